@@ -24,10 +24,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use assignment::Mode;
+pub use assignment::EditMode;
 
-use assignment::Assignment;
-use event::{Event, Sink};
+use assignment::BuiltinAssignment;
+use event::{BuiltinEvent, EventSink};
 
 /// How a model API is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub enum Protocol {
 
 /// What a million tokens cost, in US dollars.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Price {
+pub struct TokenPrice {
     /// Read.
     pub input: f64,
     /// Read, and still known to the service.
@@ -53,7 +53,7 @@ pub struct Price {
 
 /// Everything the worker is started with.
 #[derive(Clone)]
-pub struct Options {
+pub struct AgentOptions {
     /// The assignment, a JSON file.
     pub assignment: PathBuf,
     /// The work tree.
@@ -86,13 +86,13 @@ pub struct Options {
     /// How long the conversation may become, about.
     pub context_tokens: usize,
     /// What the model costs, if that is known: without it a limit of money does not hold here.
-    pub price: Option<Price>,
+    pub price: Option<TokenPrice>,
     /// The first wait before a request is repeated; each further one is twice
     /// as long.
     pub backoff: Duration,
 }
 
-impl Options {
+impl AgentOptions {
     /// The usual ones: in the current directory, 30 turns, no plan.
     pub fn new(assignment: PathBuf, protocol: Protocol, base_url: String, model: String) -> Self {
         Self {
@@ -117,7 +117,7 @@ impl Options {
 }
 
 /// Without the key.
-impl fmt::Debug for Options {
+impl fmt::Debug for AgentOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
             .field("assignment", &self.assignment)
@@ -198,17 +198,17 @@ fn chain(error: &dyn std::error::Error) -> String {
 ///
 /// The process dies with its parent: to be exact, with the thread that spawned
 /// it, so that thread has to wait for it.
-pub fn run(options: &Options, out: &mut dyn Write) -> Result<i32, Error> {
+pub fn run(options: &AgentOptions, out: &mut dyn Write) -> Result<i32, Error> {
     crate::process::die_with_parent();
-    let mut sink = Sink::new(out, &options.key);
-    sink.tell(&Event::started(&options.model))?;
-    let worked = Assignment::read(&options.assignment)
+    let mut sink = EventSink::new(out, &options.key);
+    sink.tell(&BuiltinEvent::started(&options.model))?;
+    let worked = BuiltinAssignment::read(&options.assignment)
         .and_then(|assignment| work::work(options, &assignment, &mut sink));
     match worked {
         Ok(done) => Ok(i32::from(!done)),
         Err(error @ Error::Output(_)) => Err(error),
         Err(error) => {
-            sink.tell(&Event::error(&chain(&error), None, None))?;
+            sink.tell(&BuiltinEvent::error(&chain(&error), None, None))?;
             Ok(2)
         }
     }

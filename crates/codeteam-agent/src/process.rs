@@ -10,7 +10,7 @@ const KEY: &str = "CODETEAM_API_KEY";
 
 /// Which process group a command belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Group {
+pub(crate) enum ProcessGroup {
     /// That of this process.
     Shared,
     /// One of its own, so that it can be killed with its children.
@@ -18,13 +18,17 @@ pub(crate) enum Group {
 }
 
 /// Runs a command with `sh`; both its streams are the one that is returned.
-pub(crate) fn shell(command: &str, root: &Path, group: Group) -> io::Result<(Child, PipeReader)> {
+pub(crate) fn shell(
+    command: &str,
+    root: &Path,
+    group: ProcessGroup,
+) -> io::Result<(Child, PipeReader)> {
     let (output, stdout) = io::pipe()?;
     let stderr = stdout.try_clone()?;
     // The `Command` holds the writing ends and must go before the output is
     // read: as long as it stays, the output does not end.
     let mut shell = program("sh", root);
-    if group == Group::Own {
+    if group == ProcessGroup::Own {
         shell.process_group(0);
     }
     let child = shell

@@ -20,12 +20,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-pub use assignment::{Assignment, Task};
+pub use assignment::{AssignedTask, ScriptedAssignment};
 pub use demo::{DEMO, DEMO_FILES, DEMO_GOAL};
-pub use perform::{Ending, perform};
-pub use script::{Action, Match, Play, Script};
+pub use perform::{PlayEnding, perform};
+pub use script::{Play, PlayMatch, Script, ScriptAction};
 
-use event::Event;
+use event::ScriptedEvent;
 
 /// Neither a script nor an assignment of any use is bigger.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
@@ -127,7 +127,7 @@ impl Error {
 
 /// Where a script comes from.
 #[derive(Debug, Clone, Copy)]
-pub enum Source<'a> {
+pub enum ScriptSource<'a> {
     /// A file.
     File(&'a Path),
     /// A text with a name for its error messages, such as [`DEMO`].
@@ -145,36 +145,41 @@ pub enum Source<'a> {
 /// Does not return if the script ends in a crash or a hang. The process dies
 /// with its parent: to be exact, with the thread that spawned it, so that thread
 /// has to wait for it.
-pub fn play(script: Source<'_>, assignment: &Path, out: &mut dyn Write) -> Result<i32, Error> {
+pub fn play(
+    script: ScriptSource<'_>,
+    assignment: &Path,
+    out: &mut dyn Write,
+) -> Result<i32, Error> {
     crate::process::die_with_parent();
     let script = match script {
-        Source::File(path) => Script::parse(&read(path)?, &path.display().to_string())?,
-        Source::Text { name, text } => Script::parse(text, name)?,
+        ScriptSource::File(path) => Script::parse(&read(path)?, &path.display().to_string())?,
+        ScriptSource::Text { name, text } => Script::parse(text, name)?,
     };
     let path = assignment;
-    let assignment = Assignment::parse(&read(path)?).map_err(|source| Error::Assignment {
-        path: path.to_owned(),
-        source,
-    })?;
+    let assignment =
+        ScriptedAssignment::parse(&read(path)?).map_err(|source| Error::Assignment {
+            path: path.to_owned(),
+            source,
+        })?;
 
-    event::write(out, &Event::started())?;
+    event::write(out, &ScriptedEvent::started())?;
     let ending = match perform(&script, &assignment, Path::new("."), out) {
         Ok(ending) => ending,
         Err(error @ Error::Output(_)) => return Err(error),
         Err(error) => {
-            event::write(out, &Event::failure(error.chain()))?;
-            Ending::Exit(UNPLAYABLE)
+            event::write(out, &ScriptedEvent::failure(error.chain()))?;
+            PlayEnding::Exit(UNPLAYABLE)
         }
     };
     end(ending)
 }
 
 /// Carries the ending out, as far as it is one that can be come back from.
-fn end(ending: Ending) -> Result<i32, Error> {
+fn end(ending: PlayEnding) -> Result<i32, Error> {
     match ending {
-        Ending::Exit(code) => Ok(code),
-        Ending::Crash => std::process::abort(),
-        Ending::Hang { ignore_term } => {
+        PlayEnding::Exit(code) => Ok(code),
+        PlayEnding::Crash => std::process::abort(),
+        PlayEnding::Hang { ignore_term } => {
             if ignore_term {
                 let heard = Arc::new(AtomicBool::new(false));
                 signal_hook::flag::register(signal_hook::consts::SIGTERM, heard).map_err(
@@ -221,7 +226,7 @@ mod tests {
         let file = dir.path().join("script.yml");
         fs::write(&file, script).unwrap();
         let mut out = Vec::new();
-        let code = play(Source::File(&file), &assignment, &mut out);
+        let code = play(ScriptSource::File(&file), &assignment, &mut out);
         (code, String::from_utf8(out).unwrap())
     }
 
@@ -257,7 +262,7 @@ mod tests {
         assert!(out.is_empty());
 
         let nowhere = Path::new("/no/such/file");
-        let error = play(Source::File(nowhere), nowhere, &mut Vec::new()).unwrap_err();
+        let error = play(ScriptSource::File(nowhere), nowhere, &mut Vec::new()).unwrap_err();
         assert_eq!(error.to_string(), "could not read `/no/such/file`");
     }
 }

@@ -6,7 +6,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use codeteam_agent::builtin::{Options, Protocol, run};
+use codeteam_agent::builtin::{AgentOptions, Protocol, run};
 
 #[expect(
     clippy::disallowed_methods,
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         _ => return ExitCode::from(2),
     };
     let (base_url, model, assignment) = (next(), next(), next());
-    let mut options = Options::new(assignment.into(), protocol, base_url, model);
+    let mut options = AgentOptions::new(assignment.into(), protocol, base_url, model);
     options.key = std::env::var("CODETEAM_API_KEY").unwrap_or_default();
     match run(&options, &mut io::stdout()) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),

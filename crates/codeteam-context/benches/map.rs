@@ -18,12 +18,12 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use codeteam_context::files::{Content, File, Files as _};
-use codeteam_context::graph::{Focus, rank};
-use codeteam_context::index::Index;
+use codeteam_context::files::{FileContent, FileEntry, FileSet as _};
+use codeteam_context::graph::{TaskFocus, rank};
+use codeteam_context::index::SourceIndex;
 use codeteam_context::language::Language;
-use codeteam_context::map::{Map, Options, map};
-use codeteam_context::tree::{self, Tree};
+use codeteam_context::map::{MapOptions, RepositoryMap, map};
+use codeteam_context::tree::{self, FileTree};
 
 /// How many times faster an update is to be than a start from scratch.
 const GOAL: f64 = 20.0;
@@ -62,7 +62,7 @@ fn main() {
         let scratch = timed(|| whole(&top, &cache));
         // Once more, so that all stamps are known to be old enough.
         whole(&top, &cache);
-        let mut index = Index::build(&walk(&top), Some(&cache), &|_, _| {});
+        let mut index = SourceIndex::build(&walk(&top), Some(&cache), &|_, _| {});
         fs::write(&edited, format!("{original}\n\n")).unwrap();
         let update = timed(|| whole(&top, &cache));
         let memory = timed(|| {
@@ -107,11 +107,11 @@ fn told(top: &Path, cache: &Path) {
     let start = Instant::now();
     let tree = walk(top);
     let walked = start.elapsed();
-    let index = Index::build(&tree, Some(cache), &|_, _| {});
+    let index = SourceIndex::build(&tree, Some(cache), &|_, _| {});
     let built = start.elapsed();
-    let ranks = rank(&index, &Focus::default(), &[]);
+    let ranks = rank(&index, &TaskFocus::default(), &[]);
     let ranked = start.elapsed();
-    map(&index, &ranks, &Options::new(2_048));
+    map(&index, &ranks, &MapOptions::new(2_048));
     let all = start.elapsed();
     println!(
         "  walking {:.1?}, index {:.1?}, ranks {:.1?}, map {:.1?}",
@@ -123,27 +123,27 @@ fn told(top: &Path, cache: &Path) {
 }
 
 /// What `codeteam map` does.
-fn whole(top: &Path, cache: &Path) -> Map {
-    let index = Index::build(&walk(top), Some(cache), &|_, _| {});
+fn whole(top: &Path, cache: &Path) -> RepositoryMap {
+    let index = SourceIndex::build(&walk(top), Some(cache), &|_, _| {});
     drawn(&index)
 }
 
-fn drawn(index: &Index) -> Map {
-    let ranks = rank(index, &Focus::default(), &[]);
-    map(index, &ranks, &Options::new(2_048))
+fn drawn(index: &SourceIndex) -> RepositoryMap {
+    let ranks = rank(index, &TaskFocus::default(), &[]);
+    map(index, &ranks, &MapOptions::new(2_048))
 }
 
-fn walk(top: &Path) -> Tree {
-    Tree::walk(top, &tree::Options::default(), &|_| {}).unwrap()
+fn walk(top: &Path) -> FileTree {
+    FileTree::walk(top, &tree::TreeOptions::default(), &|_| {}).unwrap()
 }
 
-fn source(tree: &Tree) -> impl Iterator<Item = &File> {
+fn source(tree: &FileTree) -> impl Iterator<Item = &FileEntry> {
     tree.list()
         .iter()
         .filter(|file| Language::of(&file.path).is_some())
 }
 
-fn timed(work: impl FnOnce() -> Map) -> (Duration, Map) {
+fn timed(work: impl FnOnce() -> RepositoryMap) -> (Duration, RepositoryMap) {
     let start = Instant::now();
     let map = work();
     (start.elapsed(), map)
@@ -152,7 +152,7 @@ fn timed(work: impl FnOnce() -> Map) -> (Duration, Map) {
 fn copy(from: &Path, to: &Path) {
     let tree = walk(from);
     for (at, file) in tree.list().iter().enumerate() {
-        if let Content::Text(text) = tree.read(at) {
+        if let FileContent::Text(text) = tree.read(at) {
             let path = to.join(&file.path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Instant;
 
-use codeteam_context::tokens::{self, Counter};
+use codeteam_context::tokens::{self, TokenCounter};
 
 const ROUNDS: usize = 5;
 
@@ -74,7 +74,7 @@ fn compare(texts: &[String]) {
 /// The best of several turns. Ours begins each with a new counter.
 fn measure(name: &str, texts: &[String], threads: usize) {
     let ours = speed(texts, threads, &|texts| {
-        let mut counter = Counter::new();
+        let mut counter = TokenCounter::new();
         texts.map(|text| counter.count(text)).sum()
     });
     let theirs = speed(texts, threads, &|texts| {

@@ -6,9 +6,9 @@ use std::fs;
 use std::io;
 use std::time::Instant;
 
-use codeteam_context::pack::{Options, pack};
+use codeteam_context::pack::{PackOptions, pack};
 use codeteam_context::redact::Redactor;
-use codeteam_context::tree::{self, Tree};
+use codeteam_context::tree::{self, FileTree};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let files = std::env::args()
@@ -29,9 +29,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     eprintln!("{files} files made");
     for round in ["cold", "warm"] {
         let started = Instant::now();
-        let tree = Tree::walk(place.path(), &tree::Options::default(), &|_| {})?;
+        let tree = FileTree::walk(place.path(), &tree::TreeOptions::default(), &|_| {})?;
         let walked = started.elapsed();
-        let (options, redactor) = (Options::default(), Redactor::new([]));
+        let (options, redactor) = (PackOptions::default(), Redactor::new([]));
         let report = pack(
             &tree,
             &options,

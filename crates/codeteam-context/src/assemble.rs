@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::budget::{Item, Need, Part, Short};
-use crate::files::Content;
+use crate::budget::{ContextItem, ContextPart, PartRequirement, ShorteningMethod};
+use crate::files::FileContent;
 use crate::language::Language;
 use crate::listing;
 use crate::map;
 use crate::outline::{self, Definition};
 use crate::quoted;
 use crate::redact::Redactor;
-use crate::strategy::{self, Body, Choice, Form, Pick, Project, TARGET};
+use crate::strategy::{
+    self, ContextSelection, FileForm, PartBody, PickedFile, ProjectFacts, TARGET,
+};
 
 /// How deep folders are told when there is no room for their files.
 const DEPTH: usize = 3;
@@ -18,7 +20,7 @@ const DEPTH: usize = 3;
 pub const MAP_TOKENS: usize = 2_048;
 
 /// What cannot be read from files.
-pub struct Given<'a> {
+pub struct ContextInputs<'a> {
     /// The change.
     pub diff: Option<&'a str>,
     /// What has changed since it was judged before.
@@ -33,9 +35,9 @@ pub struct Given<'a> {
 
 /// What was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Assembled {
+pub struct AssembledContext {
     /// The parts, in their order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ContextPart>,
     /// How many secrets were taken out, by file.
     pub redacted: BTreeMap<String, u32>,
     /// Files that are to be made.
@@ -48,35 +50,35 @@ pub struct Assembled {
 
 /// Reads the parts of a context.
 pub fn assemble(
-    choice: &Choice,
-    given: &Given<'_>,
-    project: &dyn Project,
+    choice: &ContextSelection,
+    given: &ContextInputs<'_>,
+    project: &dyn ProjectFacts,
     redactor: &Redactor,
-) -> Assembled {
-    let mut assembled = Assembled::default();
+) -> AssembledContext {
+    let mut assembled = AssembledContext::default();
     for part in &choice.parts {
-        let mut items: Vec<Item> = match &part.body {
-            Body::Files(picks) => {
+        let mut items: Vec<ContextItem> = match &part.body {
+            PartBody::Files(picks) => {
                 let read = picks
                     .iter()
                     .filter_map(|pick| assembled.file(pick, project, redactor));
                 read.collect()
             }
-            Body::Special => assembled.special(&part.name, choice, given, project, redactor),
+            PartBody::Special => assembled.special(&part.name, choice, given, project, redactor),
         };
         let need = match part.name.as_str() {
-            TARGET if given.blind && given.names_targets => Need::Whole,
-            strategy::DIFF if given.blind => Need::Shortened,
-            _ => Need::Wanted,
+            TARGET if given.blind && given.names_targets => PartRequirement::Whole,
+            strategy::DIFF if given.blind => PartRequirement::Shortened,
+            _ => PartRequirement::Wanted,
         };
         if given.blind && part.name == TARGET {
             // Whoever writes a file anew must have it whole, or not at all.
             for item in &mut items {
-                item.short = Short::No;
+                item.short = ShorteningMethod::No;
             }
         }
         if !items.is_empty() {
-            assembled.parts.push(Part {
+            assembled.parts.push(ContextPart {
                 name: part.name.clone(),
                 need,
                 items,
@@ -86,52 +88,57 @@ pub fn assemble(
     assembled
 }
 
-impl Assembled {
+impl AssembledContext {
     /// A file, in the form it is wanted.
-    fn file(&mut self, pick: &Pick, project: &dyn Project, redactor: &Redactor) -> Option<Item> {
+    fn file(
+        &mut self,
+        pick: &PickedFile,
+        project: &dyn ProjectFacts,
+        redactor: &Redactor,
+    ) -> Option<ContextItem> {
         let Some(at) = pick.at else {
             self.missing.push(pick.path.clone());
             return None;
         };
-        let Content::Text(text) = project.files().read(at) else {
+        let FileContent::Text(text) = project.files().read(at) else {
             self.unreadable.push(pick.path.clone());
             return None;
         };
         let text = self.redact(&pick.path, &text, redactor);
         let language = Language::of(&pick.path);
-        let short = language.map_or(Short::Beginning, Short::Signatures);
-        let whole = |text, short| Item {
+        let short = language.map_or(ShorteningMethod::Beginning, ShorteningMethod::Signatures);
+        let whole = |text, short| ContextItem {
             name: pick.path.clone(),
             text,
             short,
             shortened: false,
         };
-        let less = |text| Item {
+        let less = |text| ContextItem {
             shortened: true,
-            ..whole(text, Short::No)
+            ..whole(text, ShorteningMethod::No)
         };
         Some(match (pick.form, language) {
             // What has no grammar has no inside either, unless it is hidden altogether.
-            (Form::Whole, _) | (_, None) => whole(text, short),
-            (Form::Signatures, Some(language)) => match outline::signatures(&text, language) {
+            (FileForm::Whole, _) | (_, None) => whole(text, short),
+            (FileForm::Signatures, Some(language)) => match outline::signatures(&text, language) {
                 Some(signatures) => less(signatures),
-                None => whole(text, Short::Beginning),
+                None => whole(text, ShorteningMethod::Beginning),
             },
-            (Form::Public, Some(language)) => less(public(&text, language)?),
+            (FileForm::Public, Some(language)) => less(public(&text, language)?),
         })
     }
 
     fn special(
         &mut self,
         name: &str,
-        choice: &Choice,
-        given: &Given<'_>,
-        project: &dyn Project,
+        choice: &ContextSelection,
+        given: &ContextInputs<'_>,
+        project: &dyn ProjectFacts,
         redactor: &Redactor,
-    ) -> Vec<Item> {
-        let one = |text: String, short: String| Item {
+    ) -> Vec<ContextItem> {
+        let one = |text: String, short: String| ContextItem {
             name: name.to_owned(),
-            short: Short::By(short),
+            short: ShorteningMethod::By(short),
             text,
             shortened: false,
         };
@@ -155,17 +162,22 @@ impl Assembled {
     }
 
     /// A diff, file by file: code before tests, what people wrote before what tools wrote.
-    fn diff(&mut self, diff: Option<&str>, choice: &Choice, redactor: &Redactor) -> Vec<Item> {
-        let mut files: Vec<(u8, Item)> = Vec::new();
+    fn diff(
+        &mut self,
+        diff: Option<&str>,
+        choice: &ContextSelection,
+        redactor: &Redactor,
+    ) -> Vec<ContextItem> {
+        let mut files: Vec<(u8, ContextItem)> = Vec::new();
         for (path, text) in by_file(diff.unwrap_or_default()) {
             if !choice.shows_changes_of(&path) {
                 self.withheld.insert(path);
                 continue;
             }
             let text = self.redact(&path, text, redactor);
-            let item = Item {
+            let item = ContextItem {
                 text,
-                short: Short::Diff,
+                short: ShorteningMethod::Diff,
                 shortened: false,
                 name: path.clone(),
             };
@@ -304,8 +316,8 @@ mod tests {
         );
         let whole: String = pieces.iter().map(|(_, piece)| *piece).collect();
         assert_eq!(whole, diff);
-        let mut assembled = Assembled::default();
-        let items = assembled.diff(Some(diff), &Choice::default(), &Redactor::new([]));
+        let mut assembled = AssembledContext::default();
+        let items = assembled.diff(Some(diff), &ContextSelection::default(), &Redactor::new([]));
         let order: Vec<&str> = items.iter().map(|item| item.name.as_str()).collect();
         assert_eq!(
             order,
@@ -345,8 +357,12 @@ mod tests {
         let diff = format!(
             "diff --git a/a.env b/a.env\n--- a/a.env\n+++ b/a.env\n@@ -1 +1 @@\n-x\n+TOKEN={key}\n"
         );
-        let mut assembled = Assembled::default();
-        let items = assembled.diff(Some(&diff), &Choice::default(), &Redactor::new([]));
+        let mut assembled = AssembledContext::default();
+        let items = assembled.diff(
+            Some(&diff),
+            &ContextSelection::default(),
+            &Redactor::new([]),
+        );
         assert!(!items[0].text.contains(key), "{}", items[0].text);
         assert_eq!(
             assembled.redacted,

@@ -20,7 +20,7 @@ const BEGINNING: usize = 40;
 
 /// How much a part is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum PartRequirement {
     /// All of it, as it is.
     Whole,
     /// All of it, shortened if need be.
@@ -31,7 +31,7 @@ pub enum Need {
 
 /// How an item is shortened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Short {
+pub enum ShorteningMethod {
     /// Not at all.
     No,
     /// By its signatures.
@@ -48,31 +48,31 @@ pub enum Short {
 
 /// Something that may be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct ContextItem {
     /// What it is called.
     pub name: String,
     /// What it says.
     pub text: String,
     /// How it is shortened.
-    pub short: Short,
+    pub short: ShorteningMethod,
     /// Whether the text is already less than the whole.
     pub shortened: bool,
 }
 
 /// A part of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct ContextPart {
     /// What it is called.
     pub name: String,
     /// How much it is needed.
-    pub need: Need,
+    pub need: PartRequirement,
     /// What is in it, the most important first.
-    pub items: Vec<Item>,
+    pub items: Vec<ContextItem>,
 }
 
 /// A context that fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fitted {
+pub struct FittedContext {
     /// Its parts, in their order. All are there, also those of which nothing is shown.
     pub parts: Vec<FittedPart>,
     /// How many tokens it is, with what was there before.
@@ -108,7 +108,7 @@ pub struct FittedItem {
 /// What is needed is too long.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the context cannot fit into {budget} tokens: {}", sizes(.parts))]
-pub struct CannotFit {
+pub struct ContextTooLarge {
     /// How many tokens it may be.
     pub budget: usize,
     /// What is needed: its name, how long it is, and how long at least.
@@ -132,28 +132,28 @@ fn sizes(parts: &[(String, usize, usize)]) -> String {
 
 /// How an item is shown at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
+enum DisplayLevel {
     Whole,
     Shortened,
     Not,
 }
 
 /// An item with its sizes.
-struct Weighed {
-    item: Item,
+struct MeasuredItem {
+    item: ContextItem,
     tokens: usize,
     /// The shortened text with its size, if it has one; made when it is first asked for.
     short: OnceCell<Option<(String, usize)>>,
-    shown: Shown,
+    shown: DisplayLevel,
 }
 
-impl Weighed {
-    fn new(item: Item) -> Self {
+impl MeasuredItem {
+    fn new(item: ContextItem) -> Self {
         Self {
             tokens: weigh(&item.name, &item.text),
             item,
             short: OnceCell::new(),
-            shown: Shown::Whole,
+            shown: DisplayLevel::Whole,
         }
     }
 
@@ -170,8 +170,8 @@ impl Weighed {
 
     fn size(&self) -> usize {
         match (self.shown, self.short.get()) {
-            (Shown::Not, _) => 0,
-            (Shown::Shortened, Some(Some((_, size)))) => *size,
+            (DisplayLevel::Not, _) => 0,
+            (DisplayLevel::Shortened, Some(Some((_, size)))) => *size,
             _ => self.tokens,
         }
     }
@@ -183,7 +183,11 @@ fn weigh(name: &str, text: &str) -> usize {
 }
 
 /// Makes parts fit into a budget. `fixed` is what is there in any case, with its sizes.
-pub fn fit(parts: Vec<Part>, fixed: &[(&str, usize)], budget: usize) -> Result<Fitted, CannotFit> {
+pub fn fit(
+    parts: Vec<ContextPart>,
+    fixed: &[(&str, usize)],
+    budget: usize,
+) -> Result<FittedContext, ContextTooLarge> {
     let mut weighed = weigh_parts(parts);
     let fixed_size: usize = fixed.iter().map(|(_, size)| size).sum();
     let items = weighed.iter().flat_map(|(_, _, items)| items);
@@ -198,14 +202,14 @@ pub fn fit(parts: Vec<Part>, fixed: &[(&str, usize)], budget: usize) -> Result<F
     let parts = weighed
         .into_iter()
         .map(|(name, _, items)| settled(name, items));
-    Ok(Fitted {
+    Ok(FittedContext {
         parts: parts.collect(),
         tokens: total,
     })
 }
 
 /// What is needed in any case and nothing else, as short as it can be, whether that fits or not.
-pub fn least(parts: Vec<Part>, fixed: &[(&str, usize)]) -> Fitted {
+pub fn least(parts: Vec<ContextPart>, fixed: &[(&str, usize)]) -> FittedContext {
     let mut weighed = weigh_parts(parts);
     let fixed: usize = fixed.iter().map(|(_, size)| size).sum();
     let items = weighed.iter().flat_map(|(_, _, items)| items);
@@ -214,81 +218,92 @@ pub fn least(parts: Vec<Part>, fixed: &[(&str, usize)]) -> Fitted {
     let parts = weighed
         .into_iter()
         .map(|(name, _, items)| settled(name, items));
-    Fitted {
+    FittedContext {
         parts: parts.collect(),
         tokens: total,
     }
 }
 
-fn weigh_parts(parts: Vec<Part>) -> Vec<(String, Need, Vec<Weighed>)> {
-    let weigh = |part: Part| {
-        let items = part.items.into_iter().map(Weighed::new).collect();
+fn weigh_parts(parts: Vec<ContextPart>) -> Vec<(String, PartRequirement, Vec<MeasuredItem>)> {
+    let weigh = |part: ContextPart| {
+        let items = part.items.into_iter().map(MeasuredItem::new).collect();
         (part.name, part.need, items)
     };
     parts.into_iter().map(weigh).collect()
 }
 
 /// Shortens and leaves out, from the end, until it fits or no more can be done.
-fn shrink(parts: &mut [(String, Need, Vec<Weighed>)], budget: usize, total: &mut usize) {
+fn shrink(
+    parts: &mut [(String, PartRequirement, Vec<MeasuredItem>)],
+    budget: usize,
+    total: &mut usize,
+) {
     for (_, need, items) in parts.iter_mut().rev() {
-        if *need != Need::Whole {
+        if *need != PartRequirement::Whole {
             for item in items.iter_mut().rev() {
                 if *total <= budget {
                     return;
                 }
                 if let Some(size) = item.shortened() {
                     *total -= item.tokens - size;
-                    item.shown = Shown::Shortened;
+                    item.shown = DisplayLevel::Shortened;
                 }
             }
         }
-        if *need == Need::Wanted {
+        if *need == PartRequirement::Wanted {
             for item in items.iter_mut().rev() {
                 if *total <= budget {
                     return;
                 }
                 *total -= item.size();
-                item.shown = Shown::Not;
+                item.shown = DisplayLevel::Not;
             }
         }
     }
 }
 
 /// Brings back what there is room for after all, the highest first.
-fn restore(parts: &mut [(String, Need, Vec<Weighed>)], budget: usize, total: &mut usize) {
+fn restore(
+    parts: &mut [(String, PartRequirement, Vec<MeasuredItem>)],
+    budget: usize,
+    total: &mut usize,
+) {
     for (_, _, items) in parts.iter_mut() {
-        for item in items.iter_mut().filter(|item| item.shown != Shown::Whole) {
+        for item in items
+            .iter_mut()
+            .filter(|item| item.shown != DisplayLevel::Whole)
+        {
             let room = budget - *total + item.size();
             if item.tokens <= room {
                 *total = *total - item.size() + item.tokens;
-                item.shown = Shown::Whole;
-            } else if item.shown == Shown::Not
+                item.shown = DisplayLevel::Whole;
+            } else if item.shown == DisplayLevel::Not
                 && let Some(size) = item.shortened()
                 && size <= room
             {
                 *total += size;
-                item.shown = Shown::Shortened;
+                item.shown = DisplayLevel::Shortened;
             }
         }
     }
 }
 
-fn settled(name: String, items: Vec<Weighed>) -> FittedPart {
+fn settled(name: String, items: Vec<MeasuredItem>) -> FittedPart {
     let mut part = FittedPart {
         name,
         ..FittedPart::default()
     };
     for weighed in items {
         part.tokens += weighed.size();
-        let Item {
+        let ContextItem {
             name,
             text,
             shortened,
             ..
         } = weighed.item;
         match (weighed.shown, weighed.short.into_inner()) {
-            (Shown::Not, _) => part.dropped.push(name),
-            (Shown::Shortened, Some(Some((text, _)))) => part.items.push(FittedItem {
+            (DisplayLevel::Not, _) => part.dropped.push(name),
+            (DisplayLevel::Shortened, Some(Some((text, _)))) => part.items.push(FittedItem {
                 name,
                 text,
                 shortened: true,
@@ -306,35 +321,39 @@ fn settled(name: String, items: Vec<Weighed>) -> FittedPart {
 }
 
 fn cannot_fit(
-    parts: &[(String, Need, Vec<Weighed>)],
+    parts: &[(String, PartRequirement, Vec<MeasuredItem>)],
     fixed: &[(&str, usize)],
     budget: usize,
-) -> CannotFit {
+) -> ContextTooLarge {
     let fixed = fixed
         .iter()
         .map(|(name, size)| ((*name).to_owned(), *size, *size));
     let needed = parts
         .iter()
-        .filter(|(_, need, items)| *need != Need::Wanted && !items.is_empty())
+        .filter(|(_, need, items)| *need != PartRequirement::Wanted && !items.is_empty())
         .map(|(name, _, items)| {
             let whole = items.iter().map(|item| item.tokens).sum();
-            (name.clone(), whole, items.iter().map(Weighed::size).sum())
+            (
+                name.clone(),
+                whole,
+                items.iter().map(MeasuredItem::size).sum(),
+            )
         });
-    CannotFit {
+    ContextTooLarge {
         budget,
         parts: fixed.chain(needed).collect(),
     }
 }
 
 /// A shorter form of a text, if it has one.
-fn shorten(text: &str, how: &Short) -> Option<String> {
+fn shorten(text: &str, how: &ShorteningMethod) -> Option<String> {
     match how {
-        Short::No => None,
-        Short::Signatures(language) => outline::signatures(text, *language),
-        Short::Beginning => ends(text, BEGINNING, 0),
-        Short::Ends => ends(text, BEGINNING / 2, BEGINNING),
-        Short::Diff => bare_diff(text),
-        Short::By(text) => Some(text.clone()),
+        ShorteningMethod::No => None,
+        ShorteningMethod::Signatures(language) => outline::signatures(text, *language),
+        ShorteningMethod::Beginning => ends(text, BEGINNING, 0),
+        ShorteningMethod::Ends => ends(text, BEGINNING / 2, BEGINNING),
+        ShorteningMethod::Diff => bare_diff(text),
+        ShorteningMethod::By(text) => Some(text.clone()),
     }
 }
 

@@ -58,29 +58,29 @@ pub fn save<T: Serialize>(path: &Path, version: u32, value: &T) -> io::Result<()
 }
 
 /// Bytes that are read and written as a whole.
-pub(crate) struct Bytes(pub(crate) Vec<u8>);
+pub(crate) struct RawBytes(pub(crate) Vec<u8>);
 
-impl Serialize for Bytes {
+impl Serialize for RawBytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bytes(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Bytes {
+impl<'de> Deserialize<'de> for RawBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Whole;
-        impl Visitor<'_> for Whole {
-            type Value = Bytes;
+        struct BytesVisitor;
+        impl Visitor<'_> for BytesVisitor {
+            type Value = RawBytes;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("bytes")
             }
 
-            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Bytes, E> {
-                Ok(Bytes(bytes.to_vec()))
+            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<RawBytes, E> {
+                Ok(RawBytes(bytes.to_vec()))
             }
         }
-        deserializer.deserialize_bytes(Whole)
+        deserializer.deserialize_bytes(BytesVisitor)
     }
 }
 

@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 /// A file's name and size.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct File {
+pub struct FileEntry {
     /// Where it is, from the top of the tree, with `/`.
     pub path: String,
     /// How long it is.
     pub bytes: u64,
     /// By what a change shows without reading it, where the system tells.
-    pub stamp: Option<Stamp>,
+    pub stamp: Option<FileStamp>,
 }
 
 /// What is said of a file's content without reading it. Two equal stamps of one path mean the same
 /// content, if they are settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Stamp {
+pub enum FileStamp {
     /// By a file system.
     Touched {
         /// When its content was changed last, in nanoseconds.
@@ -32,7 +32,7 @@ pub enum Stamp {
     Content([u8; 32]),
 }
 
-impl Stamp {
+impl FileStamp {
     /// Whether it says for sure what the content is, if it is looked at now, in nanoseconds. Clocks of
     /// file systems go in steps: a stamp that is young may stay the same over a change.
     pub(crate) fn is_settled(&self, now: i128) -> bool {
@@ -48,7 +48,7 @@ impl Stamp {
 
 /// What was found when a file was read.
 #[derive(Debug)]
-pub enum Content {
+pub enum FileContent {
     /// A text.
     Text(String),
     /// Something else: it has a NUL, or is not UTF-8.
@@ -65,16 +65,16 @@ pub enum Content {
 
 /// Something that is there and was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Skipped {
-    /// Where it is, as in [`File::path`]; folders end with `/`.
+pub struct SkippedPath {
+    /// Where it is, as in [`FileEntry::path`]; folders end with `/`.
     pub path: String,
     /// Why.
-    pub why: Why,
+    pub why: SkipReason,
 }
 
 /// Why something was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum SkipReason {
     /// It has a NUL, or is not UTF-8; what is in UTF-16 is neither.
     Binary,
     /// It is larger than files may be.
@@ -95,7 +95,7 @@ pub enum Why {
     Unreadable(String),
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Binary => "binary, or not UTF-8",
@@ -112,15 +112,15 @@ impl fmt::Display for Why {
 }
 
 /// Files, in the order of their paths, each of which can be read.
-pub trait Files: Sync {
+pub trait FileSet: Sync {
     /// All of them.
-    fn list(&self) -> &[File];
+    fn list(&self) -> &[FileEntry];
 
     /// Reads one, by its place in the list.
-    fn read(&self, at: usize) -> Content;
+    fn read(&self, at: usize) -> FileContent;
 
     /// What is there and not in the list, in the order of the paths.
-    fn skipped(&self) -> &[Skipped] {
+    fn skipped(&self) -> &[SkippedPath] {
         &[]
     }
 }

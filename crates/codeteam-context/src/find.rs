@@ -29,43 +29,43 @@ mod sketches;
 mod tests;
 pub mod words;
 
-pub use self::history::{Commit, History, Touched};
+pub use self::history::{Commit, CommitHistory, TouchedFile};
 pub use self::pairs::is_test;
-pub use self::reason::Reason;
-pub use self::sketch::{Closer, Sketch};
-pub use self::sketches::{Sketches, is_generated};
+pub use self::reason::MatchReason;
+pub use self::sketch::{FileSketch, SymbolSketch};
+pub use self::sketches::{SketchIndex, is_generated};
 
-use self::rank::Ranking;
+use self::rank::FileRanking;
 
 /// The files among which to look, and what is known of them.
 #[derive(Clone, Default)]
-pub struct Corpus<'a> {
+pub struct SearchCorpus<'a> {
     /// The files, in the order of their paths.
-    pub files: Vec<Candidate<'a>>,
+    pub files: Vec<CandidateFile<'a>>,
     /// Takes a closer look at some of them.
-    pub look: Option<&'a dyn Look>,
+    pub look: Option<&'a dyn SourceLookup>,
     /// Past commits over these files.
-    pub history: Option<&'a History<'a>>,
+    pub history: Option<&'a CommitHistory<'a>>,
     /// How near each file is to the text by its meaning, from 0 to 1.
     pub meaning: Option<Vec<f32>>,
 }
 
 /// A file among others.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a> {
+pub struct CandidateFile<'a> {
     /// Its path.
     pub path: &'a str,
     /// What is in it.
-    pub sketch: &'a Sketch,
+    pub sketch: &'a FileSketch,
 }
 
 /// A closer look at the few files of a tree that may be found: all of them are too many to parse.
-pub trait Look: Sync {
+pub trait SourceLookup: Sync {
     /// Says which files will be asked for.
     fn prepare(&self, paths: &[&str]);
 
     /// What a source file defines and imports.
-    fn closer(&self, path: &str) -> Option<&Closer>;
+    fn closer(&self, path: &str) -> Option<&SymbolSketch>;
 
     /// The text of a file, such as a manifest.
     fn text(&self, path: &str) -> Option<String>;
@@ -73,16 +73,16 @@ pub trait Look: Sync {
 
 /// How to rank.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RankingOptions {
     /// The most files to find.
     pub limit: usize,
     /// How much each signal counts.
-    pub weights: Weights,
+    pub weights: SignalWeights,
     /// Whether to say why.
     pub reasons: bool,
 }
 
-impl Default for Options {
+impl Default for RankingOptions {
     fn default() -> Self {
         Self {
             limit: 10,
@@ -94,7 +94,7 @@ impl Default for Options {
 
 /// What speaks for a file. Each signal goes from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Signal {
+pub enum RankingSignal {
     /// Words of the task in its text.
     Text,
     /// In its path.
@@ -121,7 +121,7 @@ pub enum Signal {
     Meaning,
 }
 
-impl Signal {
+impl RankingSignal {
     /// All of them, in their order.
     pub const ALL: [Self; SIGNALS] = [
         Self::Text,
@@ -160,12 +160,12 @@ impl Signal {
 /// How many signals there are.
 pub const SIGNALS: usize = 12;
 
-/// How much each signal counts, in the order of [`Signal`].
-pub type Weights = [f64; SIGNALS];
+/// How much each signal counts, in the order of [`RankingSignal`].
+pub type SignalWeights = [f64; SIGNALS];
 
 /// The weights that are used. They were fitted, by hill climbing on recall at 10, on the newest
 /// commits of a dozen repositories, and tried on others: see `docs/benchmarks.md`.
-pub const WEIGHTS: Weights = [
+pub const WEIGHTS: SignalWeights = [
     1.2,  // Text
     0.5,  // Path
     0.35, // Names
@@ -182,19 +182,19 @@ pub const WEIGHTS: Weights = [
 
 /// A file that was found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct RankedFile {
     /// Its path.
     pub path: String,
     /// How much speaks for it.
     pub score: f64,
-    /// What speaks for it, each signal by itself, in the order of [`Signal`].
+    /// What speaks for it, each signal by itself, in the order of [`RankingSignal`].
     pub signals: [f64; SIGNALS],
     /// What speaks for it, in words, the most telling first.
-    pub why: Vec<Reason>,
+    pub why: Vec<MatchReason>,
 }
 
 /// Ranks the files of a tree for the text of a task, best first. The same text, files and history give
 /// the same ranking.
-pub fn rank(text: &str, corpus: &Corpus<'_>, options: &Options) -> Vec<Found> {
-    Ranking::new(text, corpus, options.weights).found(options)
+pub fn rank(text: &str, corpus: &SearchCorpus<'_>, options: &RankingOptions) -> Vec<RankedFile> {
+    FileRanking::new(text, corpus, options.weights).found(options)
 }

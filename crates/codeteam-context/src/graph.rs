@@ -13,13 +13,13 @@ mod weight;
 
 use std::ops::Range;
 
-use crate::index::Index;
+use crate::index::SourceIndex;
 
-use self::weight::Names;
+use self::weight::DefinedNames;
 
 /// What a task touches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Focus {
+pub struct TaskFocus {
     /// Files, by their paths.
     pub files: Vec<String>,
     /// Names that are mentioned.
@@ -28,7 +28,7 @@ pub struct Focus {
 
 /// A way from one file to another that is known by other means, such as an import.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Edge {
+pub struct FileEdge {
     /// Where from, as its number in the index.
     pub from: usize,
     /// Where to.
@@ -39,7 +39,7 @@ pub struct Edge {
 
 /// How much files and definitions matter.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ranks {
+pub struct ImportanceRanks {
     /// By file; the sum of all is 1.
     pub files: Vec<f64>,
     /// By file, and by definition.
@@ -58,14 +58,14 @@ const DOUBT: f64 = 0.5;
 const ROUNDS: usize = 50;
 
 /// Ranks the files and definitions of an index.
-pub fn rank(index: &Index, focus: &Focus, edges: &[Edge]) -> Ranks {
-    let graph = Graph::new(index, focus, edges);
-    let start = Start::new(index, focus);
+pub fn rank(index: &SourceIndex, focus: &TaskFocus, edges: &[FileEdge]) -> ImportanceRanks {
+    let graph = ReferenceGraph::new(index, focus, edges);
+    let start = RestartWeights::new(index, focus);
     let (files, arrived) = graph.settle(&start.weights);
     let definitions = (0..index.len())
         .map(|file| graph.scores(index, file, &files, &arrived, &start))
         .collect();
-    Ranks {
+    ImportanceRanks {
         files,
         definitions,
         touched: start.touched,
@@ -73,15 +73,15 @@ pub fn rank(index: &Index, focus: &Focus, edges: &[Edge]) -> Ranks {
 }
 
 /// Where the walker starts over.
-struct Start {
+struct RestartWeights {
     weights: Vec<f64>,
     touched: Vec<bool>,
     /// The numbers of the names that are mentioned.
     names: Vec<u32>,
 }
 
-impl Start {
-    fn new(index: &Index, focus: &Focus) -> Self {
+impl RestartWeights {
+    fn new(index: &SourceIndex, focus: &TaskFocus) -> Self {
         let mut weights = vec![0.0; index.len()];
         let mut touched = vec![false; index.len()];
         for file in focus.files.iter().filter_map(|path| index.file(path)) {
@@ -121,8 +121,8 @@ fn count(number: usize) -> f64 {
 }
 
 /// The ways between files. They end in spots: a spot is a name that a file defines.
-struct Graph {
-    names: Names,
+struct ReferenceGraph {
+    names: DefinedNames,
     /// By file: its ways.
     ranges: Vec<Range<usize>>,
     /// To which spot, and which share of the file's ways it is.
@@ -133,9 +133,9 @@ struct Graph {
     lost: Vec<f64>,
 }
 
-impl Graph {
-    fn new(index: &Index, focus: &Focus, edges: &[Edge]) -> Self {
-        let mut names = Names::new(index);
+impl ReferenceGraph {
+    fn new(index: &SourceIndex, focus: &TaskFocus, edges: &[FileEdge]) -> Self {
+        let mut names = DefinedNames::new(index);
         let (mut ways, ends) = names.ways(index, focus);
         let mut start = 0;
         let ranges: Vec<_> = ends
@@ -153,7 +153,7 @@ impl Graph {
             .map(|sum: f64| sum + DOUBT)
             .collect();
         let all = 0..index.len();
-        let usable = |edge: &&Edge| {
+        let usable = |edge: &&FileEdge| {
             edge.from != edge.to
                 && all.contains(&edge.from)
                 && all.contains(&edge.to)
@@ -222,11 +222,11 @@ impl Graph {
     /// The scores of a file's definitions.
     fn scores(
         &self,
-        index: &Index,
+        index: &SourceIndex,
         file: usize,
         ranks: &[f64],
         arrived: &[f64],
-        start: &Start,
+        start: &RestartWeights,
     ) -> Vec<f64> {
         let definitions = index.definitions(file);
         let scores = definitions.iter().map(|defined| {

@@ -20,20 +20,20 @@ mod script;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use self::go::Go;
-use self::java::{Around, Java};
-use self::paths::Paths;
-use self::python::Python;
-pub use self::queries::{Reached, Way};
-use self::rust::Rust;
-use self::script::Script;
-use crate::files::{Content, Files};
+use self::go::GoResolver;
+use self::java::{JavaFileScope, JavaResolver};
+use self::paths::PathTable;
+use self::python::PythonResolver;
+pub use self::queries::{ImportDirection, ReachedFile};
+use self::rust::RustResolver;
+use self::script::ScriptResolver;
+use crate::files::{FileContent, FileSet};
 use crate::language::Language;
-use crate::outline::{Form, Import};
+use crate::outline::{Import, ImportForm};
 
 /// A file, and what it imports; nothing if that is not known, or not yet.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
+pub struct SourceFile<'a> {
     /// Its path from the top, with `/`. With one at its end, whatever will lie below it.
     pub path: &'a str,
     /// What it imports.
@@ -41,15 +41,15 @@ pub struct Source<'a> {
 }
 
 /// Reads a manifest by its path; none if it cannot be read.
-pub type Read<'a> = dyn Fn(&str) -> Option<String> + 'a;
+pub type ManifestReader<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 /// Reads manifests of some files.
-pub fn reader<F: Files + ?Sized>(files: &F) -> impl Fn(&str) -> Option<String> + '_ {
+pub fn reader<F: FileSet + ?Sized>(files: &F) -> impl Fn(&str) -> Option<String> + '_ {
     |path| {
         let list = files.list();
         let at = list.binary_search_by(|file| file.path.as_str().cmp(path));
         match files.read(at.ok()?) {
-            Content::Text(text) => Some(text),
+            FileContent::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -57,7 +57,7 @@ pub fn reader<F: Files + ?Sized>(files: &F) -> impl Fn(&str) -> Option<String> +
 
 /// Which file imports which.
 #[derive(Debug, Default)]
-pub struct Graph {
+pub struct ImportGraph {
     /// The files, in the order of their paths.
     files: Vec<String>,
     /// Files that are imported together, as those of a folder are in Go. They follow the files in
@@ -66,31 +66,31 @@ pub struct Graph {
     /// The groups that a file is in.
     within: HashMap<u32, Vec<u32>>,
     /// What each file imports.
-    out: Vec<Vec<Edge>>,
+    out: Vec<Vec<ImportEdge>>,
     /// Which files import a node.
     back: Vec<Vec<u32>>,
     /// Imports that lead to no file, by file.
-    outside: HashMap<u32, Vec<Away>>,
-    shown: Vec<Seen>,
+    outside: HashMap<u32, Vec<ExternalEdge>>,
+    shown: Vec<StatementSpan>,
     /// All statements, one after the other.
     text: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Edge {
+struct ImportEdge {
     to: u32,
     shown: u32,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct StatementSpan {
     line: u32,
-    form: Form,
+    form: ImportForm,
     statement: Range<usize>,
 }
 
 #[derive(Debug)]
-struct Away {
+struct ExternalEdge {
     shown: u32,
     module: String,
     package: Option<String>,
@@ -98,20 +98,20 @@ struct Away {
 
 /// The statement that shows an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shown<'g> {
+pub struct ImportStatement<'g> {
     /// Its line, from 1.
     pub line: u32,
     /// What it says, on one line.
     pub statement: &'g str,
     /// What kind of statement it is.
-    pub form: Form,
+    pub form: ImportForm,
 }
 
 /// An import that leads to none of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outside<'g> {
+pub struct ExternalImport<'g> {
     /// The statement.
-    pub shown: Shown<'g>,
+    pub shown: ImportStatement<'g>,
     /// What is imported from, as it is written.
     pub module: &'g str,
     /// The package it belongs to, if the language or a manifest names it. None is not known.
@@ -120,7 +120,7 @@ pub struct Outside<'g> {
 
 /// Where an import leads.
 #[derive(Debug, PartialEq, Eq)]
-enum Lead {
+enum ImportTarget {
     /// To these nodes.
     To(Vec<u32>),
     /// To the file itself, or to a place of the repository that has no file.
@@ -131,27 +131,27 @@ enum Lead {
     Nowhere,
 }
 
-impl Lead {
+impl ImportTarget {
     /// To a file, if there is one.
     fn file(found: Option<u32>) -> Option<Self> {
         found.map(|file| Self::To(vec![file]))
     }
 }
 
-impl Graph {
+impl ImportGraph {
     /// Follows the imports of some files. The same files in another order give the same graph.
-    pub fn of(sources: &[Source<'_>], read: &Read<'_>) -> Self {
-        let mut sources: Vec<&Source<'_>> = sources.iter().collect();
+    pub fn of(sources: &[SourceFile<'_>], read: &ManifestReader<'_>) -> Self {
+        let mut sources: Vec<&SourceFile<'_>> = sources.iter().collect();
         // What is known of a file goes before the plan to write it.
         sources.sort_by_key(|source| (source.path, source.imports.is_empty()));
         sources.dedup_by_key(|source| source.path);
-        let paths = Paths::new(sources.iter().map(|source| source.path).collect());
-        let go = Go::new(&paths, read);
-        let languages = Languages {
-            python: Python::new(&paths, read),
-            script: Script::new(&paths, read),
-            rust: Rust::new(&paths, &sources, read),
-            java: Java::new(&paths, &sources, read),
+        let paths = PathTable::new(sources.iter().map(|source| source.path).collect());
+        let go = GoResolver::new(&paths, read);
+        let languages = LanguageResolvers {
+            python: PythonResolver::new(&paths, read),
+            script: ScriptResolver::new(&paths, read),
+            rust: RustResolver::new(&paths, &sources, read),
+            java: JavaResolver::new(&paths, &sources, read),
             go,
         };
         let mut graph = Self {
@@ -165,16 +165,16 @@ impl Graph {
                 continue;
             };
             let around = match language {
-                Language::Java => Around::of(source.imports),
-                _ => Around::default(),
+                Language::Java => JavaFileScope::of(source.imports),
+                _ => JavaFileScope::default(),
             };
             let resolve = |import: &Import| languages.resolve(language, file, import, &around);
             for import in source.imports {
-                if import.form == Form::Within {
+                if import.form == ImportForm::Within {
                     continue;
                 }
                 let mut lead = resolve(import);
-                if lead == Lead::Nowhere && paths.has_folders() {
+                if lead == ImportTarget::Nowhere && paths.has_folders() {
                     paths.loosen(|| lead = resolve(import));
                 }
                 graph.add(file, import, lead);
@@ -184,11 +184,11 @@ impl Graph {
         graph
     }
 
-    fn add(&mut self, file: u32, import: &Import, lead: Lead) {
+    fn add(&mut self, file: u32, import: &Import, lead: ImportTarget) {
         let place = usize::try_from(file).unwrap_or(usize::MAX);
-        let is_mention = import.form == Form::Mention;
+        let is_mention = import.form == ImportForm::Mention;
         match lead {
-            Lead::To(mut nodes) => {
+            ImportTarget::To(mut nodes) => {
                 nodes.sort_unstable();
                 nodes.dedup();
                 let known = &self.out[place];
@@ -201,18 +201,18 @@ impl Graph {
                     return;
                 }
                 let shown = self.show(import);
-                let edges = nodes.into_iter().map(|to| Edge { to, shown });
+                let edges = nodes.into_iter().map(|to| ImportEdge { to, shown });
                 self.out[place].extend(edges);
             }
-            Lead::Package(_) | Lead::Nowhere if is_mention => {}
-            Lead::Package(package) => self.lose(file, import, Some(package)),
-            Lead::Nowhere => self.lose(file, import, None),
-            Lead::Here => {}
+            ImportTarget::Package(_) | ImportTarget::Nowhere if is_mention => {}
+            ImportTarget::Package(package) => self.lose(file, import, Some(package)),
+            ImportTarget::Nowhere => self.lose(file, import, None),
+            ImportTarget::Here => {}
         }
     }
 
     fn lose(&mut self, file: u32, import: &Import, package: Option<String>) {
-        let away = Away {
+        let away = ExternalEdge {
             shown: self.show(import),
             module: import.module.clone(),
             package,
@@ -223,7 +223,7 @@ impl Graph {
     fn show(&mut self, import: &Import) -> u32 {
         let start = self.text.len();
         self.text.push_str(&import.statement);
-        self.shown.push(Seen {
+        self.shown.push(StatementSpan {
             line: import.line,
             form: import.form,
             statement: start..self.text.len(),
@@ -256,16 +256,22 @@ fn at(node: u32) -> usize {
 }
 
 /// What is known of each language.
-struct Languages<'a> {
-    python: Python<'a>,
-    script: Script<'a>,
-    rust: Rust<'a>,
-    go: Go<'a>,
-    java: Java<'a>,
+struct LanguageResolvers<'a> {
+    python: PythonResolver<'a>,
+    script: ScriptResolver<'a>,
+    rust: RustResolver<'a>,
+    go: GoResolver<'a>,
+    java: JavaResolver<'a>,
 }
 
-impl Languages<'_> {
-    fn resolve(&self, language: Language, file: u32, import: &Import, around: &Around<'_>) -> Lead {
+impl LanguageResolvers<'_> {
+    fn resolve(
+        &self,
+        language: Language,
+        file: u32,
+        import: &Import,
+        around: &JavaFileScope<'_>,
+    ) -> ImportTarget {
         match language {
             Language::Python => self.python.resolve(file, import),
             Language::JavaScript | Language::TypeScript | Language::Tsx => {

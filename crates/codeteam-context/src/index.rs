@@ -17,44 +17,44 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::files::{Files, Stamp};
+use crate::files::{FileSet, FileStamp};
 use crate::language::Language;
 use crate::outline::{Import, Outline};
 
-use self::names::Names;
-use self::record::Record;
+use self::names::NameTable;
+use self::record::OutlineRecord;
 
-pub(crate) use self::names::Name;
-pub(crate) use self::record::Defined;
+pub(crate) use self::names::NameId;
+pub(crate) use self::record::DefinitionSummary;
 
 /// The source files of a tree, in the order of their paths, with their outlines.
 #[derive(Debug, Default)]
-pub struct Index {
-    sources: Vec<Source>,
-    names: Names,
+pub struct SourceIndex {
+    sources: Vec<IndexedFile>,
+    names: NameTable,
     /// Every record that names are numbered for, used or not: first those of the file on the disk.
-    records: Vec<Arc<Record>>,
+    records: Vec<Arc<OutlineRecord>>,
     /// Where each name is defined.
-    places: Places,
+    places: DefinitionLocations,
     /// What of this is on the disk.
-    stored: disk::Stored,
+    stored: disk::StoredIndex,
 }
 
 /// One source file.
 #[derive(Clone, Debug)]
-struct Source {
+struct IndexedFile {
     path: String,
     bytes: u64,
     /// By what a change shows; none if it was too young to be relied on.
-    stamp: Option<Stamp>,
-    record: Arc<Record>,
+    stamp: Option<FileStamp>,
+    record: Arc<OutlineRecord>,
     /// Its place among the records.
     at: u32,
 }
 
 /// What bringing an index up to date took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct UpdateCounts {
     /// How many files were read.
     pub read: usize,
     /// How many of them were parsed, because their content was not known.
@@ -62,21 +62,25 @@ pub struct Work {
 }
 
 /// How far the work is: so many files of so many.
-pub type Progress<'p> = &'p (dyn Fn(usize, usize) + Sync);
+pub type ProgressCallback<'p> = &'p (dyn Fn(usize, usize) + Sync);
 
-impl Index {
+impl SourceIndex {
     /// Reads the outlines of all source files, with the help of what is in the folder of a cache,
     /// and keeps them there.
-    pub fn build(files: &dyn Files, cache: Option<&Path>, progress: Progress<'_>) -> Self {
+    pub fn build(
+        files: &dyn FileSet,
+        cache: Option<&Path>,
+        progress: ProgressCallback<'_>,
+    ) -> Self {
         Self::build_with(files, cache, progress).0
     }
 
-    /// [`Index::build`], and what it took.
+    /// [`SourceIndex::build`], and what it took.
     pub fn build_with(
-        files: &dyn Files,
+        files: &dyn FileSet,
         cache: Option<&Path>,
-        progress: Progress<'_>,
-    ) -> (Self, Work) {
+        progress: ProgressCallback<'_>,
+    ) -> (Self, UpdateCounts) {
         let mut index = cache.map(disk::load).unwrap_or_default();
         let work = index.update(files, progress);
         if let Some(cache) = cache {
@@ -87,11 +91,11 @@ impl Index {
     }
 
     /// Brings the index in line with the files as they are now.
-    pub fn update(&mut self, files: &dyn Files, progress: Progress<'_>) -> Work {
+    pub fn update(&mut self, files: &dyn FileSet, progress: ProgressCallback<'_>) -> UpdateCounts {
         let scanned = scan::scan(self, files, progress);
         let work = scanned.work();
         if self.take(scanned) {
-            self.places = Places::new(&self.sources, self.names.len());
+            self.places = DefinitionLocations::new(&self.sources, self.names.len());
         }
         work
     }
@@ -148,7 +152,7 @@ impl Index {
     }
 
     /// Where a name is defined.
-    pub(crate) fn places(&self, name: Name) -> &[(u32, u32)] {
+    pub(crate) fn places(&self, name: NameId) -> &[(u32, u32)] {
         self.places.of(name)
     }
 
@@ -158,35 +162,37 @@ impl Index {
     }
 
     /// A name.
-    pub(crate) fn name(&self, name: Name) -> &str {
+    pub(crate) fn name(&self, name: NameId) -> &str {
         self.names.get(name)
     }
 
     /// The number of a name.
-    pub(crate) fn number(&self, name: &str) -> Option<Name> {
+    pub(crate) fn number(&self, name: &str) -> Option<NameId> {
         self.names.number(name)
     }
 
     /// What a file defines, in short.
-    pub(crate) fn definitions(&self, file: usize) -> &[Defined] {
+    pub(crate) fn definitions(&self, file: usize) -> &[DefinitionSummary] {
         &self.sources[file].record.definitions
     }
 
     /// The names a file refers to, in their order, with how often.
-    pub(crate) fn references(&self, file: usize) -> &[(Name, u32)] {
+    pub(crate) fn references(&self, file: usize) -> &[(NameId, u32)] {
         &self.sources[file].record.references
     }
 
     /// Takes over what was found; whether anything is different.
-    fn take(&mut self, scanned: scan::Scanned) -> bool {
+    fn take(&mut self, scanned: scan::ScanResult) -> bool {
         let mut changed = scanned.sources.len() != self.sources.len();
         let mut sources = Vec::with_capacity(scanned.sources.len());
         // Several files may have had the same new content.
         let mut fresh = HashMap::new();
         for (at, found) in scanned.sources.into_iter().enumerate() {
             let (record, number) = match found.outline {
-                scan::Found::Kept(number) => (Arc::clone(&self.records[number as usize]), number),
-                scan::Found::Read(read) => {
+                scan::OutlineLocation::Kept(number) => {
+                    (Arc::clone(&self.records[number as usize]), number)
+                }
+                scan::OutlineLocation::Read(read) => {
                     let next = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
                     let number = *fresh.entry((read.hash, read.language)).or_insert(next);
                     if number == next {
@@ -199,7 +205,7 @@ impl Index {
                 .sources
                 .get(at)
                 .is_none_or(|source| source.path != found.path || source.at != number);
-            sources.push(Source {
+            sources.push(IndexedFile {
                 path: found.path,
                 bytes: found.bytes,
                 stamp: found.stamp,
@@ -214,15 +220,15 @@ impl Index {
 
 /// Where each name is defined, by its number.
 #[derive(Debug, Default)]
-struct Places {
+struct DefinitionLocations {
     /// Where the places of each name begin.
     starts: Vec<u32>,
     /// File, and place among its definitions.
     places: Vec<(u32, u32)>,
 }
 
-impl Places {
-    fn new(sources: &[Source], names: usize) -> Self {
+impl DefinitionLocations {
+    fn new(sources: &[IndexedFile], names: usize) -> Self {
         let mut starts = vec![0_u32; names + 2];
         let all = || {
             let files = (0_u32..).zip(sources);
@@ -249,7 +255,7 @@ impl Places {
         Self { starts, places }
     }
 
-    fn of(&self, name: Name) -> &[(u32, u32)] {
+    fn of(&self, name: NameId) -> &[(u32, u32)] {
         let at = name as usize;
         match (self.starts.get(at), self.starts.get(at + 1)) {
             (Some(start), Some(end)) => &self.places[*start as usize..*end as usize],

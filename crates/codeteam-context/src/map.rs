@@ -7,29 +7,29 @@ mod render;
 
 use serde::Serialize;
 
-use crate::graph::Ranks;
-use crate::index::Index;
-use crate::outline::Kind;
-use crate::redact::{Hits, Redactor};
-use crate::tokens::{self, Counter};
+use crate::graph::ImportanceRanks;
+use crate::index::SourceIndex;
+use crate::outline::DefinitionKind;
+use crate::redact::{RedactionCounts, Redactor};
+use crate::tokens::{self, TokenCounter};
 
 /// What is wanted of a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct MapOptions {
     /// How many tokens it may have.
     pub budget: usize,
     /// What becomes of the files that the focus touches.
-    pub touched: Touched,
+    pub touched: FocusDisplay,
     /// Only files below this folder, or this file, are shown; all if it is empty.
     pub below: String,
 }
 
-impl Options {
+impl MapOptions {
     /// A map of everything, of so many tokens.
     pub fn new(budget: usize) -> Self {
         Self {
             budget,
-            touched: Touched::default(),
+            touched: FocusDisplay::default(),
             below: String::new(),
         }
     }
@@ -43,7 +43,7 @@ impl Options {
 
 /// What becomes of the files that the focus touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Touched {
+pub enum FocusDisplay {
     /// They are in the map like all others.
     #[default]
     Shown,
@@ -53,36 +53,36 @@ pub enum Touched {
 
 /// A map.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Map {
+pub struct RepositoryMap {
     /// As it is shown.
     #[serde(skip)]
     pub text: String,
     /// How many tokens that is.
     pub tokens: usize,
     /// What is in it.
-    pub files: Vec<Part>,
+    pub files: Vec<MappedFile>,
     /// How many definitions are not in it that others can mean.
     pub left_out: usize,
 }
 
 /// What a map shows of a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Part {
+pub struct MappedFile {
     /// Where it is.
     pub path: String,
     /// Its rank among all; the sum of all ranks is 1.
     pub rank: f64,
     /// What is shown of it.
-    pub definitions: Vec<Shown>,
+    pub definitions: Vec<MappedDefinition>,
 }
 
 /// A definition in a map.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Shown {
+pub struct MappedDefinition {
     /// Its name.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: DefinitionKind,
     /// The line it begins on, from 1.
     pub line: u32,
     /// How deep it is in others.
@@ -93,9 +93,9 @@ pub struct Shown {
     pub score: f64,
 }
 
-impl Map {
+impl RepositoryMap {
     /// Takes secrets out of it: a constant may be one.
-    pub fn redact(&mut self, redactor: &Redactor) -> Hits {
+    pub fn redact(&mut self, redactor: &Redactor) -> RedactionCounts {
         let (text, hits) = redacted(&self.text, redactor);
         if !hits.is_empty() {
             self.text = text;
@@ -115,9 +115,9 @@ impl Map {
 
 /// The text of a map without its secrets, and what they were. Each line is looked at by itself: what
 /// begins in one declaration, and is cut off there, does not go on in the next.
-pub fn redacted(text: &str, redactor: &Redactor) -> (String, Hits) {
+pub fn redacted(text: &str, redactor: &Redactor) -> (String, RedactionCounts) {
     let mut clean = String::with_capacity(text.len());
-    let mut hits = Hits::default();
+    let mut hits = RedactionCounts::default();
     for line in text.split_inclusive('\n') {
         let redacted = redactor.redact(line);
         clean.push_str(&redacted.text);
@@ -132,9 +132,9 @@ pub fn redacted(text: &str, redactor: &Redactor) -> (String, Hits) {
 const FEWEST: usize = 3;
 
 /// Draws the map of an index by its ranks.
-pub fn map(index: &Index, ranks: &Ranks, options: &Options) -> Map {
+pub fn map(index: &SourceIndex, ranks: &ImportanceRanks, options: &MapOptions) -> RepositoryMap {
     let (candidates, all) = candidates(index, ranks, options);
-    let mut counter = Counter::new();
+    let mut counter = TokenCounter::new();
     let mut best = render::draw(index, ranks, &[], &mut counter);
     // The most candidates that fit. More of them never make the text shorter by more than a line.
     let (mut fits, mut too_many) = (0, candidates.len() + 1);
@@ -155,7 +155,7 @@ pub fn map(index: &Index, ranks: &Ranks, options: &Options) -> Map {
 
 /// A definition that may be shown.
 #[derive(Clone, Copy, Debug)]
-struct Candidate {
+struct MapCandidate {
     file: usize,
     definition: usize,
     score: f64,
@@ -163,10 +163,14 @@ struct Candidate {
 
 /// The most important definitions, best first, and how many there are in all. What nobody refers to
 /// comes last, by the rank of its file.
-fn candidates(index: &Index, ranks: &Ranks, options: &Options) -> (Vec<Candidate>, usize) {
+fn candidates(
+    index: &SourceIndex,
+    ranks: &ImportanceRanks,
+    options: &MapOptions,
+) -> (Vec<MapCandidate>, usize) {
     let mut all = Vec::new();
     for (file, scores) in ranks.definitions.iter().enumerate() {
-        let left_out = options.touched == Touched::LeftOut && ranks.touched[file];
+        let left_out = options.touched == FocusDisplay::LeftOut && ranks.touched[file];
         if left_out || !options.wants(index.path(file)) {
             continue;
         }
@@ -175,7 +179,7 @@ fn candidates(index: &Index, ranks: &Ranks, options: &Options) -> (Vec<Candidate
             // A name of one letter says nothing to anyone.
             let said = index.name(defined.name).len() > 1;
             if said && defined.reachable() && (defined.public || *score > 0.0) {
-                all.push(Candidate {
+                all.push(MapCandidate {
                     file,
                     definition,
                     score: *score,
@@ -183,7 +187,7 @@ fn candidates(index: &Index, ranks: &Ranks, options: &Options) -> (Vec<Candidate
             }
         }
     }
-    let order = |a: &Candidate, b: &Candidate| {
+    let order = |a: &MapCandidate, b: &MapCandidate| {
         let by_score = b.score.total_cmp(&a.score);
         let by_rank = || ranks.files[b.file].total_cmp(&ranks.files[a.file]);
         by_score

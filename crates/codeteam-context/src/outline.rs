@@ -14,8 +14,8 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
 
-pub use self::definitions::{Definition, Kind};
-pub use self::imports::{Form, Import};
+pub use self::definitions::{Definition, DefinitionKind};
+pub use self::imports::{Import, ImportForm};
 pub use self::references::Reference;
 pub use self::signatures::signatures;
 
@@ -35,9 +35,12 @@ pub struct Outline {
 impl Outline {
     /// The functions and methods in it that have a name, nested ones too, in the order of the lines.
     pub fn functions(&self) -> impl Iterator<Item = &Definition> {
-        self.definitions
-            .iter()
-            .filter(|definition| matches!(definition.kind, Kind::Function | Kind::Method))
+        self.definitions.iter().filter(|definition| {
+            matches!(
+                definition.kind,
+                DefinitionKind::Function | DefinitionKind::Method
+            )
+        })
     }
 }
 

@@ -24,28 +24,28 @@ use std::path::Path;
 
 use serde::Serialize;
 
-pub use self::style::{Style, is_pack};
+pub use self::style::{PackStyle, is_pack};
 
-use self::counts::Known;
-use self::make::{Form, Made, Maker};
+use self::counts::ContentCounts;
+use self::make::{FileRenderer, PackedForm, RenderedFile};
 use self::ordered::ordered;
-use self::renamed::Renamed;
-use self::style::{End, Head};
-use crate::files::{Files, Skipped};
+use self::renamed::RenamedFiles;
+use self::style::{PackFooter, PackHeader};
+use crate::files::{FileSet, SkippedPath};
 use crate::redact::Redactor;
 use crate::tokens;
-use crate::tree::Progress;
+use crate::tree::FileProgress;
 
 /// How many of those left out are named, where no budget says it.
 const NAMED: usize = 200;
 
 /// How a pack is made.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct PackOptions {
     /// What it is a pack of, as its first lines say.
     pub name: String,
     /// Its form.
-    pub style: Style,
+    pub style: PackStyle,
     /// Whether it begins with the tree of folders and files.
     pub tree: bool,
     /// Whether tokens are counted. A budget counts them in any case.
@@ -56,11 +56,11 @@ pub struct Options {
     pub budget: Option<usize>,
 }
 
-impl Default for Options {
+impl Default for PackOptions {
     fn default() -> Self {
         Self {
             name: String::new(),
-            style: Style::default(),
+            style: PackStyle::default(),
             tree: true,
             tokens: true,
             compress: false,
@@ -71,22 +71,22 @@ impl Default for Options {
 
 /// What a pack has in it, and what not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct PackReport {
     /// The files in it, in their order.
-    pub files: Vec<Packed>,
+    pub files: Vec<PackedFile>,
     /// What is there and could not be taken, in the order of the paths.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedPath>,
     /// What was left out for the budget, in the order of the paths.
-    pub dropped: Vec<Packed>,
+    pub dropped: Vec<PackedFile>,
     /// How many tokens the contents of the files have, and the whole; if they were counted.
-    pub tokens: Option<Tokens>,
+    pub tokens: Option<PackTokens>,
     /// How long the whole is.
     pub bytes: u64,
 }
 
 /// A file of a pack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Packed {
+pub struct PackedFile {
     /// Where it is in the repository.
     pub path: String,
     /// How long what is taken of it is.
@@ -101,7 +101,7 @@ pub struct Packed {
 
 /// Tokens of a pack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Tokens {
+pub struct PackTokens {
     /// Of the contents of its files.
     pub files: usize,
     /// Of all of it.
@@ -126,36 +126,36 @@ pub enum Error {
 
 /// Writes a pack of files. What was counted is kept in the cache folder, if there is one.
 pub fn pack(
-    files: &impl Files,
-    options: &Options,
+    files: &impl FileSet,
+    options: &PackOptions,
     redactor: &Redactor,
     cache: Option<&Path>,
     out: &mut dyn Write,
-    progress: &(dyn Fn(Progress) + Sync),
-) -> Result<Report, Error> {
-    match Renamed::new(files, redactor) {
+    progress: &(dyn Fn(FileProgress) + Sync),
+) -> Result<PackReport, Error> {
+    match RenamedFiles::new(files, redactor) {
         Some(renamed) => written(&renamed, options, redactor, cache, out, progress),
         None => written(files, options, redactor, cache, out, progress),
     }
 }
 
 fn written(
-    files: &impl Files,
-    options: &Options,
+    files: &impl FileSet,
+    options: &PackOptions,
     redactor: &Redactor,
     cache: Option<&Path>,
     out: &mut dyn Write,
-    progress: &(dyn Fn(Progress) + Sync),
-) -> Result<Report, Error> {
-    let maker = Maker::new(files, options, redactor, cache);
-    let mut pack = Writing {
+    progress: &(dyn Fn(FileProgress) + Sync),
+) -> Result<PackReport, Error> {
+    let maker = FileRenderer::new(files, options, redactor, cache);
+    let mut pack = PackWriter {
         out: io::BufWriter::with_capacity(256 << 10, out),
         counts: maker.counts,
-        report: Report {
+        report: PackReport {
             skipped: files.skipped().to_vec(),
-            ..Report::default()
+            ..PackReport::default()
         },
-        tokens: Tokens::default(),
+        tokens: PackTokens::default(),
         asked: Vec::new(),
     };
     let plan = match options.budget {
@@ -176,7 +176,7 @@ fn written(
         |n| maker.written(&plan.files[n]),
         |n, made| {
             read += sizes[n];
-            progress(Progress::Read {
+            progress(FileProgress::Read {
                 files: n + 1,
                 of: sizes.len(),
                 bytes: read,
@@ -186,7 +186,7 @@ fn written(
                 Ok(made) => pack.file(path, &made, options.style, &mut first),
                 Err(why) => {
                     let path = path.clone();
-                    pack.report.skipped.push(Skipped { path, why });
+                    pack.report.skipped.push(SkippedPath { path, why });
                     Ok(())
                 }
             }
@@ -202,15 +202,15 @@ fn written(
 }
 
 /// A pack that is being written.
-struct Writing<'o> {
+struct PackWriter<'o> {
     out: io::BufWriter<&'o mut dyn Write>,
     counts: bool,
-    report: Report,
-    tokens: Tokens,
-    asked: Vec<Known>,
+    report: PackReport,
+    tokens: PackTokens,
+    asked: Vec<ContentCounts>,
 }
 
-impl Writing<'_> {
+impl PackWriter<'_> {
     /// Writes what stands round the files.
     fn frame(&mut self, text: &str) -> io::Result<()> {
         if self.counts {
@@ -227,8 +227,8 @@ impl Writing<'_> {
     fn file(
         &mut self,
         path: &str,
-        made: &Made,
-        style: Style,
+        made: &RenderedFile,
+        style: PackStyle,
         first: &mut bool,
     ) -> Result<(), Error> {
         if !std::mem::take(first) {
@@ -240,19 +240,19 @@ impl Writing<'_> {
         self.tokens.files += made.tokens;
         self.tokens.output += made.written;
         self.asked.extend(made.known);
-        self.report.files.push(Packed {
+        self.report.files.push(PackedFile {
             path: path.to_owned(),
             bytes: made.bytes,
             tokens: self.counts.then_some(made.tokens),
             redactions: made.redactions,
-            compressed: made.form == Form::Signatures,
+            compressed: made.form == PackedForm::Signatures,
         });
         Ok(())
     }
 }
 
 /// What stands after the files: what is left out, as far as there is room for it.
-fn end(report: &Report, style: Style, room: Option<usize>) -> String {
+fn end(report: &PackReport, style: PackStyle, room: Option<usize>) -> String {
     let skipped = report.skipped.iter();
     let skipped = skipped.map(|skipped| (skipped.path.clone(), skipped.why.to_string()));
     let dropped = report.dropped.iter();
@@ -260,7 +260,7 @@ fn end(report: &Report, style: Style, room: Option<usize>) -> String {
     let mut all: Vec<_> = skipped.chain(dropped).collect();
     all.sort_unstable();
     let of = |named: usize| {
-        style.end(&End {
+        style.end(&PackFooter {
             left_out: &all[..named],
             more: all.len() - named,
         })
@@ -275,10 +275,15 @@ fn end(report: &Report, style: Style, room: Option<usize>) -> String {
 }
 
 /// What stands before the files.
-fn head(files: &impl Files, options: &Options, depth: Option<usize>, note: Option<&str>) -> String {
+fn head(
+    files: &impl FileSet,
+    options: &PackOptions,
+    depth: Option<usize>,
+    note: Option<&str>,
+) -> String {
     let paths = files.list().iter().map(|file| file.path.as_str());
     let tree = depth.map(|depth| structure::draw(&paths.collect::<Vec<_>>(), depth));
-    options.style.head(&Head {
+    options.style.head(&PackHeader {
         name: &options.name,
         tree: tree.as_deref(),
         note,

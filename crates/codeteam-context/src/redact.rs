@@ -34,28 +34,28 @@ use std::sync::Arc;
 use memchr::{memchr, memrchr};
 use regex::Regex;
 
-use crate::redact::anchors::Anchor;
-use crate::redact::literals::Literals;
-use crate::redact::pem::Block;
+use crate::redact::anchors::SecretAnchor;
+use crate::redact::literals::LiteralMatcher;
+use crate::redact::pem::OpenPemBlock;
 
 /// How many secrets were found, by rule.
-pub type Hits = BTreeMap<&'static str, usize>;
+pub type RedactionCounts = BTreeMap<&'static str, usize>;
 
 /// Removes secrets from text. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Redactor {
-    anchors: Arc<Literals<Anchor>>,
+    anchors: Arc<LiteralMatcher<SecretAnchor>>,
     allowed: Arc<[Regex]>,
     fingerprint: [u8; blake3::OUT_LEN],
 }
 
 /// A text without its secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Redacted<'t> {
+pub struct RedactedText<'t> {
     /// The text; borrowed if nothing was found in it.
     pub text: Cow<'t, str>,
     /// What was found.
-    pub hits: Hits,
+    pub hits: RedactionCounts,
 }
 
 /// Why an allowlist cannot be used.
@@ -118,13 +118,13 @@ impl Redactor {
     }
 
     /// Redacts a whole text.
-    pub fn redact<'t>(&self, text: &'t str) -> Redacted<'t> {
+    pub fn redact<'t>(&self, text: &'t str) -> RedactedText<'t> {
         self.pass(&mut None, text)
     }
 
     /// Redacts a stream, line by line.
-    pub fn lines(&self) -> Lines {
-        Lines {
+    pub fn lines(&self) -> LineRedactor {
+        LineRedactor {
             redactor: self.clone(),
             block: None,
         }
@@ -135,8 +135,8 @@ impl Redactor {
     }
 
     /// Goes from candidate to candidate and redacts the lines they are in.
-    fn pass<'t>(&self, block: &mut Option<Block>, text: &'t str) -> Redacted<'t> {
-        let mut hits = Hits::new();
+    fn pass<'t>(&self, block: &mut Option<OpenPemBlock>, text: &'t str) -> RedactedText<'t> {
+        let mut hits = RedactionCounts::new();
         let mut out = String::new();
         let (mut at, mut copied) = (0, 0);
         while at < text.len() {
@@ -163,7 +163,7 @@ impl Redactor {
             out.push_str(&text[copied..]);
             Cow::Owned(out)
         };
-        Redacted { text, hits }
+        RedactedText { text, hits }
     }
 }
 
@@ -175,19 +175,19 @@ pub fn marks(text: &str) -> usize {
 /// Redacts a stream. Private keys, which span lines, go from their first line to their last; one
 /// that never ends is given up soon after what follows no longer looks like one.
 #[derive(Clone, Debug)]
-pub struct Lines {
+pub struct LineRedactor {
     redactor: Redactor,
-    block: Option<Block>,
+    block: Option<OpenPemBlock>,
 }
 
-impl Lines {
+impl LineRedactor {
     /// Whether the next line may belong to a private key that has begun.
     pub fn is_inside_key(&self) -> bool {
         self.block.is_some()
     }
 
     /// Redacts the next line, with or without its line end; several lines at once are as good.
-    pub fn line<'t>(&mut self, line: &'t str) -> Redacted<'t> {
+    pub fn line<'t>(&mut self, line: &'t str) -> RedactedText<'t> {
         self.redactor.pass(&mut self.block, line)
     }
 }

@@ -7,8 +7,11 @@ mod choose;
 mod patterns;
 mod wanted;
 
-pub use self::choose::{Body, Choice, Chosen, Matter, Pick, Project, Wishes, choose};
-pub use self::patterns::{Patterns, Unreadable};
+pub use self::choose::{
+    ChosenPart, ContextRequest, ContextSelection, PartBody, PickedFile, ProjectFacts, TaskFacts,
+    choose,
+};
+pub use self::patterns::{FilePatterns, InvalidPattern};
 
 /// The part with the change that is to be judged, or has been made so far.
 pub const DIFF: &str = "diff";
@@ -36,25 +39,25 @@ pub struct Strategy {
     /// How many tokens a prompt may be, if the role does not say.
     pub budget: Option<u64>,
     /// Its parts, the most important first.
-    pub parts: Vec<Part>,
+    pub parts: Vec<StrategyPart>,
 }
 
 /// A part of a strategy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct StrategyPart {
     /// What it is called.
     pub name: String,
     /// The files it is made of, as patterns and variables. None for those of [`SPECIAL`].
     pub include: Vec<String>,
     /// How they are shown.
-    pub form: Form,
+    pub form: FileForm,
     /// How many files it has at most.
     pub limit: Option<usize>,
 }
 
 /// How a file is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Form {
+pub enum FileForm {
     /// All of it.
     #[default]
     Whole,
@@ -66,7 +69,7 @@ pub enum Form {
 
 /// A variable of patterns.
 #[derive(Clone, Copy, Debug)]
-pub struct Variable {
+pub struct PatternVariable {
     /// How it is written.
     pub name: &'static str,
     /// Which files it stands for.
@@ -74,60 +77,60 @@ pub struct Variable {
 }
 
 /// All variables.
-pub const VARIABLES: &[Variable] = &[
-    Variable {
+pub const VARIABLES: &[PatternVariable] = &[
+    PatternVariable {
         name: "$TARGET",
         meaning: "the files that the task names; without any, those that its words lead to",
     },
-    Variable {
+    PatternVariable {
         name: "$MENTIONED",
         meaning: "the files that the brief for this work names",
     },
-    Variable {
+    PatternVariable {
         name: "$TARGET_IMPORTS",
         meaning: "the files that those import",
     },
-    Variable {
+    PatternVariable {
         name: "$TARGET_IMPORTERS",
         meaning: "the files that import those",
     },
-    Variable {
+    PatternVariable {
         name: "$TARGET_TESTS",
         meaning: "the tests that go with the files of the task, by their names",
     },
-    Variable {
+    PatternVariable {
         name: "$CHANGED",
         meaning: "the files that the change touches",
     },
-    Variable {
+    PatternVariable {
         name: "$BLAST_RADIUS",
         meaning: "the files that import what the change touches, and those that import these",
     },
-    Variable {
+    PatternVariable {
         name: "$RELATED",
         meaning: "the files that the words of the task lead to, the best first",
     },
-    Variable {
+    PatternVariable {
         name: "$INTERFACE_DEFINITIONS",
         meaning: "specifications of APIs and schemas, stubs, and files that define little but types",
     },
-    Variable {
+    PatternVariable {
         name: "$COMPONENT_PUBLIC_API",
         meaning: "what other files can see of the source files in the folders of the task",
     },
-    Variable {
+    PatternVariable {
         name: "$IMPLEMENTATION_INTERNALS",
         meaning: "the source files in the folders of the task, tests left aside; for `exclude`",
     },
-    Variable {
+    PatternVariable {
         name: "$DOCS",
         meaning: "what the project says about itself: read-me, architecture, decisions, plans",
     },
-    Variable {
+    PatternVariable {
         name: "$STANDARDS",
         meaning: "how the project wants its code: standards, contributing, style",
     },
-    Variable {
+    PatternVariable {
         name: "$SECURITY",
         meaning: "code on identity and rights, manifests of dependencies, how the environment is read",
     },

@@ -17,27 +17,27 @@ mod vocabulary;
 
 use std::cell::RefCell;
 
-use merge::Merger;
+use merge::TokenMerger;
 
 thread_local! {
-    static COUNTER: RefCell<Counter> = RefCell::default();
+    static COUNTER: RefCell<TokenCounter> = RefCell::default();
 }
 
-/// How many tokens a text is. Each thread has a [`Counter`] for this.
+/// How many tokens a text is. Each thread has a [`TokenCounter`] for this.
 pub fn count(text: &str) -> usize {
     COUNTER.with_borrow_mut(|counter| counter.count(text))
 }
 
-/// How many bytes of a text are at most `max` tokens. See [`Counter::prefix`].
+/// How many bytes of a text are at most `max` tokens. See [`TokenCounter::prefix`].
 pub fn prefix(text: &str, max: usize) -> usize {
     COUNTER.with_borrow_mut(|counter| counter.prefix(text, max))
 }
 
 /// Counts tokens; remembers pieces it has met, a fixed number of them.
-pub struct Counter {
+pub struct TokenCounter {
     /// Keys of short pieces, each where its hash says, with its count in the four uppermost bits.
     met: Box<[u128]>,
-    merger: Merger,
+    merger: TokenMerger,
 }
 
 /// How many pieces a counter remembers at most.
@@ -47,16 +47,16 @@ const COUNT: u32 = 124;
 /// A block, and enough after it to read a key from any place of it.
 const WINDOW: usize = blocks::BLOCK + 16;
 
-impl Default for Counter {
+impl Default for TokenCounter {
     fn default() -> Self {
         Self {
             met: vec![0; MET].into(),
-            merger: Merger::default(),
+            merger: TokenMerger::default(),
         }
     }
 }
 
-impl Counter {
+impl TokenCounter {
     /// One that has met nothing yet.
     pub fn new() -> Self {
         Self::default()

@@ -26,14 +26,14 @@ use std::sync::atomic::AtomicUsize;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
-use self::place::Place;
-use self::rules::Wanted;
-use self::walk::{All, Walk};
-use crate::files::{Content, File, Files, Skipped};
+use self::place::RootFolder;
+use self::rules::PathFilter;
+use self::walk::{FolderWalk, WalkResult};
+use crate::files::{FileContent, FileEntry, FileSet, SkippedPath};
 
 /// Which files are wanted.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct TreeOptions {
     /// Only files that match one of these, if there are any. Written as in `.gitignore`; a folder
     /// means all that is below it.
     pub include: Vec<String>,
@@ -47,7 +47,7 @@ pub struct Options {
     pub never: Vec<PathBuf>,
 }
 
-impl Default for Options {
+impl Default for TreeOptions {
     fn default() -> Self {
         Self {
             include: Vec::new(),
@@ -61,7 +61,7 @@ impl Default for Options {
 
 /// How far something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum FileProgress {
     /// Files are being found.
     Walked {
         /// How many so far.
@@ -101,23 +101,23 @@ pub enum Error {
 
 /// The files of a folder.
 #[derive(Debug)]
-pub struct Tree {
-    place: Place,
-    files: Vec<File>,
-    skipped: Vec<Skipped>,
+pub struct FileTree {
+    place: RootFolder,
+    files: Vec<FileEntry>,
+    skipped: Vec<SkippedPath>,
     /// The names on the disk of files that are shown otherwise, by their place in the list.
     raw: BTreeMap<usize, Vec<u8>>,
     max_file_bytes: u64,
 }
 
-impl Tree {
+impl FileTree {
     /// Finds the files of a folder; or the one file that `root` names, whatever patterns say of it.
     pub fn walk(
         root: &Path,
-        options: &Options,
-        progress: &(dyn Fn(Progress) + Sync),
+        options: &TreeOptions,
+        progress: &(dyn Fn(FileProgress) + Sync),
     ) -> Result<Self, Error> {
-        let wanted = Wanted::new(&options.include, &options.exclude)
+        let wanted = PathFilter::new(&options.include, &options.exclude)
             .map_err(|(pattern, source)| Error::Pattern { pattern, source })?;
         let failed = |source| Error::Read {
             path: root.to_owned(),
@@ -127,11 +127,11 @@ impl Tree {
         if !real.is_dir() {
             return Self::one(&real, options).map_err(failed);
         }
-        let place = Place::new(open_folder(&real).map_err(failed)?);
+        let place = RootFolder::new(open_folder(&real).map_err(failed)?);
         let never = options.never.iter();
         let never =
             never.filter_map(|path| Some(path.metadata().ok()?).map(|it| (it.dev(), it.ino())));
-        let walk = Walk {
+        let walk = FolderWalk {
             place: &place,
             wanted,
             max_bytes: options.max_file_bytes,
@@ -165,18 +165,18 @@ impl Tree {
         });
         let mut found: Vec<_> = found.collect();
         found.sort_by(|a, b| a.file.path.cmp(&b.file.path));
-        let all = All {
+        let all = WalkResult {
             found,
             skipped: Vec::new(),
         };
-        let options = Options {
+        let options = TreeOptions {
             max_file_bytes,
-            ..Options::default()
+            ..TreeOptions::default()
         };
-        Ok(Self::new(Place::new(folder), all, &options))
+        Ok(Self::new(RootFolder::new(folder), all, &options))
     }
 
-    fn new(place: Place, all: All, options: &Options) -> Self {
+    fn new(place: RootFolder, all: WalkResult, options: &TreeOptions) -> Self {
         let (mut files, mut raw) = (Vec::with_capacity(all.found.len()), BTreeMap::new());
         for (at, found) in all.found.into_iter().enumerate() {
             files.push(found.file);
@@ -192,16 +192,16 @@ impl Tree {
     }
 
     /// A tree of one file.
-    fn one(path: &Path, options: &Options) -> io::Result<Self> {
+    fn one(path: &Path, options: &TreeOptions) -> io::Result<Self> {
         let name = path.file_name().ok_or(io::ErrorKind::NotFound)?;
         let folder = open_folder(path.parent().unwrap_or(Path::new("/")))?;
         let stat = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
-        let all = All {
+        let all = WalkResult {
             found: vec![walk::found(name.as_bytes().to_vec(), bytes, &stat)],
             skipped: Vec::new(),
         };
-        Ok(Self::new(Place::new(folder), all, options))
+        Ok(Self::new(RootFolder::new(folder), all, options))
     }
 }
 
@@ -210,14 +210,14 @@ fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
-impl Files for Tree {
-    fn list(&self) -> &[File] {
+impl FileSet for FileTree {
+    fn list(&self) -> &[FileEntry] {
         &self.files
     }
 
-    fn read(&self, at: usize) -> Content {
+    fn read(&self, at: usize) -> FileContent {
         let Some(file) = self.files.get(at) else {
-            return Content::Gone;
+            return FileContent::Gone;
         };
         let path = self
             .raw
@@ -226,7 +226,7 @@ impl Files for Tree {
         self.place.read(path, self.max_file_bytes)
     }
 
-    fn skipped(&self) -> &[Skipped] {
+    fn skipped(&self) -> &[SkippedPath] {
         &self.skipped
     }
 }

@@ -11,13 +11,13 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use codeteam_core::budget::Limits;
+use codeteam_core::budget::BudgetLimits;
 use codeteam_core::event::{RunAccess, RunStarted};
 use codeteam_core::frame::Tip;
-use codeteam_core::ids::{TaskId, Time};
-use codeteam_core::input::{WorkerEnd, WorkerReport};
+use codeteam_core::ids::{EpochMillis, TaskId};
+use codeteam_core::input::{WorkerOutcome, WorkerReport};
 use codeteam_core::plan::{Plan, Task};
-use codeteam_core::schedule::{Schedule, Status};
+use codeteam_core::schedule::{Schedule, TaskStatus};
 use codeteam_core::workflow::compile;
 use codeteam_core::{Effect, Input, Run, apply, decide, due};
 
@@ -58,12 +58,12 @@ fn schedule(n: usize) -> u128 {
             running.push_back(task);
         }
         match running.pop_front() {
-            Some(task) => drop(schedule.end(task, Status::Completed)),
+            Some(task) => drop(schedule.end(task, TaskStatus::Completed)),
             None => break,
         }
     }
     assert_eq!(
-        schedule.count(Status::Completed),
+        schedule.count(TaskStatus::Completed),
         n,
         "not everything was done"
     );
@@ -99,7 +99,7 @@ fn kernel(n: usize) -> (u128, u128) {
     };
     let began = Input::Began(Box::new(RunStarted {
         run: "bench".into(),
-        at: Time(0),
+        at: EpochMillis(0),
         goal: String::new(),
         goal_files: Vec::new(),
         workflow: compiled.workflow,
@@ -108,16 +108,16 @@ fn kernel(n: usize) -> (u128, u128) {
         branch: String::new(),
         plan: Some(plan(n)),
         earlier: BTreeMap::new(),
-        limits: Limits::default(),
+        limits: BudgetLimits::default(),
         plan_id: String::new(),
         max_tasks: n,
         confinement: String::new(),
-        sandbox: codeteam_core::event::Sandbox::default(),
+        sandbox: codeteam_core::event::SandboxKind::default(),
         accounts: BTreeMap::new(),
         resting: BTreeMap::new(),
         rules: Vec::new(),
         templates: BTreeMap::new(),
-        hands: codeteam_core::hands::Hands::default(),
+        hands: codeteam_core::hands::Operator::default(),
         basis: None,
         edited_config: Vec::new(),
         choices: None,
@@ -126,7 +126,7 @@ fn kernel(n: usize) -> (u128, u128) {
         network: Vec::new(),
         access: RunAccess::default(),
         strategies: BTreeMap::new(),
-        message: codeteam_core::message::Format::default(),
+        message: codeteam_core::message::MessageFormat::default(),
     }));
     feed(&mut run, &began);
     let clock = Instant::now();
@@ -142,7 +142,7 @@ fn kernel(n: usize) -> (u128, u128) {
             log: None,
             edited: Vec::new(),
             failed_write: None,
-            end: WorkerEnd::Answered(r#"{"message":"done"}"#.to_owned()),
+            end: WorkerOutcome::Answered(r#"{"message":"done"}"#.to_owned()),
             usage: codeteam_core::budget::Usage::default(),
             transcript: None,
             change: None,
@@ -151,7 +151,7 @@ fn kernel(n: usize) -> (u128, u128) {
         events += feed(
             &mut run,
             &Input::WorkerExited {
-                at: Time(1),
+                at: EpochMillis(1),
                 id,
                 report,
             },

@@ -4,20 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{self, Reservation};
+use crate::budget::{self, BudgetReservation};
 use crate::event::CheckResult;
-use crate::feedback::Failed;
+use crate::feedback::AttemptFailure;
 use crate::findings::Finding;
-use crate::frame::{Feedback, Frame, FrameChange, Item, Level, Session, Slot, Stage, Work};
+use crate::frame::{
+    Conversation, DemandLevel, Feedback, Frame, FrameChange, FrameItem, FrameStage, Slot, SlotWork,
+};
 use crate::ids::{AttemptId, RoleName, RunId, StepId, Tree, WorkerName};
-use crate::log::Log;
-use crate::message::{self, Matter};
+use crate::log::WorkLog;
+use crate::message::{self, CommitFacts};
 use crate::plan::{Plan, Task};
-use crate::requirements::{Analysis, known_requirements};
-use crate::role::{self, Contract, Kind, Means, Role};
+use crate::requirements::{PartialAnalysis, known_requirements};
+use crate::role::{self, Contract, ExecutionOptions, Role, RoleKind};
 use crate::run::Run;
-use crate::submission::{self, Change, Design, Form};
-use crate::workflow::{RoleStep, Scope, StepKind, TALK, Writes};
+use crate::submission::{self, AnswerForm, ClaimedChange, Design};
+use crate::workflow::{ContextScope, RoleStep, ScribeOutput, StepKind, TALK};
 
 /// An assignment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,7 +33,7 @@ pub struct Assignment {
     /// The role to play.
     pub role: RoleName,
     /// What it owes.
-    pub kind: Kind,
+    pub kind: RoleKind,
     /// In which form.
     pub contract: Contract,
     /// Who the worker is asked to be, as a template.
@@ -61,10 +63,10 @@ pub struct Assignment {
     pub schema: serde_json::Value,
     /// With what it is carried out.
     #[serde(default)]
-    pub means: Means,
+    pub means: ExecutionOptions,
     /// The session it goes on in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<Session>,
+    pub session: Option<Conversation>,
     /// What carries it out.
     pub worker: WorkerName,
     /// With which model.
@@ -83,7 +85,7 @@ pub struct Assignment {
     /// The round, from 1.
     pub round: u32,
     /// How much is asked.
-    pub level: Level,
+    pub level: DemandLevel,
     /// The tree it starts from.
     pub tree: Tree,
     /// Whether it may change files.
@@ -117,7 +119,7 @@ pub struct Assignment {
     pub answers: Vec<(Vec<String>, String)>,
     /// What was found out before those questions were asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub analysis: Option<Analysis>,
+    pub analysis: Option<PartialAnalysis>,
     /// How it is to be built.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub design: Option<Design>,
@@ -126,7 +128,7 @@ pub struct Assignment {
     pub plan: Option<Plan>,
     /// The change to be judged: what the implementer says of it ...
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub claimed: Option<Change>,
+    pub claimed: Option<ClaimedChange>,
     /// ... and what it really is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<FrameChange>,
@@ -153,7 +155,7 @@ pub struct Assignment {
     pub asks: bool,
     /// What it is shown of the project.
     #[serde(default)]
-    pub context: role::Context,
+    pub context: role::RoleContext,
     /// The files that what it is shown keeps near to; all of the project if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scope: Vec<String>,
@@ -173,9 +175,9 @@ impl Assignment {
     }
 
     /// What its answer is about.
-    pub fn about(&self) -> submission::About<'_> {
+    pub fn about(&self) -> submission::SubmissionConstraints<'_> {
         let task = self.task.as_ref();
-        submission::About {
+        submission::SubmissionConstraints {
             task: task.map(|task| &task.id),
             plan: Some(&self.plan_id),
             files: task.map(|task| task.files.as_slice()),
@@ -195,7 +197,7 @@ pub(crate) fn passed(checks: &[CheckResult]) -> Option<bool> {
 pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
     let frame = run.frames.get(&id.frame)?;
     let slot = frame.slot(id)?;
-    let Work::Role(name) = &slot.work else {
+    let SlotWork::Role(name) = &slot.work else {
         return None;
     };
     let role = run.roles.get(name)?;
@@ -209,9 +211,9 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         _ => return None,
     };
     let form = form(run, frame, role);
-    let shortens = step.writes == Writes::Log;
+    let shortens = step.writes == ScribeOutput::Log;
     let root = run.frames.get(&crate::ids::FramePath::root());
-    let judges = role.kind == Kind::Gatekeeper;
+    let judges = role.kind == RoleKind::Gatekeeper;
     let inherited =
         |own: Option<String>, of: fn(&Frame) -> Option<String>| own.or_else(|| root.and_then(of));
     let asked_in = asked_in(run, frame);
@@ -247,7 +249,7 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
         round: frame.round,
         level: frame.level,
         tree: frame.tree.clone(),
-        writable: role.kind == Kind::Implementer,
+        writable: role.kind == RoleKind::Implementer,
         timeout_ms: step.timeout_ms,
         stall_ms: step.stall_ms,
         exclude: role.exclude.clone(),
@@ -278,10 +280,10 @@ pub fn assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
             .outputs
             .brief
             .clone()
-            .filter(|_| role.kind == Kind::Implementer),
+            .filter(|_| role.kind == RoleKind::Implementer),
         log: Some(&frame.log)
-            .filter(|_| shortens || role.kind == Kind::Implementer)
-            .map(Log::text)
+            .filter(|_| shortens || role.kind == RoleKind::Implementer)
+            .map(WorkLog::text)
             .unwrap_or_default(),
         shortens,
         candidates: candidates(frame),
@@ -303,7 +305,7 @@ fn judged_before(frame: &Frame, step: &StepId) -> Option<Tree> {
 /// for its tasks; what a planner asked is in its plan.
 fn asked_in<'a>(run: &'a Run, frame: &'a Frame) -> &'a Frame {
     let mut roles = run.roles.values();
-    let is_analysed = roles.any(|role| role.kind == Kind::Analyst);
+    let is_analysed = roles.any(|role| role.kind == RoleKind::Analyst);
     let root = run.frames.get(&crate::ids::FramePath::root());
     let root = root.filter(|_| is_analysed && frame.outputs.answers.is_empty());
     root.unwrap_or(frame)
@@ -311,8 +313,8 @@ fn asked_in<'a>(run: &'a Run, frame: &'a Frame) -> &'a Frame {
 
 /// The files of the task; where the run carries the plan out as a whole, those of all its tasks, for
 /// whoever makes or judges the change.
-fn targets(run: &Run, frame: &Frame, kind: Kind) -> Vec<String> {
-    let is_about_a_change = kind == Kind::Implementer || frame.change.is_some();
+fn targets(run: &Run, frame: &Frame, kind: RoleKind) -> Vec<String> {
+    let is_about_a_change = kind == RoleKind::Implementer || frame.change.is_some();
     match run.task_of(frame) {
         Some(task) => task.files.clone(),
         None if is_about_a_change => run.planned_files(frame),
@@ -324,7 +326,7 @@ fn targets(run: &Run, frame: &Frame, kind: Kind) -> Vec<String> {
 fn outputs(run: &Run, frame: &Frame, id: &AttemptId, step: &RoleStep) -> Vec<String> {
     let mut outputs = step.outputs.clone();
     if !run.message.is_free() && message::is_written_by(run, &id.step) {
-        outputs.extend(run.message.words(&Matter::of(run, frame)));
+        outputs.extend(run.message.words(&CommitFacts::of(run, frame)));
     }
     outputs
 }
@@ -332,7 +334,7 @@ fn outputs(run: &Run, frame: &Frame, id: &AttemptId, step: &RoleStep) -> Vec<Str
 /// What was wrong before: with the frame's change, for those who can mend it, and with earlier tries.
 fn feedback(frame: &Frame, slot: &Slot, judges: bool) -> Vec<String> {
     let of_change = frame.feedback.iter().filter(|_| !judges).map(said);
-    let of_tries = slot.feedback.iter().map(Failed::words);
+    let of_tries = slot.feedback.iter().map(AttemptFailure::words);
     of_change.chain(of_tries).collect()
 }
 
@@ -352,7 +354,7 @@ fn open_findings(run: &Run, frame: &Frame, judging: Option<&StepId>) -> Vec<Find
 /// The tasks of which one is to be chosen.
 fn candidates(frame: &Frame) -> Vec<String> {
     let children = frame.children.as_ref();
-    let Some(children) = children.filter(|_| frame.stage == Stage::Each) else {
+    let Some(children) = children.filter(|_| frame.stage == FrameStage::Each) else {
         return Vec::new();
     };
     let able = children.schedule.candidates();
@@ -361,10 +363,10 @@ fn candidates(frame: &Frame) -> Vec<String> {
 }
 
 /// What a role's answer must be, in a frame as it stands.
-pub(crate) fn form(run: &Run, frame: &Frame, role: &Role) -> Form {
+pub(crate) fn form(run: &Run, frame: &Frame, role: &Role) -> AnswerForm {
     let mut form = role.form();
     let step = run.step_of(frame).map(|step| &step.kind);
-    if let (Kind::Planner, Contract::Native, Some(StepKind::Role(step))) =
+    if let (RoleKind::Planner, Contract::Native, Some(StepKind::Role(step))) =
         (role.kind, role.contract, step)
     {
         form.asks = !frame.outputs.settled && may_ask(run, frame, step);
@@ -374,10 +376,10 @@ pub(crate) fn form(run: &Run, frame: &Frame, role: &Role) -> Form {
 
 /// What is taken from an attempt. A planner that was told to plan and asks all the same is told so
 /// once; if it asks again, the person who wanted the plan hears what it lacks.
-pub(crate) fn taken(run: &Run, frame: &Frame, role: &Role, attempt: u32) -> Form {
+pub(crate) fn taken(run: &Run, frame: &Frame, role: &Role, attempt: u32) -> AnswerForm {
     let mut form = form(run, frame, role);
     let step = run.step_of(frame).map(|step| &step.kind);
-    if let (Kind::Planner, Contract::Native, Some(StepKind::Role(step))) =
+    if let (RoleKind::Planner, Contract::Native, Some(StepKind::Role(step))) =
         (role.kind, role.contract, step)
         && attempt > 1
     {
@@ -399,14 +401,14 @@ fn plan_id(run: &Run) -> &str {
 }
 
 /// The files of the task, or of all tasks of its phase.
-fn scope(run: &Run, frame: &Frame, scope: Scope) -> Vec<String> {
+fn scope(run: &Run, frame: &Frame, scope: ContextScope) -> Vec<String> {
     let Some(task) = run.task_of(frame) else {
         return Vec::new();
     };
     match scope {
-        Scope::Repository => Vec::new(),
-        Scope::ComponentOnly => task.files.clone(),
-        Scope::Phase => {
+        ContextScope::Repository => Vec::new(),
+        ContextScope::ComponentOnly => task.files.clone(),
+        ContextScope::Phase => {
             let tasks = run.plan.iter().flat_map(|plan| &plan.tasks);
             let near = tasks.filter(|other| other.phase == task.phase);
             let files: BTreeSet<&String> = near.flat_map(|task| &task.files).collect();
@@ -417,24 +419,24 @@ fn scope(run: &Run, frame: &Frame, scope: Scope) -> Vec<String> {
 
 /// What an attempt may cost: what its role says, and no more than is left for it.
 fn max_cost(run: &Run, frame: &Frame, own: Option<u64>) -> Option<u64> {
-    let reserved = Reservation {
+    let reserved = BudgetReservation {
         money_microusd: own.unwrap_or(0),
         tokens: 0,
     };
-    let for_task = left_for_task(run, frame, budget::Kind::Money);
+    let for_task = left_for_task(run, frame, budget::LimitKind::Money);
     let for_run = run.budget.left_for(reserved, run.under_way());
     [own, for_run, for_task].into_iter().flatten().min()
 }
 
 /// How many tokens are left for an attempt.
 fn max_tokens(run: &Run, frame: &Frame) -> Option<u64> {
-    let for_task = left_for_task(run, frame, budget::Kind::Tokens);
+    let for_task = left_for_task(run, frame, budget::LimitKind::Tokens);
     let for_run = run.budget.tokens_left(run.under_way());
     [for_run, for_task].into_iter().flatten().min()
 }
 
-fn left_for_task(run: &Run, frame: &Frame, kind: budget::Kind) -> Option<u64> {
-    let is_task = matches!(frame.item, Item::Task(_));
+fn left_for_task(run: &Run, frame: &Frame, kind: budget::LimitKind) -> Option<u64> {
+    let is_task = matches!(frame.item, FrameItem::Task(_));
     let left = frame.spent.left(&run.budget.limits, kind);
     left.filter(|_| is_task)
 }

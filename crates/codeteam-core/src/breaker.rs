@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::Time;
+use crate::ids::EpochMillis;
 
 /// When a breaker opens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Policy {
+pub struct BreakerPolicy {
     /// This many failures ...
     pub max_failures: u32,
     /// ... within this many milliseconds open it.
     pub window_ms: u64,
 }
 
-impl Default for Policy {
+impl Default for BreakerPolicy {
     fn default() -> Self {
         Self {
             max_failures: 5,
@@ -25,13 +25,13 @@ impl Default for Policy {
 
 /// The failures of one step in one frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Breaker {
-    failures: Vec<Time>,
+pub struct CircuitBreaker {
+    failures: Vec<EpochMillis>,
 }
 
-impl Breaker {
+impl CircuitBreaker {
     /// Records a failure. Only as many as could open the breaker are kept.
-    pub fn record(&mut self, at: Time, policy: &Policy) {
+    pub fn record(&mut self, at: EpochMillis, policy: &BreakerPolicy) {
         self.failures.retain(|t| at.since(*t) < policy.window_ms);
         self.failures.push(at);
         let keep = policy.max_failures.max(1) as usize;
@@ -41,7 +41,7 @@ impl Breaker {
     }
 
     /// Whether the step may not be tried again.
-    pub fn is_open(&self, at: Time, policy: &Policy) -> bool {
+    pub fn is_open(&self, at: EpochMillis, policy: &BreakerPolicy) -> bool {
         let recent = self
             .failures
             .iter()
@@ -57,33 +57,33 @@ mod tests {
 
     #[test]
     fn it_opens_at_the_last_allowed_failure_and_closes_with_time() {
-        let policy = Policy {
+        let policy = BreakerPolicy {
             max_failures: 3,
             window_ms: 1_000,
         };
-        let mut breaker = Breaker::default();
+        let mut breaker = CircuitBreaker::default();
         for at in [0, 100] {
-            breaker.record(Time(at), &policy);
-            assert!(!breaker.is_open(Time(at), &policy));
+            breaker.record(EpochMillis(at), &policy);
+            assert!(!breaker.is_open(EpochMillis(at), &policy));
         }
-        breaker.record(Time(200), &policy);
-        assert!(breaker.is_open(Time(200), &policy));
+        breaker.record(EpochMillis(200), &policy);
+        assert!(breaker.is_open(EpochMillis(200), &policy));
         assert!(
-            !breaker.is_open(Time(1_050), &policy),
+            !breaker.is_open(EpochMillis(1_050), &policy),
             "the first failure has left the window"
         );
     }
 
     #[test]
     fn failures_spread_out_never_open_it() {
-        let policy = Policy {
+        let policy = BreakerPolicy {
             max_failures: 2,
             window_ms: 1_000,
         };
-        let mut breaker = Breaker::default();
+        let mut breaker = CircuitBreaker::default();
         for n in 0..1_000 {
-            breaker.record(Time(n * 1_000), &policy);
-            assert!(!breaker.is_open(Time(n * 1_000), &policy));
+            breaker.record(EpochMillis(n * 1_000), &policy);
+            assert!(!breaker.is_open(EpochMillis(n * 1_000), &policy));
         }
         assert!(breaker.failures.len() <= 2);
     }

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::Time;
+use crate::ids::EpochMillis;
 
 /// What one attempt cost, as far as its worker told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ fn is_zero(n: &u64) -> bool {
 /// Limits of a run; `None` is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Limits {
+pub struct BudgetLimits {
     /// Millionths of a US dollar.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub money_microusd: Option<u64>,
@@ -86,44 +86,44 @@ pub const DEFAULT_OUTAGE_MS: u64 = 60 * 60 * 1_000;
 
 /// What was spent on one task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct Spending {
     /// Millionths of a US dollar, as far as known.
     pub money_microusd: u64,
     /// Tokens.
     pub tokens: u64,
 }
 
-impl Spent {
+impl Spending {
     /// Adds what an attempt has spent. Without a price what it had reserved is taken.
-    pub fn add(&mut self, reserved: Reservation, usage: Usage) {
+    pub fn add(&mut self, reserved: BudgetReservation, usage: Usage) {
         let money = usage.cost_microusd.unwrap_or(reserved.money_microusd);
         self.money_microusd = self.money_microusd.saturating_add(money);
         self.tokens = self.tokens.saturating_add(usage.tokens());
     }
 
     /// How much is left for a task of money or tokens, if that is limited.
-    pub fn left(self, limits: &Limits, kind: Kind) -> Option<u64> {
+    pub fn left(self, limits: &BudgetLimits, kind: LimitKind) -> Option<u64> {
         match kind {
-            Kind::Money => limits
+            LimitKind::Money => limits
                 .task_money_microusd
                 .map(|limit| limit.saturating_sub(self.money_microusd)),
-            Kind::Tokens => limits
+            LimitKind::Tokens => limits
                 .task_tokens
                 .map(|limit| limit.saturating_sub(self.tokens)),
-            Kind::Attempts | Kind::Time | Kind::Disk | Kind::Outage => None,
+            LimitKind::Attempts | LimitKind::Time | LimitKind::Disk | LimitKind::Outage => None,
         }
     }
 
     /// Whether an attempt for the task may start beside others that hold something back for it.
     pub fn admits(
         self,
-        limits: &Limits,
-        held: Reservation,
-        wanted: Reservation,
-    ) -> Result<(), Refusal> {
+        limits: &BudgetLimits,
+        held: BudgetReservation,
+        wanted: BudgetReservation,
+    ) -> Result<(), BudgetRefusal> {
         let sides = [
             (
-                Kind::Money,
+                LimitKind::Money,
                 limits.task_money_microusd,
                 [
                     self.money_microusd,
@@ -132,7 +132,7 @@ impl Spent {
                 ],
             ),
             (
-                Kind::Tokens,
+                LimitKind::Tokens,
                 limits.task_tokens,
                 [self.tokens, wanted.tokens, held.tokens],
             ),
@@ -142,10 +142,10 @@ impl Spent {
                 continue;
             };
             if spent >= limit || spent.saturating_add(more) > limit {
-                return Err(Refusal::Reached(kind));
+                return Err(BudgetRefusal::Reached(kind));
             }
             if is_crowded(limit, spent, held, more) {
-                return Err(Refusal::Crowded(kind));
+                return Err(BudgetRefusal::Crowded(kind));
             }
         }
         Ok(())
@@ -162,7 +162,7 @@ fn is_crowded(limit: u64, spent: u64, held: u64, more: u64) -> bool {
 /// What a limit is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum LimitKind {
     /// US dollars.
     Money,
     /// Tokens.
@@ -178,7 +178,7 @@ pub enum Kind {
     Outage,
 }
 
-impl Kind {
+impl LimitKind {
     /// Those that are used up little by little.
     const SPENT: [Self; 5] = [
         Self::Money,
@@ -191,7 +191,7 @@ impl Kind {
 
 /// What an attempt may spend at most; held back from the start to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reservation {
+pub struct BudgetReservation {
     /// Millionths of a US dollar.
     pub money_microusd: u64,
     /// Tokens.
@@ -200,16 +200,16 @@ pub struct Reservation {
 
 /// What attempts under way have spent so far, as far as their workers have reported it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct UnderWay {
+pub struct InFlightUsage {
     /// All of it.
-    pub used: Spent,
+    pub used: Spending,
     /// The part that goes beyond what is reserved for them.
-    pub beyond: Spent,
+    pub beyond: Spending,
 }
 
-impl UnderWay {
+impl InFlightUsage {
     /// Adds one attempt: what is reserved for it, and what it has used.
-    pub fn add(&mut self, reserved: Reservation, used: Usage) {
+    pub fn add(&mut self, reserved: BudgetReservation, used: Usage) {
         let (money, tokens) = (used.cost_microusd.unwrap_or(0), used.tokens());
         let beyond = [
             money.saturating_sub(reserved.money_microusd),
@@ -230,7 +230,7 @@ impl UnderWay {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
     /// The limits in force.
-    pub limits: Limits,
+    pub limits: BudgetLimits,
     /// Millionths of a US dollar spent, as far as known.
     pub money_microusd: u64,
     /// Tokens spent.
@@ -242,61 +242,61 @@ pub struct Budget {
     /// Attempts that ended without a price.
     pub unpriced: u64,
     /// Held back for attempts under way.
-    pub reserved: Reservation,
+    pub reserved: BudgetReservation,
     /// When the run started.
-    pub started: Time,
+    pub started: EpochMillis,
     /// Warnings already given.
-    pub warned: Vec<Kind>,
+    pub warned: Vec<LimitKind>,
 }
 
 /// Why an attempt may not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum BudgetRefusal {
     /// The limit is reached by what has been spent.
-    Reached(Kind),
+    Reached(LimitKind),
     /// It does not fit beside what is reserved; it may when that is released.
-    Crowded(Kind),
+    Crowded(LimitKind),
 }
 
 impl Budget {
     /// Whether an attempt with this reservation may start beside those under way.
     pub fn admits(
         &self,
-        wanted: Reservation,
-        under_way: UnderWay,
-        at: Time,
-    ) -> Result<(), Refusal> {
-        for kind in Kind::SPENT {
+        wanted: BudgetReservation,
+        under_way: InFlightUsage,
+        at: EpochMillis,
+    ) -> Result<(), BudgetRefusal> {
+        for kind in LimitKind::SPENT {
             let Some(limit) = self.limit(kind) else {
                 continue;
             };
             let spent = self.spent(kind, at);
             let (held, more) = match kind {
-                Kind::Money => (
+                LimitKind::Money => (
                     self.reserved
                         .money_microusd
                         .saturating_add(under_way.beyond.money_microusd),
                     wanted.money_microusd,
                 ),
-                Kind::Tokens => (
+                LimitKind::Tokens => (
                     self.reserved.tokens.saturating_add(under_way.beyond.tokens),
                     wanted.tokens,
                 ),
-                Kind::Attempts => (0, 1),
-                Kind::Time | Kind::Disk | Kind::Outage => (0, 0),
+                LimitKind::Attempts => (0, 1),
+                LimitKind::Time | LimitKind::Disk | LimitKind::Outage => (0, 0),
             };
             if spent >= limit || spent.saturating_add(more) > limit {
-                return Err(Refusal::Reached(kind));
+                return Err(BudgetRefusal::Reached(kind));
             }
             if is_crowded(limit, spent, held, more) {
-                return Err(Refusal::Crowded(kind));
+                return Err(BudgetRefusal::Crowded(kind));
             }
         }
         Ok(())
     }
 
     /// Holds back what an attempt may spend.
-    pub fn reserve(&mut self, wanted: Reservation) {
+    pub fn reserve(&mut self, wanted: BudgetReservation) {
         self.attempts += 1;
         self.reserved.money_microusd += wanted.money_microusd;
         self.reserved.tokens += wanted.tokens;
@@ -304,7 +304,7 @@ impl Budget {
 
     /// Replaces a reservation by what was really spent. Without a price the reserved amount is
     /// taken: the limit is a promise, so the doubt goes against the run.
-    pub fn settle(&mut self, reserved: Reservation, usage: Usage) {
+    pub fn settle(&mut self, reserved: BudgetReservation, usage: Usage) {
         self.reserved.money_microusd = self
             .reserved
             .money_microusd
@@ -318,8 +318,8 @@ impl Budget {
     }
 
     /// Limits at 80 % or more that have not been warned of.
-    pub fn to_warn(&self, at: Time) -> Vec<Kind> {
-        Kind::SPENT
+    pub fn to_warn(&self, at: EpochMillis) -> Vec<LimitKind> {
+        LimitKind::SPENT
             .into_iter()
             .filter(|kind| !self.warned.contains(kind))
             .filter(|kind| {
@@ -332,45 +332,45 @@ impl Budget {
     }
 
     /// What an attempt that has reserved something may cost at most, if money is limited.
-    pub fn left_for(&self, own: Reservation, under_way: UnderWay) -> Option<u64> {
+    pub fn left_for(&self, own: BudgetReservation, under_way: InFlightUsage) -> Option<u64> {
         let held = self
             .reserved
             .money_microusd
             .saturating_sub(own.money_microusd)
             .saturating_add(under_way.beyond.money_microusd);
-        Some(self.left(Kind::Money)?.saturating_sub(held))
+        Some(self.left(LimitKind::Money)?.saturating_sub(held))
     }
 
     /// How many tokens an attempt may read and write at most, if they are limited.
-    pub fn tokens_left(&self, under_way: UnderWay) -> Option<u64> {
+    pub fn tokens_left(&self, under_way: InFlightUsage) -> Option<u64> {
         Some(
-            self.left(Kind::Tokens)?
+            self.left(LimitKind::Tokens)?
                 .saturating_sub(under_way.used.tokens),
         )
     }
 
     /// How much of the run's money or tokens is left, if that is limited.
-    pub fn left(&self, kind: Kind) -> Option<u64> {
+    pub fn left(&self, kind: LimitKind) -> Option<u64> {
         match kind {
-            Kind::Money => Some(
+            LimitKind::Money => Some(
                 self.limits
                     .money_microusd?
                     .saturating_sub(self.money_microusd),
             ),
-            Kind::Tokens => Some(self.limits.tokens?.saturating_sub(self.tokens)),
-            Kind::Attempts | Kind::Time | Kind::Disk | Kind::Outage => None,
+            LimitKind::Tokens => Some(self.limits.tokens?.saturating_sub(self.tokens)),
+            LimitKind::Attempts | LimitKind::Time | LimitKind::Disk | LimitKind::Outage => None,
         }
     }
 
     /// The limit that attempts under way have passed together with what was spent before, if one
     /// is: they are to be ended.
-    pub fn passed(&self, under_way: UnderWay) -> Option<Kind> {
-        let UnderWay { used, .. } = under_way;
+    pub fn passed(&self, under_way: InFlightUsage) -> Option<LimitKind> {
+        let InFlightUsage { used, .. } = under_way;
         let is_passed = |kind, used| used > 0 && self.left(kind).is_some_and(|left| used >= left);
-        if is_passed(Kind::Money, used.money_microusd) {
-            return Some(Kind::Money);
+        if is_passed(LimitKind::Money, used.money_microusd) {
+            return Some(LimitKind::Money);
         }
-        is_passed(Kind::Tokens, used.tokens).then_some(Kind::Tokens)
+        is_passed(LimitKind::Tokens, used.tokens).then_some(LimitKind::Tokens)
     }
 
     /// How long an outage is waited out.
@@ -379,34 +379,34 @@ impl Budget {
     }
 
     /// When the wall-time limit ends the run.
-    pub fn deadline(&self) -> Option<Time> {
+    pub fn deadline(&self) -> Option<EpochMillis> {
         self.limits.wall_ms.map(|ms| self.started.plus(ms))
     }
 
-    fn limit(&self, kind: Kind) -> Option<u64> {
+    fn limit(&self, kind: LimitKind) -> Option<u64> {
         match kind {
-            Kind::Money => self.limits.money_microusd,
-            Kind::Tokens => self.limits.tokens,
-            Kind::Attempts => self.limits.attempts,
-            Kind::Time => self.limits.wall_ms,
-            Kind::Disk => self.limits.disk_bytes,
-            Kind::Outage => None,
+            LimitKind::Money => self.limits.money_microusd,
+            LimitKind::Tokens => self.limits.tokens,
+            LimitKind::Attempts => self.limits.attempts,
+            LimitKind::Time => self.limits.wall_ms,
+            LimitKind::Disk => self.limits.disk_bytes,
+            LimitKind::Outage => None,
         }
     }
 
-    fn spent(&self, kind: Kind, at: Time) -> u64 {
+    fn spent(&self, kind: LimitKind, at: EpochMillis) -> u64 {
         match kind {
-            Kind::Money => self.money_microusd,
-            Kind::Tokens => self.tokens,
-            Kind::Attempts => self.attempts,
-            Kind::Time => at.since(self.started),
-            Kind::Disk => self.disk_bytes,
-            Kind::Outage => 0,
+            LimitKind::Money => self.money_microusd,
+            LimitKind::Tokens => self.tokens,
+            LimitKind::Attempts => self.attempts,
+            LimitKind::Time => at.since(self.started),
+            LimitKind::Disk => self.disk_bytes,
+            LimitKind::Outage => 0,
         }
     }
 }
 
-impl Limits {
+impl BudgetLimits {
     /// These limits with those that `other` sets replaced.
     #[must_use]
     pub fn replaced_by(self, other: Self) -> Self {
@@ -429,23 +429,23 @@ mod tests {
 
     fn money(limit: u64) -> Budget {
         Budget {
-            limits: Limits {
+            limits: BudgetLimits {
                 money_microusd: Some(limit),
-                ..Limits::default()
+                ..BudgetLimits::default()
             },
             ..Budget::default()
         }
     }
 
-    fn usd(n: u64) -> Reservation {
-        Reservation {
+    fn usd(n: u64) -> BudgetReservation {
+        BudgetReservation {
             money_microusd: n,
             tokens: 0,
         }
     }
 
-    fn admits(budget: &Budget, wanted: u64) -> Result<(), Refusal> {
-        budget.admits(usd(wanted), UnderWay::default(), Time(0))
+    fn admits(budget: &Budget, wanted: u64) -> Result<(), BudgetRefusal> {
+        budget.admits(usd(wanted), InFlightUsage::default(), EpochMillis(0))
     }
 
     #[test]
@@ -458,7 +458,7 @@ mod tests {
             cost_microusd: Some(cost),
             ..Usage::default()
         };
-        let mut under_way = UnderWay::default();
+        let mut under_way = InFlightUsage::default();
         assert_eq!(budget.passed(under_way), None);
         under_way.add(usd(50), used(40, 600));
         assert_eq!(budget.passed(under_way), None);
@@ -466,21 +466,21 @@ mod tests {
         assert_eq!(budget.tokens_left(under_way), Some(400));
         under_way.add(usd(0), used(40, 0));
         assert_eq!(under_way.beyond.money_microusd, 40);
-        assert_eq!(budget.passed(under_way), Some(Kind::Money));
-        let crowded = Err(Refusal::Crowded(Kind::Money));
-        assert_eq!(budget.admits(usd(50), under_way, Time(0)), crowded);
+        assert_eq!(budget.passed(under_way), Some(LimitKind::Money));
+        let crowded = Err(BudgetRefusal::Crowded(LimitKind::Money));
+        assert_eq!(budget.admits(usd(50), under_way, EpochMillis(0)), crowded);
         budget.limits.money_microusd = None;
         under_way.add(usd(0), used(0, 400));
-        assert_eq!(budget.passed(under_way), Some(Kind::Tokens));
+        assert_eq!(budget.passed(under_way), Some(LimitKind::Tokens));
     }
 
     #[test]
     fn nobody_starts_with_nothing_left() {
         let mut budget = money(100);
         budget.reserve(usd(100));
-        let crowded = Err(Refusal::Crowded(Kind::Money));
+        let crowded = Err(BudgetRefusal::Crowded(LimitKind::Money));
         assert_eq!(admits(&budget, 0), crowded);
-        assert_eq!(budget.left_for(usd(0), UnderWay::default()), Some(0));
+        assert_eq!(budget.left_for(usd(0), InFlightUsage::default()), Some(0));
         let mut budget = money(100);
         budget.reserve(usd(60));
         assert_eq!(admits(&budget, 0), Ok(()));
@@ -492,7 +492,10 @@ mod tests {
         let mut budget = money(100);
         assert_eq!(admits(&budget, 60), Ok(()));
         budget.reserve(usd(60));
-        assert_eq!(admits(&budget, 60), Err(Refusal::Crowded(Kind::Money)));
+        assert_eq!(
+            admits(&budget, 60),
+            Err(BudgetRefusal::Crowded(LimitKind::Money))
+        );
         budget.settle(
             usd(60),
             Usage {
@@ -501,7 +504,10 @@ mod tests {
             },
         );
         assert_eq!(admits(&budget, 60), Ok(()));
-        assert_eq!(admits(&budget, 95), Err(Refusal::Reached(Kind::Money)));
+        assert_eq!(
+            admits(&budget, 95),
+            Err(BudgetRefusal::Reached(LimitKind::Money))
+        );
     }
 
     #[test]
@@ -516,10 +522,10 @@ mod tests {
     fn it_warns_once_at_four_fifths() {
         let mut budget = money(100);
         budget.money_microusd = 79;
-        assert!(budget.to_warn(Time(0)).is_empty());
+        assert!(budget.to_warn(EpochMillis(0)).is_empty());
         budget.money_microusd = 80;
-        assert_eq!(budget.to_warn(Time(0)), [Kind::Money]);
-        budget.warned.push(Kind::Money);
-        assert!(budget.to_warn(Time(0)).is_empty());
+        assert_eq!(budget.to_warn(EpochMillis(0)), [LimitKind::Money]);
+        budget.warned.push(LimitKind::Money);
+        assert!(budget.to_warn(EpochMillis(0)).is_empty());
     }
 }

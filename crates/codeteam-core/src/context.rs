@@ -9,7 +9,7 @@ pub const MAX_NAMES: usize = 100;
 
 /// What a worker is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Packed {
+pub struct PackedContext {
     /// How it was chosen; empty if the role names no strategy.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub strategy: String,
@@ -36,16 +36,16 @@ pub struct PackedPart {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub files: u64,
     /// What is shown shortened: files by their signatures, and the like.
-    #[serde(default, skip_serializing_if = "Names::is_empty")]
-    pub compressed: Names,
+    #[serde(default, skip_serializing_if = "NameList::is_empty")]
+    pub compressed: NameList,
     /// What is not shown.
-    #[serde(default, skip_serializing_if = "Names::is_empty")]
-    pub dropped: Names,
+    #[serde(default, skip_serializing_if = "NameList::is_empty")]
+    pub dropped: NameList,
 }
 
 /// Names, as many as anybody reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Names {
+pub struct NameList {
     /// The first of them.
     pub names: Vec<String>,
     /// How many more there are.
@@ -53,7 +53,7 @@ pub struct Names {
     pub more: u64,
 }
 
-impl Names {
+impl NameList {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty() && self.more == 0
@@ -65,7 +65,7 @@ impl Names {
     }
 }
 
-impl FromIterator<String> for Names {
+impl FromIterator<String> for NameList {
     fn from_iter<I: IntoIterator<Item = String>>(names: I) -> Self {
         let mut all = Self::default();
         for name in names {
@@ -84,11 +84,11 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl Packed {
+impl PackedContext {
     /// What people want to hear of it: nothing if all that was wanted is there.
     pub fn words(&self) -> Option<String> {
         let mut said = Vec::new();
-        let named = |of: fn(&PackedPart) -> &Names| -> Vec<String> {
+        let named = |of: fn(&PackedPart) -> &NameList| -> Vec<String> {
             let parts = self.parts.iter().filter(|part| !of(part).is_empty());
             parts
                 .map(|part| format!("{} of {}", of(part).count(), part.name))
@@ -127,13 +127,13 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_said() {
-        let mut packed = Packed {
+        let mut packed = PackedContext {
             budget: 100,
             tokens: 90,
-            ..Packed::default()
+            ..PackedContext::default()
         };
         assert_eq!(packed.words(), None);
-        let files = |count: usize| (0..count).map(|i| format!("f{i}")).collect::<Names>();
+        let files = |count: usize| (0..count).map(|i| format!("f{i}")).collect::<NameList>();
         packed.parts = vec![
             PackedPart {
                 name: "imports".to_owned(),

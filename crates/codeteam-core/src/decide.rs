@@ -14,13 +14,13 @@ mod outages;
 mod settle;
 mod transfer;
 
-use crate::event::{Entry, Event, Outcome};
-use crate::frame::{Frame, SlotState, Work};
-use crate::ids::{AttemptId, FramePath, Time};
+use crate::event::{EntryReason, Event, FrameOutcome};
+use crate::frame::{Frame, SlotState, SlotWork};
+use crate::ids::{AttemptId, EpochMillis, FramePath};
 use crate::input::Input;
 use crate::park::ParkReason;
 use crate::run::{Run, apply};
-use crate::workflow::Target;
+use crate::workflow::ExitTarget;
 
 /// What an input causes.
 pub fn decide(run: &Run, input: &Input) -> Vec<Event> {
@@ -36,7 +36,7 @@ pub fn decide(run: &Run, input: &Input) -> Vec<Event> {
 /// A decision in the making: the run as it will be, and the events that make it so.
 struct Decider {
     run: Run,
-    at: Time,
+    at: EpochMillis,
     events: Vec<Event>,
 }
 
@@ -54,8 +54,8 @@ impl Decider {
                     let (id, hosts) = (AttemptId::before_the_run(), started.network.clone());
                     self.emit(Event::NetworkUsed { id, hosts });
                 }
-                let start = Target::Step(self.run.workflow.start.clone());
-                self.go(&FramePath::root(), &start, Entry::Start);
+                let start = ExitTarget::Step(self.run.workflow.start.clone());
+                self.go(&FramePath::root(), &start, EntryReason::Start);
                 self.settle();
             }
             return;
@@ -120,7 +120,7 @@ impl Decider {
     }
 
     /// The frame and the slot's work, if this launch is the one that is under way.
-    fn running(&self, id: &AttemptId) -> Option<(&Frame, &Work)> {
+    fn running(&self, id: &AttemptId) -> Option<(&Frame, &SlotWork)> {
         let frame = self.run.frames.get(&id.frame)?;
         if frame.is_ended() {
             return None;
@@ -158,7 +158,7 @@ impl Decider {
                 .find(|(l, _)| *l == id)
                 .map(|(_, u)| *u)
                 .unwrap_or_default();
-            let publishing = matches!(self.running(&id), Some((_, Work::Publish)));
+            let publishing = matches!(self.running(&id), Some((_, SlotWork::Publish)));
             if self.running(&id).is_none() {
                 self.emit(Event::AttemptSpent { id, usage });
             } else {
@@ -184,6 +184,6 @@ impl Decider {
     }
 
     fn fail_frame(&mut self, frame: &FramePath, why: impl Into<String>) {
-        self.end_frame(frame, Outcome::Failed(why.into()));
+        self.end_frame(frame, FrameOutcome::Failed(why.into()));
     }
 }

@@ -14,7 +14,7 @@ use crate::workflow::{RoleStep, glob_matches};
 /// What a change may be at most to count as small.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct SmallChange {
+pub struct SmallChangeLimits {
     /// How many lines it may add and remove, all together; with 0 no change is small.
     pub max_lines: u32,
     /// How many files it may touch.
@@ -67,7 +67,7 @@ pub(crate) fn assess_change(run: &Run, frame: &Frame) -> Result<String, String> 
     Ok(format!("{files}, {lines}, no risky path, checks passed"))
 }
 
-fn is_risky(limits: &SmallChange, file: &str) -> bool {
+fn is_risky(limits: &SmallChangeLimits, file: &str) -> bool {
     let lower = file.to_lowercase();
     let mut patterns = limits.risky_paths.iter();
     patterns.any(|pattern| glob_matches(pattern, file) || glob_matches(pattern, &lower))

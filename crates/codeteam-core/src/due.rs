@@ -1,9 +1,9 @@
 //! What the world still owes a run. Costs what is active, not what is in the plan.
 
-use crate::budget::Kind;
-use crate::effect::{Effect, Waiting};
-use crate::frame::{Frame, Pause, Slot, SlotState, Stage, Work};
-use crate::ids::{Account, Time};
+use crate::budget::LimitKind;
+use crate::effect::{Effect, WaitReason};
+use crate::frame::{Frame, FrameStage, PauseReason, Slot, SlotState, SlotWork};
+use crate::ids::{Account, EpochMillis};
 use crate::message;
 use crate::run::Run;
 use crate::workflow::StepKind;
@@ -16,7 +16,7 @@ pub fn due(run: &Run) -> Vec<Effect> {
     }
     let mut effects = Vec::new();
     for frame in run.frames.values().filter(|f| !f.is_ended()) {
-        if let Stage::Asking(question) = &frame.stage {
+        if let FrameStage::Asking(question) = &frame.stage {
             effects.push(Effect::Ask(question.clone()));
             continue;
         }
@@ -30,13 +30,13 @@ pub fn due(run: &Run) -> Vec<Effect> {
     if let Some(what) = run.limit {
         effects.push(Effect::Wait {
             until: None,
-            why: Waiting::Limit { what },
+            why: WaitReason::Limit { what },
         });
     }
     if effects.is_empty() && !run.outstanding.is_empty() {
         effects.push(Effect::Wait {
             until: None,
-            why: Waiting::Release,
+            why: WaitReason::Release,
         });
     }
     effects
@@ -45,14 +45,14 @@ pub fn due(run: &Run) -> Vec<Effect> {
 /// When time alone makes a difference to a run, whatever else happens: something that is waited for
 /// has come, or the limit of time ends what is under way. Whoever drives the run feeds
 /// [`crate::Input::Woke`] then.
-pub fn next_wake(run: &Run) -> Option<Time> {
+pub fn next_wake(run: &Run) -> Option<EpochMillis> {
     if !run.has_started() || run.is_terminal() {
         return None;
     }
     let slots = run
         .frames
         .values()
-        .filter(|frame| matches!(frame.stage, Stage::Working | Stage::Each))
+        .filter(|frame| matches!(frame.stage, FrameStage::Working | FrameStage::Each))
         .flat_map(|frame| &frame.slots);
     let pauses = slots.filter_map(|slot| match slot.state {
         SlotState::Paused { until, .. } => Some(until),
@@ -65,7 +65,7 @@ pub fn next_wake(run: &Run) -> Option<Time> {
 /// Whether the limit of time would end or hold up something.
 pub(crate) fn is_timed(run: &Run) -> bool {
     let timed = |slot: &Slot| {
-        let takes_time = matches!(slot.work, Work::Role(_) | Work::Gate(_));
+        let takes_time = matches!(slot.work, SlotWork::Role(_) | SlotWork::Gate(_));
         let counts = match slot.state {
             SlotState::Running => true,
             SlotState::Queued | SlotState::Paused { .. } => run.limit.is_none(),
@@ -74,15 +74,15 @@ pub(crate) fn is_timed(run: &Run) -> bool {
         takes_time && counts
     };
     let mut frames = run.frames.values();
-    run.limit != Some(Kind::Time)
+    run.limit != Some(LimitKind::Time)
         && frames.any(|frame| match frame.stage {
-            Stage::Working | Stage::Each => frame.slots.iter().any(timed),
+            FrameStage::Working | FrameStage::Each => frame.slots.iter().any(timed),
             // What waits for its turn to be committed needs no time.
-            Stage::Committing => frame
+            FrameStage::Committing => frame
                 .slots
                 .iter()
                 .any(|slot| timed(slot) && slot.state == SlotState::Running),
-            Stage::Asking(_) | Stage::Ended(_) => false,
+            FrameStage::Asking(_) | FrameStage::Ended(_) => false,
         })
 }
 
@@ -93,12 +93,12 @@ fn effect(run: &Run, frame: &Frame, slot: &Slot) -> Option<Effect> {
         SlotState::Paused { until, why } => {
             let accounts = accounts(run, slot);
             let why = match why {
-                Pause::Backoff => Waiting::Backoff { id },
-                Pause::Quota => Waiting::Quota { accounts },
-                Pause::RateLimit => Waiting::RateLimit { accounts },
-                Pause::Outage => {
+                PauseReason::Backoff => WaitReason::Backoff { id },
+                PauseReason::Quota => WaitReason::Quota { accounts },
+                PauseReason::RateLimit => WaitReason::RateLimit { accounts },
+                PauseReason::Outage => {
                     let outage = accounts.iter().find_map(|a| run.outages.get(a));
-                    Waiting::Outage {
+                    WaitReason::Outage {
                         gives_up: outage.map(|o| o.since.plus(run.budget.outage_ms())),
                         message: outage.map(|o| o.message.clone()).unwrap_or_default(),
                         accounts,
@@ -111,7 +111,7 @@ fn effect(run: &Run, frame: &Frame, slot: &Slot) -> Option<Effect> {
             })
         }
         SlotState::Running => Some(match &slot.work {
-            Work::Deliver => {
+            SlotWork::Deliver => {
                 let Some(StepKind::Deliver { how }) = run.step_of(frame).map(|s| &s.kind) else {
                     return None;
                 };
@@ -122,24 +122,24 @@ fn effect(run: &Run, frame: &Frame, slot: &Slot) -> Option<Effect> {
                     tip: run.tip.clone(),
                 }
             }
-            Work::Role(role) => Effect::StartWorker {
+            SlotWork::Role(role) => Effect::StartWorker {
                 id,
                 role: role.clone(),
                 worker: slot.worker.clone().unwrap_or_default(),
                 tree: frame.tree.clone(),
             },
-            Work::Gate(step) => Effect::RunGate {
+            SlotWork::Gate(step) => Effect::RunGate {
                 id,
                 step: step.clone(),
                 tree: frame.tree.clone(),
             },
-            Work::Rebase => Effect::Rebase {
+            SlotWork::Rebase => Effect::Rebase {
                 id,
                 base: frame.base.clone(),
                 tree: frame.tree.clone(),
                 onto: run.tip.clone(),
             },
-            Work::Integrate => Effect::Integrate {
+            SlotWork::Integrate => Effect::Integrate {
                 id,
                 tree: frame.tree.clone(),
                 onto: run.tip.clone(),
@@ -151,7 +151,7 @@ fn effect(run: &Run, frame: &Frame, slot: &Slot) -> Option<Effect> {
                     .unwrap_or_default(),
                 accepted_by: frame.accepted_by.clone(),
             },
-            Work::Publish => {
+            SlotWork::Publish => {
                 let command = match run.step_of(frame).map(|s| &s.kind) {
                     Some(StepKind::Publish { command }) => command.clone(),
                     _ => String::new(),
@@ -163,7 +163,7 @@ fn effect(run: &Run, frame: &Frame, slot: &Slot) -> Option<Effect> {
 }
 
 fn accounts(run: &Run, slot: &Slot) -> Vec<Account> {
-    let Work::Role(name) = &slot.work else {
+    let SlotWork::Role(name) = &slot.work else {
         return Vec::new();
     };
     run.roles

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::budget;
 use crate::frame::{Question, Tip};
-use crate::ids::{Account, AttemptId, RoleName, StepId, Time, Tree, WorkerName};
-use crate::workflow::Delivery;
+use crate::ids::{Account, AttemptId, EpochMillis, RoleName, StepId, Tree, WorkerName};
+use crate::workflow::DeliveryMethod;
 
 /// Something that is due.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -50,20 +50,23 @@ pub enum Effect {
     /// Hand over what was committed, unless that has been done.
     Deliver {
         id: AttemptId,
-        how: Delivery,
+        how: DeliveryMethod,
         base: Tip,
         tip: Tip,
     },
     /// Ask a person.
     Ask(Box<Question>),
     /// Wait.
-    Wait { until: Option<Time>, why: Waiting },
+    Wait {
+        until: Option<EpochMillis>,
+        why: WaitReason,
+    },
 }
 
 /// What a run waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Waiting {
+pub enum WaitReason {
     /// A failed try is repeated after a pause.
     Backoff {
         /// Which.
@@ -84,14 +87,14 @@ pub enum Waiting {
         /// Whose accounts.
         accounts: Vec<Account>,
         /// When the run gives up waiting.
-        gives_up: Option<Time>,
+        gives_up: Option<EpochMillis>,
         /// What was said the last time.
         message: String,
     },
     /// A limit to be raised.
     Limit {
         /// Which.
-        what: budget::Kind,
+        what: budget::LimitKind,
     },
     /// Cancelled work to tell what it spent.
     Release,

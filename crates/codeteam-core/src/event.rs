@@ -7,23 +7,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{self, Reservation, Usage};
-use crate::context::Packed;
-use crate::failure::{Action, Category, Facts};
-use crate::findings::{Finding, Report, Resolution};
-use crate::frame::{Feedback, FrameChange, Item, Level, Pause, Question, Tip, Work};
-use crate::hands::Hands;
-use crate::ids::{
-    Account, AttemptId, BodyId, Commit, FramePath, RoleName, RunId, StepId, TaskId, Time, Tree,
-    WorkerName,
+use crate::budget::{self, BudgetReservation, Usage};
+use crate::context::PackedContext;
+use crate::failure::{FailureAction, FailureCategory, FailureFacts};
+use crate::findings::{Finding, FindingResolution, ReportedFinding};
+use crate::frame::{
+    DemandLevel, Feedback, FrameChange, FrameItem, PauseReason, Question, SlotWork, Tip,
 };
-use crate::message::Format;
+use crate::hands::Operator;
+use crate::ids::{
+    Account, AttemptId, BodyId, Commit, EpochMillis, FramePath, RoleName, RunId, StepId, TaskId,
+    Tree, WorkerName,
+};
+use crate::message::MessageFormat;
 use crate::park::ParkReason;
 use crate::plan::Plan;
 use crate::role::Role;
-use crate::schedule::Status;
+use crate::schedule::TaskStatus;
 use crate::submission::Submission;
-use crate::workflow::{Check, Class, Workflow};
+use crate::workflow::{Check, CheckClass, Workflow};
 
 /// Something that has happened in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,37 +38,43 @@ pub enum Event {
     /// The run began; everything it needs to be understood later is pinned here.
     RunStarted(Box<RunStarted>),
     /// Another process took the run up.
-    RunResumed { at: Time },
+    RunResumed { at: EpochMillis },
     /// The run ended.
-    RunEnded { at: Time, outcome: Outcome },
+    RunEnded {
+        at: EpochMillis,
+        outcome: FrameOutcome,
+    },
     /// A person took an ended run up again.
-    RunReopened { at: Time },
+    RunReopened { at: EpochMillis },
 
     /// The run passed into other hands: from a session to workers, or back. What the session had
     /// made and not submitted goes with it.
     WorkersReassigned {
-        hands: Hands,
+        hands: Operator,
         by: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        change: Option<Box<Unsubmitted>>,
+        change: Option<Box<UnsubmittedChange>>,
     },
 
     /// A frame for a phase or a task was opened.
     FrameOpened {
         frame: FramePath,
-        item: Item,
+        item: FrameItem,
         base: Tip,
     },
     /// A failed frame was taken up again.
     FrameResumed { frame: FramePath },
     /// A frame ended.
-    FrameEnded { frame: FramePath, outcome: Outcome },
+    FrameEnded {
+        frame: FramePath,
+        outcome: FrameOutcome,
+    },
     /// A frame entered a step.
     StepEntered {
         frame: FramePath,
         step: StepId,
         generation: u32,
-        why: Entry,
+        why: EntryReason,
         /// The slots that are asked, where not all of them are.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         slots: Vec<u32>,
@@ -86,28 +94,28 @@ pub enum Event {
     /// A try began.
     AttemptStarted {
         id: AttemptId,
-        work: Work,
+        work: SlotWork,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         worker: Option<WorkerName>,
         tree: Tree,
         #[serde(default)]
-        reserved: Reservation,
+        reserved: BudgetReservation,
     },
     /// A try waits for room.
     AttemptQueued { id: AttemptId },
     /// A try waits for a time.
     AttemptPaused {
         id: AttemptId,
-        until: Time,
-        why: Pause,
+        until: EpochMillis,
+        why: PauseReason,
     },
     /// A try failed.
     AttemptFailed {
         id: AttemptId,
-        at: Time,
-        facts: Facts,
-        category: Category,
-        action: Action,
+        at: EpochMillis,
+        facts: FailureFacts,
+        category: FailureCategory,
+        action: FailureAction,
         #[serde(default)]
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,7 +174,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         opened: Vec<Finding>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        resolved: Vec<Resolution>,
+        resolved: Vec<FindingResolution>,
     },
     /// A gate's checks ran.
     GateJudged {
@@ -197,7 +205,10 @@ pub enum Event {
     /// A step failed too often in too short a time.
     BreakerOpened { frame: FramePath, step: StepId },
     /// Less is asked for from now on.
-    LevelLowered { frame: FramePath, level: Level },
+    LevelLowered {
+        frame: FramePath,
+        level: DemandLevel,
+    },
 
     /// A planner's plan was taken.
     PlanProposed { plan: Box<Plan> },
@@ -217,7 +228,7 @@ pub enum Event {
     TaskChanged {
         frame: FramePath,
         task: TaskId,
-        status: Status,
+        status: TaskStatus,
     },
 
     /// A person was asked.
@@ -311,26 +322,35 @@ pub enum Event {
     /// Something was published.
     Published { id: AttemptId, output: String },
     /// What was committed was handed over, or left where it is.
-    Delivered { id: AttemptId, outcome: Delivered },
+    Delivered {
+        id: AttemptId,
+        outcome: DeliveryOutcome,
+    },
 
     /// Four fifths of a limit are used up.
-    BudgetWarned { what: budget::Kind },
+    BudgetWarned { what: budget::LimitKind },
     /// A worker under way has reported what it has spent so far.
     UsageMeasured { id: AttemptId, usage: Usage },
     /// More or less room is taken on the disk than was known.
     DiskMeasured { bytes: u64 },
     /// What a confined command asked of the network, and what became of it.
-    NetworkUsed { id: AttemptId, hosts: Vec<Reached> },
+    NetworkUsed {
+        id: AttemptId,
+        hosts: Vec<HostTraffic>,
+    },
     /// What a worker is shown of the project, and what had to be left out.
-    ContextPacked { id: AttemptId, packed: Box<Packed> },
+    ContextPacked {
+        id: AttemptId,
+        packed: Box<PackedContext>,
+    },
     /// A limit is reached; nothing new starts, and what uses up time, money or tokens is ended.
-    LimitReached { what: budget::Kind },
+    LimitReached { what: budget::LimitKind },
     /// A person raised a limit.
-    LimitsRaised { limits: budget::Limits },
+    LimitsRaised { limits: budget::BudgetLimits },
     /// An account rests.
     AccountParked {
         account: Account,
-        until: Time,
+        until: EpochMillis,
         #[serde(default, skip_serializing_if = "ParkReason::is_quota")]
         why: ParkReason,
     },
@@ -346,7 +366,7 @@ pub struct RunStarted {
     /// Its id.
     pub run: RunId,
     /// When.
-    pub at: Time,
+    pub at: EpochMillis,
     /// What the user asked for.
     pub goal: String,
     /// The files of its base that the goal names.
@@ -365,10 +385,10 @@ pub struct RunStarted {
     pub plan: Option<Plan>,
     /// Statuses of that plan's tasks, from an earlier run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub earlier: BTreeMap<TaskId, Status>,
+    pub earlier: BTreeMap<TaskId, TaskStatus>,
     /// What may be spent.
     #[serde(default)]
-    pub limits: budget::Limits,
+    pub limits: budget::BudgetLimits,
     /// What a plan made in this run is called.
     #[serde(default)]
     pub plan_id: String,
@@ -379,13 +399,13 @@ pub struct RunStarted {
     pub confinement: String,
     /// What workers and gates are confined by.
     #[serde(default)]
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxKind,
     /// The accounts of workers, where they may differ from their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub accounts: BTreeMap<WorkerName, Account>,
     /// The accounts that rest as it starts, and until when: other runs have told.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub resting: BTreeMap<Account, Time>,
+    pub resting: BTreeMap<Account, EpochMillis>,
     /// What every role is told to keep to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
@@ -396,22 +416,22 @@ pub struct RunStarted {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub strategies: BTreeMap<String, String>,
     /// The form of commit messages.
-    #[serde(default, skip_serializing_if = "Format::is_free")]
-    pub message: Format,
+    #[serde(default, skip_serializing_if = "MessageFormat::is_free")]
+    pub message: MessageFormat,
     /// In whose hands it is.
-    #[serde(default, skip_serializing_if = "Hands::is_workers")]
-    pub hands: Hands,
+    #[serde(default, skip_serializing_if = "Operator::is_workers")]
+    pub hands: Operator,
     /// What gates go by beside their checks, if a session begins it: it could change that while it is
     /// judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub basis: Option<Basis>,
+    pub basis: Option<GateSettings>,
     /// Files of the project's configuration that were not as they are committed, if a session begins it:
     /// it may have edited them before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edited_config: Vec<String>,
     /// What the person chose that the workflow was compiled with; absent in older logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub choices: Option<Choices>,
+    pub choices: Option<RunChoices>,
     /// The checks that failed before anything was changed, if only new failures count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<BaselineFailure>,
@@ -420,7 +440,7 @@ pub struct RunStarted {
     pub must_pass: bool,
     /// What the set-up asked of the network when it was tried before the run began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub network: Vec<Reached>,
+    pub network: Vec<HostTraffic>,
     /// What of the repository's requests is in force, beyond what the user's own configuration
     /// allows.
     #[serde(default, skip_serializing_if = "RunAccess::is_none")]
@@ -429,7 +449,7 @@ pub struct RunStarted {
 
 /// What a person chose when a run began, so that its workflow can be compiled again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Choices {
+pub struct RunChoices {
     /// The workflow, if not the configured one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
@@ -483,7 +503,7 @@ impl RunAccess {
 
 /// What gates go by beside their checks, as it was when the run began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Basis {
+pub struct GateSettings {
     /// What the configuration says of it. Nothing is decided by that here.
     #[serde(default)]
     pub config: serde_json::Value,
@@ -494,7 +514,7 @@ pub struct Basis {
 
 /// What a session had in its checkout and had not submitted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unsubmitted {
+pub struct UnsubmittedChange {
     /// Whose change it is.
     pub frame: FramePath,
     /// The tree.
@@ -506,7 +526,7 @@ pub struct Unsubmitted {
 /// What became of a run's commits at its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Delivered {
+pub enum DeliveryOutcome {
     /// The user's branch was moved forward to them.
     Forward {
         /// The branch.
@@ -528,7 +548,7 @@ pub enum Delivered {
 
 /// A host that a confined command asked for, as often as it did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reached {
+pub struct HostTraffic {
     /// `name:port`.
     pub host: String,
     /// Connections that were made.
@@ -568,7 +588,7 @@ fn is_zero(count: &u64) -> bool {
     schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Sandbox {
+pub enum SandboxKind {
     /// Nothing: they have the user's own rights.
     #[default]
     None,
@@ -581,7 +601,7 @@ pub enum Sandbox {
 /// How a frame or a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum FrameOutcome {
     /// Everything it names is done.
     Completed,
     /// It was given up.
@@ -597,7 +617,7 @@ pub enum Outcome {
 /// Why a frame entered a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Entry {
+pub enum EntryReason {
     /// The frame starts here.
     Start,
     /// The step before led here.
@@ -623,7 +643,7 @@ pub struct CheckResult {
     pub name: String,
     /// What kind of check it was.
     #[serde(default, skip_serializing_if = "is_static")]
-    pub class: Class,
+    pub class: CheckClass,
     /// Whether it passed.
     pub passed: bool,
     /// A few lines that say why, for people and for feedback.
@@ -631,13 +651,13 @@ pub struct CheckResult {
     pub summary: String,
     /// What it found that does not fail it, and that a person should know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remark: Option<Remark>,
+    pub remark: Option<CheckRemark>,
     /// The tests that failed and are not held against the change, because they failed before the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub still_failing: Vec<String>,
     /// What it found file by file, or function by function.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub measures: Vec<Measure>,
+    pub measures: Vec<CheckMeasure>,
     /// All of its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<BodyId>,
@@ -646,13 +666,13 @@ pub struct CheckResult {
     pub exit: Option<i32>,
     /// What does not fail it and is for a reviewer to judge. Each becomes a finding of the gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub findings: Vec<Report>,
+    pub findings: Vec<ReportedFinding>,
 }
 
 /// What a check that passed has to say nevertheless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Remark {
+pub enum CheckRemark {
     /// It found something that is only told.
     Noted,
     /// Whether the tests prove anything could not be found out.
@@ -661,7 +681,7 @@ pub enum Remark {
 
 /// One of the things a check looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Measure {
+pub struct CheckMeasure {
     /// What it is: `File Length (src/api.py)`.
     pub of: String,
     /// Whether it is as it should be.
@@ -671,8 +691,8 @@ pub struct Measure {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
-fn is_static(class: &Class) -> bool {
-    *class == Class::Static
+fn is_static(class: &CheckClass) -> bool {
+    *class == CheckClass::Static
 }
 
 impl Event {
@@ -720,17 +740,17 @@ impl Event {
     }
 
     /// Reads an event of any version that was ever written.
-    pub fn read(version: u32, json: &str) -> Result<Self, Unreadable> {
+    pub fn read(version: u32, json: &str) -> Result<Self, EventReadError> {
         match version {
-            1 => serde_json::from_str(json).map_err(Unreadable::Form),
-            newer => Err(Unreadable::Newer(newer)),
+            1 => serde_json::from_str(json).map_err(EventReadError::Form),
+            newer => Err(EventReadError::Newer(newer)),
         }
     }
 }
 
 /// Why an event cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
+pub enum EventReadError {
     /// It does not have the form of its version.
     #[error("the event does not have the form of its version")]
     Form(#[source] serde_json::Error),

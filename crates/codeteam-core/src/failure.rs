@@ -5,12 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{Account, Time};
+use crate::ids::{Account, EpochMillis};
 
 /// The six categories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Category {
+pub enum FailureCategory {
     /// Time-outs, name resolution, lost connections, an overloaded service.
     Network,
     /// The worker's program failed: a crash, a bad exit, a flag it does not know, no login.
@@ -28,7 +28,7 @@ pub enum Category {
 /// What to do about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum FailureAction {
     /// Try the same again after a wait.
     RetrySame,
     /// Try again and say what was wrong.
@@ -43,7 +43,7 @@ pub enum Action {
     Escalate,
 }
 
-impl Action {
+impl FailureAction {
     /// Whether an account or its API is waited for, which says nothing of the work itself.
     pub fn is_waiting(self) -> bool {
         matches!(self, Self::Park | Self::WaitOut)
@@ -53,9 +53,9 @@ impl Action {
 /// What is known of a failed attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Facts {
+pub struct FailureFacts {
     /// Where the trouble was noticed.
-    pub stage: Stage,
+    pub stage: FailureStage,
     /// The exit code, if the process exited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,
@@ -67,13 +67,13 @@ pub struct Facts {
     pub http_status: Option<u16>,
     /// What the trouble is, if the worker or its program told.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<FailureCause>,
     /// How long to wait before the next try, if the worker told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
     /// The account whose usage limit was reached, and in how many milliseconds it resets.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub quota: Option<Quota>,
+    pub quota: Option<ReachedQuota>,
     /// What the worker or the system said, cut to a sensible length.
     pub message: String,
 }
@@ -81,7 +81,7 @@ pub struct Facts {
 /// A usage limit that was reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Quota {
+pub struct ReachedQuota {
     /// Whose limit.
     pub account: Account,
     /// In how many milliseconds it resets, if that is known.
@@ -89,12 +89,12 @@ pub struct Quota {
     pub resets_in_ms: Option<u64>,
     /// When it resets, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resets_at: Option<Time>,
+    pub resets_at: Option<EpochMillis>,
 }
 
-impl Quota {
+impl ReachedQuota {
     /// Until when the account should rest, if its limit was reached at `now`.
-    pub fn until(&self, now: Time) -> Time {
+    pub fn until(&self, now: EpochMillis) -> EpochMillis {
         let at = self.resets_at.filter(|at| *at > now);
         // What resets at once and is reached all the same was reckoned by another clock.
         let after = self.resets_in_ms.filter(|ms| *ms > 0);
@@ -108,7 +108,7 @@ impl Quota {
 /// Troubles that are told apart by facts, not by words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Trouble {
+pub enum FailureCause {
     /// The worker's program is not there.
     Missing,
     /// It is a version that codeteam cannot drive, or it lacks a flag that is needed.
@@ -144,7 +144,7 @@ pub enum Trouble {
 /// Where the trouble was noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stage {
+pub enum FailureStage {
     /// The worktree or the process could not be set up.
     Spawn,
     /// The worker ended badly.
@@ -167,16 +167,25 @@ pub enum Stage {
 }
 
 /// Sorts a failure into its category and says what to do.
-pub fn classify(facts: &Facts) -> (Category, Action) {
+pub fn classify(facts: &FailureFacts) -> (FailureCategory, FailureAction) {
     if facts.quota.is_some() {
-        return (Category::Resource, Action::Park);
+        return (FailureCategory::Resource, FailureAction::Park);
     }
     match facts.stage {
-        Stage::BadAnswer => return (Category::Validation, Action::RetryWithFeedback),
-        Stage::Refused | Stage::Forbidden => return (Category::Logic, Action::RetryWithFeedback),
-        Stage::Blocked => return (Category::Logic, Action::Escalate),
-        Stage::TimedOut | Stage::Stalled => return (Category::Network, Action::RetrySame),
-        Stage::Spawn | Stage::Worker | Stage::NoAnswer => {}
+        FailureStage::BadAnswer => {
+            return (
+                FailureCategory::Validation,
+                FailureAction::RetryWithFeedback,
+            );
+        }
+        FailureStage::Refused | FailureStage::Forbidden => {
+            return (FailureCategory::Logic, FailureAction::RetryWithFeedback);
+        }
+        FailureStage::Blocked => return (FailureCategory::Logic, FailureAction::Escalate),
+        FailureStage::TimedOut | FailureStage::Stalled => {
+            return (FailureCategory::Network, FailureAction::RetrySame);
+        }
+        FailureStage::Spawn | FailureStage::Worker | FailureStage::NoAnswer => {}
     }
     if let Some(trouble) = facts.trouble {
         return by_trouble(trouble);
@@ -189,59 +198,129 @@ pub fn classify(facts: &Facts) -> (Category, Action) {
     }
     match (facts.stage, facts.exit, facts.signal) {
         // 126 and 127 are the shell's "cannot execute" and "not found"; 2 is bad usage.
-        (Stage::Spawn, ..) | (_, Some(2 | 126 | 127), _) => (Category::Cli, Action::Escalate),
-        (Stage::NoAnswer, Some(0), _) => (Category::Parsing, Action::RetryWithFeedback),
-        (_, _, Some(_)) => (Category::Cli, Action::RetrySame),
-        _ => (Category::Cli, Action::RetryOnce),
+        (FailureStage::Spawn, ..) | (_, Some(2 | 126 | 127), _) => {
+            (FailureCategory::Cli, FailureAction::Escalate)
+        }
+        (FailureStage::NoAnswer, Some(0), _) => {
+            (FailureCategory::Parsing, FailureAction::RetryWithFeedback)
+        }
+        (_, _, Some(_)) => (FailureCategory::Cli, FailureAction::RetrySame),
+        _ => (FailureCategory::Cli, FailureAction::RetryOnce),
     }
 }
 
-fn by_trouble(trouble: Trouble) -> (Category, Action) {
+fn by_trouble(trouble: FailureCause) -> (FailureCategory, FailureAction) {
     match trouble {
-        Trouble::Missing | Trouble::Version | Trouble::Login | Trouble::Model => {
-            (Category::Cli, Action::Escalate)
+        FailureCause::Missing
+        | FailureCause::Version
+        | FailureCause::Login
+        | FailureCause::Model => (FailureCategory::Cli, FailureAction::Escalate),
+        FailureCause::Unreachable => (FailureCategory::Network, FailureAction::WaitOut),
+        FailureCause::Machine => (FailureCategory::Resource, FailureAction::RetrySame),
+        FailureCause::Refusal => (FailureCategory::Logic, FailureAction::Escalate),
+        FailureCause::Protocol | FailureCause::Confined => {
+            (FailureCategory::Cli, FailureAction::Escalate)
         }
-        Trouble::Unreachable => (Category::Network, Action::WaitOut),
-        Trouble::Machine => (Category::Resource, Action::RetrySame),
-        Trouble::Refusal => (Category::Logic, Action::Escalate),
-        Trouble::Protocol | Trouble::Confined => (Category::Cli, Action::Escalate),
-        Trouble::Turns | Trouble::Loop => (Category::Logic, Action::RetryWithFeedback),
-        Trouble::Cost | Trouble::Tokens | Trouble::Billing | Trouble::Length => {
-            (Category::Resource, Action::Escalate)
+        FailureCause::Turns | FailureCause::Loop => {
+            (FailureCategory::Logic, FailureAction::RetryWithFeedback)
         }
+        FailureCause::Cost
+        | FailureCause::Tokens
+        | FailureCause::Billing
+        | FailureCause::Length => (FailureCategory::Resource, FailureAction::Escalate),
     }
 }
 
-fn by_status(status: u16) -> Option<(Category, Action)> {
+fn by_status(status: u16) -> Option<(FailureCategory, FailureAction)> {
     Some(match status {
-        401 | 403 | 404 => (Category::Cli, Action::Escalate),
-        400 | 413 | 422 => (Category::Validation, Action::RetryOnce),
+        401 | 403 | 404 => (FailureCategory::Cli, FailureAction::Escalate),
+        400 | 413 | 422 => (FailureCategory::Validation, FailureAction::RetryOnce),
         // Too many requests at once: the account rests for as long as the API asks for.
-        429 => (Category::Resource, Action::Park),
-        500..=599 => (Category::Network, Action::WaitOut),
-        408 | 409 | 425 => (Category::Network, Action::RetrySame),
+        429 => (FailureCategory::Resource, FailureAction::Park),
+        500..=599 => (FailureCategory::Network, FailureAction::WaitOut),
+        408 | 409 | 425 => (FailureCategory::Network, FailureAction::RetrySame),
         _ => return None,
     })
 }
 
 /// The last resort: words in a message. The list is short on purpose.
-fn by_words(message: &str) -> Option<(Category, Action)> {
-    const WORDS: &[(&str, Category, Action)] = &[
-        ("out of memory", Category::Resource, Action::Escalate),
-        ("no space left", Category::Resource, Action::Escalate),
-        ("disk full", Category::Resource, Action::Escalate),
-        ("permission denied", Category::Cli, Action::Escalate),
-        ("authentication", Category::Cli, Action::Escalate),
-        ("not logged in", Category::Cli, Action::Escalate),
-        ("unknown option", Category::Cli, Action::Escalate),
-        ("unexpected argument", Category::Cli, Action::Escalate),
-        ("rate limit", Category::Network, Action::RetrySame),
-        ("overloaded", Category::Network, Action::RetrySame),
-        ("timed out", Category::Network, Action::RetrySame),
-        ("timeout", Category::Network, Action::RetrySame),
-        ("connection re", Category::Network, Action::RetrySame),
-        ("connection closed", Category::Network, Action::RetrySame),
-        ("temporary failure", Category::Network, Action::RetrySame),
+fn by_words(message: &str) -> Option<(FailureCategory, FailureAction)> {
+    const WORDS: &[(&str, FailureCategory, FailureAction)] = &[
+        (
+            "out of memory",
+            FailureCategory::Resource,
+            FailureAction::Escalate,
+        ),
+        (
+            "no space left",
+            FailureCategory::Resource,
+            FailureAction::Escalate,
+        ),
+        (
+            "disk full",
+            FailureCategory::Resource,
+            FailureAction::Escalate,
+        ),
+        (
+            "permission denied",
+            FailureCategory::Cli,
+            FailureAction::Escalate,
+        ),
+        (
+            "authentication",
+            FailureCategory::Cli,
+            FailureAction::Escalate,
+        ),
+        (
+            "not logged in",
+            FailureCategory::Cli,
+            FailureAction::Escalate,
+        ),
+        (
+            "unknown option",
+            FailureCategory::Cli,
+            FailureAction::Escalate,
+        ),
+        (
+            "unexpected argument",
+            FailureCategory::Cli,
+            FailureAction::Escalate,
+        ),
+        (
+            "rate limit",
+            FailureCategory::Network,
+            FailureAction::RetrySame,
+        ),
+        (
+            "overloaded",
+            FailureCategory::Network,
+            FailureAction::RetrySame,
+        ),
+        (
+            "timed out",
+            FailureCategory::Network,
+            FailureAction::RetrySame,
+        ),
+        (
+            "timeout",
+            FailureCategory::Network,
+            FailureAction::RetrySame,
+        ),
+        (
+            "connection re",
+            FailureCategory::Network,
+            FailureAction::RetrySame,
+        ),
+        (
+            "connection closed",
+            FailureCategory::Network,
+            FailureAction::RetrySame,
+        ),
+        (
+            "temporary failure",
+            FailureCategory::Network,
+            FailureAction::RetrySame,
+        ),
     ];
     let message = message.to_lowercase();
     WORDS
@@ -254,23 +333,23 @@ fn by_words(message: &str) -> Option<(Category, Action)> {
 mod tests {
     use super::*;
 
-    fn facts(stage: Stage, message: &str) -> Facts {
-        Facts {
+    fn facts(stage: FailureStage, message: &str) -> FailureFacts {
+        FailureFacts {
             stage,
             message: message.into(),
-            ..Facts::default()
+            ..FailureFacts::default()
         }
     }
 
     #[test]
     fn a_limit_rests_for_a_while_and_not_for_ever() {
         let until = |resets_in_ms, resets_at: Option<u64>| {
-            let quota = Quota {
+            let quota = ReachedQuota {
                 account: "a".into(),
                 resets_in_ms,
-                resets_at: resets_at.map(Time),
+                resets_at: resets_at.map(EpochMillis),
             };
-            quota.until(Time(1_000)).0 - 1_000
+            quota.until(EpochMillis(1_000)).0 - 1_000
         };
         assert_eq!(until(Some(500), None), 500);
         assert_eq!(until(None, Some(1_700)), 700);
@@ -284,14 +363,20 @@ mod tests {
 
     #[test]
     fn facts_come_before_words() {
-        let mut overloaded = facts(Stage::Worker, "permission denied");
+        let mut overloaded = facts(FailureStage::Worker, "permission denied");
         overloaded.http_status = Some(529);
-        assert_eq!(classify(&overloaded), (Category::Network, Action::WaitOut));
+        assert_eq!(
+            classify(&overloaded),
+            (FailureCategory::Network, FailureAction::WaitOut)
+        );
 
-        let bad = facts(Stage::BadAnswer, "connection reset");
+        let bad = facts(FailureStage::BadAnswer, "connection reset");
         assert_eq!(
             classify(&bad),
-            (Category::Validation, Action::RetryWithFeedback)
+            (
+                FailureCategory::Validation,
+                FailureAction::RetryWithFeedback
+            )
         );
     }
 
@@ -299,90 +384,105 @@ mod tests {
     fn an_api_that_is_busy_or_out_is_waited_for() {
         let by_status = |status| {
             let http_status = Some(status);
-            classify(&Facts {
+            classify(&FailureFacts {
                 http_status,
-                ..facts(Stage::Worker, "")
+                ..facts(FailureStage::Worker, "")
             })
         };
-        assert_eq!(by_status(429), (Category::Resource, Action::Park));
+        assert_eq!(
+            by_status(429),
+            (FailureCategory::Resource, FailureAction::Park)
+        );
         for out in [500, 502, 503, 529] {
-            assert_eq!(by_status(out), (Category::Network, Action::WaitOut));
+            assert_eq!(
+                by_status(out),
+                (FailureCategory::Network, FailureAction::WaitOut)
+            );
         }
-        let cut_off = Facts {
-            trouble: Some(Trouble::Unreachable),
-            ..facts(Stage::Worker, "")
+        let cut_off = FailureFacts {
+            trouble: Some(FailureCause::Unreachable),
+            ..facts(FailureStage::Worker, "")
         };
-        assert_eq!(classify(&cut_off), (Category::Network, Action::WaitOut));
+        assert_eq!(
+            classify(&cut_off),
+            (FailureCategory::Network, FailureAction::WaitOut)
+        );
         // The sandbox will say no the next time as well.
-        let confined = Facts {
-            trouble: Some(Trouble::Confined),
-            ..facts(Stage::Worker, "connection refused")
+        let confined = FailureFacts {
+            trouble: Some(FailureCause::Confined),
+            ..facts(FailureStage::Worker, "connection refused")
         };
-        assert_eq!(classify(&confined), (Category::Cli, Action::Escalate));
+        assert_eq!(
+            classify(&confined),
+            (FailureCategory::Cli, FailureAction::Escalate)
+        );
     }
 
     #[test]
     fn a_usage_limit_parks_whatever_else_is_said() {
-        let mut limited = facts(Stage::Worker, "authentication failed");
-        limited.quota = Some(Quota {
+        let mut limited = facts(FailureStage::Worker, "authentication failed");
+        limited.quota = Some(ReachedQuota {
             account: "claude".into(),
             resets_in_ms: None,
             resets_at: None,
         });
-        assert_eq!(classify(&limited), (Category::Resource, Action::Park));
+        assert_eq!(
+            classify(&limited),
+            (FailureCategory::Resource, FailureAction::Park)
+        );
     }
 
     #[test]
     fn each_kind_of_end_has_its_action() {
         let table = [
             (
-                facts(Stage::Blocked, "needs a key"),
-                Category::Logic,
-                Action::Escalate,
+                facts(FailureStage::Blocked, "needs a key"),
+                FailureCategory::Logic,
+                FailureAction::Escalate,
             ),
             (
-                facts(Stage::TimedOut, ""),
-                Category::Network,
-                Action::RetrySame,
+                facts(FailureStage::TimedOut, ""),
+                FailureCategory::Network,
+                FailureAction::RetrySame,
             ),
             (
-                facts(Stage::Spawn, "no such program"),
-                Category::Cli,
-                Action::Escalate,
+                facts(FailureStage::Spawn, "no such program"),
+                FailureCategory::Cli,
+                FailureAction::Escalate,
             ),
             (
-                facts(Stage::Worker, "No space left on device"),
-                Category::Resource,
-                Action::Escalate,
+                facts(FailureStage::Worker, "No space left on device"),
+                FailureCategory::Resource,
+                FailureAction::Escalate,
             ),
             (
-                facts(Stage::Worker, "something odd"),
-                Category::Cli,
-                Action::RetryOnce,
+                facts(FailureStage::Worker, "something odd"),
+                FailureCategory::Cli,
+                FailureAction::RetryOnce,
             ),
             (
-                Facts {
+                FailureFacts {
                     exit: Some(0),
-                    ..facts(Stage::NoAnswer, "")
+                    ..facts(FailureStage::NoAnswer, "")
                 },
-                Category::Parsing,
-                Action::RetryWithFeedback,
+                FailureCategory::Parsing,
+                FailureAction::RetryWithFeedback,
             ),
             (
-                Facts {
+                FailureFacts {
                     signal: Some(6),
-                    ..facts(Stage::Worker, "")
+                    ..facts(FailureStage::Worker, "")
                 },
-                Category::Cli,
-                Action::RetrySame,
+                FailureCategory::Cli,
+                FailureAction::RetrySame,
             ),
             (
-                Facts {
+                FailureFacts {
                     exit: Some(127),
-                    ..facts(Stage::Worker, "")
+                    ..facts(FailureStage::Worker, "")
                 },
-                Category::Cli,
-                Action::Escalate,
+                FailureCategory::Cli,
+                FailureAction::Escalate,
             ),
         ];
         for (facts, category, action) in table {

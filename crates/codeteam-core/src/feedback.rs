@@ -3,35 +3,35 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Category;
+use crate::failure::FailureCategory;
 
 /// A try that failed in a way its worker can mend.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failed {
+pub struct AttemptFailure {
     /// What kind of failure it was.
-    pub category: Category,
+    pub category: FailureCategory,
     /// What exactly.
     pub message: String,
 }
 
-impl Failed {
+impl AttemptFailure {
     /// What the worker is told.
     pub fn words(&self) -> String {
         let Self { category, message } = self;
         match category {
-            Category::Validation => format!(
+            FailureCategory::Validation => format!(
                 "Your last answer did not fit what was asked for: {message}\n\
                  Answer again, with one JSON object that fits the schema."
             ),
-            Category::Parsing => format!(
+            FailureCategory::Parsing => format!(
                 "Your last try ended without an answer that could be read: {message}\n\
                  End with exactly one JSON object like the example, and nothing round it."
             ),
-            Category::Logic => format!(
+            FailureCategory::Logic => format!(
                 "Your last try was not accepted: {message}\n\
                  Mend this. If you cannot go on, answer `{{\"blocked\": \"<why>\"}}`."
             ),
-            Category::Network | Category::Cli | Category::Resource => {
+            FailureCategory::Network | FailureCategory::Cli | FailureCategory::Resource => {
                 format!("Your last try failed: {message}")
             }
         }

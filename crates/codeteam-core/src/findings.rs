@@ -29,7 +29,7 @@ pub enum Severity {
 /// Where a finding stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum FindingState {
     /// Not answered yet.
     #[default]
     Open,
@@ -42,7 +42,7 @@ pub enum State {
 /// A finding as a reviewer reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Report {
+pub struct ReportedFinding {
     /// How bad.
     #[serde(default)]
     pub severity: Severity,
@@ -59,7 +59,7 @@ pub struct Report {
     pub line: Option<u32>,
 }
 
-impl Report {
+impl ReportedFinding {
     /// Whether both make the same complaint about the same file.
     pub fn says_the_same(&self, other: &Self) -> bool {
         fingerprint(self) == fingerprint(other)
@@ -72,7 +72,7 @@ pub struct Finding {
     /// `F1`, `F2`, in the order they were opened.
     pub id: FindingId,
     /// What was reported.
-    pub report: Report,
+    pub report: ReportedFinding,
     /// The step whose reviewer or check opened it.
     pub step: StepId,
     /// Which of the step's slots opened it; the same one answers for it.
@@ -81,31 +81,31 @@ pub struct Finding {
     /// The round it was opened in.
     pub round: u32,
     /// Where it stands.
-    pub state: State,
+    pub state: FindingState,
 }
 
 /// An answer to a finding that is already open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Resolution {
+pub struct FindingResolution {
     /// Which finding.
     pub id: FindingId,
     /// How it stands now.
-    pub state: State,
+    pub state: FindingState,
 }
 
 /// All findings of one frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Findings {
+pub struct FrameFindings {
     all: Vec<Finding>,
     /// New findings at or above the floor, per judged round.
     opened_per_round: Vec<u32>,
 }
 
-impl Findings {
+impl FrameFindings {
     /// Those that are open.
     pub fn open(&self) -> impl Iterator<Item = &Finding> {
-        self.all.iter().filter(|f| f.state == State::Open)
+        self.all.iter().filter(|f| f.state == FindingState::Open)
     }
 
     /// Those that are open at or above a severity and were opened by a step.
@@ -124,7 +124,13 @@ impl Findings {
     }
 
     /// The reports of `reports` that say something no open finding says already, with their ids.
-    pub fn fresh(&self, step: &StepId, slot: u32, round: u32, reports: &[Report]) -> Vec<Finding> {
+    pub fn fresh(
+        &self,
+        step: &StepId,
+        slot: u32,
+        round: u32,
+        reports: &[ReportedFinding],
+    ) -> Vec<Finding> {
         let mut known: Vec<u64> = self.open().map(|f| fingerprint(&f.report)).collect();
         let mut fresh = Vec::new();
         for report in reports {
@@ -140,14 +146,14 @@ impl Findings {
                 step: step.clone(),
                 slot,
                 round,
-                state: State::Open,
+                state: FindingState::Open,
             });
         }
         fresh
     }
 
     /// Adds findings and changes the state of others.
-    pub fn update(&mut self, opened: &[Finding], resolved: &[Resolution]) {
+    pub fn update(&mut self, opened: &[Finding], resolved: &[FindingResolution]) {
         for resolution in resolved {
             if let Some(finding) = self.all.iter_mut().find(|f| f.id == resolution.id) {
                 finding.state = resolution.state;
@@ -180,7 +186,7 @@ impl Findings {
 }
 
 /// The same complaint about the same file, however it is spaced or capitalised.
-fn fingerprint(report: &Report) -> u64 {
+fn fingerprint(report: &ReportedFinding) -> u64 {
     let words: Vec<String> = report
         .title
         .split(|c: char| !c.is_alphanumeric())
@@ -198,18 +204,18 @@ fn fingerprint(report: &Report) -> u64 {
 mod tests {
     use super::*;
 
-    fn report(title: &str) -> Report {
-        Report {
+    fn report(title: &str) -> ReportedFinding {
+        ReportedFinding {
             title: title.into(),
             file: Some("a.rs".into()),
-            ..Report::default()
+            ..ReportedFinding::default()
         }
     }
 
     #[test]
     fn the_same_complaint_opens_one_finding() {
         let step = StepId::from("review");
-        let mut findings = Findings::default();
+        let mut findings = FrameFindings::default();
         let first = findings.fresh(
             &step,
             0,
@@ -224,9 +230,9 @@ mod tests {
                 .is_empty()
         );
 
-        let fixed = Resolution {
+        let fixed = FindingResolution {
             id: "F1".into(),
-            state: State::Fixed,
+            state: FindingState::Fixed,
         };
         findings.update(&[], &[fixed]);
         assert_eq!(findings.open().count(), 0);
@@ -241,7 +247,7 @@ mod tests {
     #[test]
     fn only_findings_at_the_floor_block_and_only_their_own_step() {
         let step = StepId::from("review");
-        let mut findings = Findings::default();
+        let mut findings = FrameFindings::default();
         let mut small = report("Naming");
         small.severity = Severity::Minor;
         let opened = findings.fresh(&step, 0, 1, &[small, report("Wrong result")]);
@@ -252,7 +258,7 @@ mod tests {
 
     #[test]
     fn rounds_that_open_as_much_as_ever_stagnate() {
-        let mut findings = Findings::default();
+        let mut findings = FrameFindings::default();
         for opened in [5, 3, 3] {
             findings.close_round(opened);
         }

@@ -1,12 +1,12 @@
 //! The version of the format in which people write files: there is one so far.
 
-use crate::yaml::{Fault, Node};
+use crate::yaml::{Diagnostic, YamlNode};
 
 /// How the version that this program reads is written, in the configuration, workflows and roles alike.
 const KNOWN: [&str; 2] = ["1", "1.0"];
 
 /// Why a file cannot be read by its `version`, if it says one that this program does not know.
-pub fn version_fault(file: &Node) -> Option<Fault> {
+pub fn version_fault(file: &YamlNode) -> Option<Diagnostic> {
     let said = file.get("version").filter(|said| !said.is_null())?;
     if said
         .as_text()
@@ -20,18 +20,18 @@ pub fn version_fault(file: &Node) -> Option<Fault> {
     );
     let hint = "it is the version of the format, not your own: write `version: 1`, or update codeteam if \
                 the file was written for a later one";
-    Some(Fault::at(said.place, message).hint(hint))
+    Some(Diagnostic::at(said.place, message).hint(hint))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::{Sources, read};
+    use crate::yaml::{SourceFiles, read};
 
     #[test]
     fn only_the_version_that_is_known_is_read() {
         let fault = |text: &str| {
-            let node = read(&mut Sources::default(), "f.yml", text).unwrap();
+            let node = read(&mut SourceFiles::default(), "f.yml", text).unwrap();
             version_fault(&node).map(|fault| fault.message)
         };
         for known in ["version: 1", "version: 1.0", "version:", "name: x"] {

@@ -5,28 +5,28 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::breaker::Breaker;
-use crate::budget::{Spent, Usage};
-use crate::event::{CheckResult, Outcome};
-use crate::feedback::Failed;
-use crate::findings::Findings;
+use crate::breaker::CircuitBreaker;
+use crate::budget::{Spending, Usage};
+use crate::event::{CheckResult, FrameOutcome};
+use crate::feedback::AttemptFailure;
+use crate::findings::FrameFindings;
 use crate::ids::{
-    AttemptId, BodyId, Commit, FramePath, PatchId, PhaseId, RoleName, StepId, TaskId, Time, Tree,
-    WorkerName,
+    AttemptId, BodyId, Commit, EpochMillis, FramePath, PatchId, PhaseId, RoleName, StepId, TaskId,
+    Tree, WorkerName,
 };
-use crate::log::Log;
-use crate::loops::Seen;
+use crate::log::WorkLog;
+use crate::loops::SubmittedPatches;
 use crate::park::ParkReason;
-use crate::record::Record;
-use crate::requirements::{Analysis, known_requirements};
+use crate::record::FrameJudgements;
+use crate::requirements::{PartialAnalysis, known_requirements};
 use crate::role::Role;
 use crate::schedule::Schedule;
-use crate::submission::{Change, Design, Questions};
+use crate::submission::{AnalystQuestions, ClaimedChange, Design};
 
 /// What a frame is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Item {
+pub enum FrameItem {
     /// The run.
     Run,
     /// A phase of the plan.
@@ -47,7 +47,7 @@ pub struct Tip {
 /// How much is asked of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub enum DemandLevel {
     /// All of it.
     #[default]
     Primary,
@@ -57,7 +57,7 @@ pub enum Level {
     Minimal,
 }
 
-impl Level {
+impl DemandLevel {
     /// The next lower one.
     pub fn lower(self) -> Option<Self> {
         match self {
@@ -76,7 +76,7 @@ pub struct Frame {
     /// The frame above it.
     pub parent: Option<FramePath>,
     /// What it is for.
-    pub item: Item,
+    pub item: FrameItem,
     /// The step it is at.
     pub step: StepId,
     /// The visit of that step, from 1.
@@ -86,7 +86,7 @@ pub struct Frame {
     /// Steps entered since counting started.
     pub entered: u32,
     /// What it is doing there.
-    pub stage: Stage,
+    pub stage: FrameStage,
     /// The parallel members of the step.
     pub slots: Vec<Slot>,
     /// The round, from 1: one more than the rejections so far.
@@ -106,25 +106,25 @@ pub struct Frame {
     /// The change from the base to the tree, once an implementer has made one.
     pub change: Option<FrameChange>,
     /// The last verdict of each judging step.
-    pub verdicts: BTreeMap<StepId, Judged>,
+    pub verdicts: BTreeMap<StepId, StepVerdict>,
     /// What reviewers and checks hold against it.
-    pub findings: Findings,
+    pub findings: FrameFindings,
     /// Why each slot of the current step voted as it did.
     pub reasons: BTreeMap<u32, String>,
     /// What the next implementer must be told.
     pub feedback: Vec<Feedback>,
     /// Failures of each step.
-    pub breakers: BTreeMap<StepId, Breaker>,
+    pub breakers: BTreeMap<StepId, CircuitBreaker>,
     /// Changes already submitted.
-    pub seen: Seen,
+    pub seen: SubmittedPatches,
     /// The change a person accepted as it is, whatever had been held against it.
     pub accepted: Option<PatchId>,
     /// How much is asked.
-    pub level: Level,
+    pub level: DemandLevel,
     /// Whether a person has accepted that less was done.
     pub level_accepted: bool,
     /// What roles have produced in this frame.
-    pub outputs: Outputs,
+    pub outputs: FrameOutputs,
     /// What a person answered at each step.
     pub answered: BTreeMap<StepId, String>,
     /// How often an analyst has asked in this visit.
@@ -132,13 +132,13 @@ pub struct Frame {
     /// The commits made for it.
     pub commits: Vec<Commit>,
     /// The frames below, while it is at an `each` step.
-    pub children: Option<Children>,
+    pub children: Option<ChildFrames>,
     /// What was spent on it since counting started.
-    pub spent: Spent,
+    pub spent: Spending,
     /// The last session of each slot of each step.
-    pub sessions: BTreeMap<(StepId, u32), Session>,
+    pub sessions: BTreeMap<(StepId, u32), Conversation>,
     /// What was done so far, for whoever goes on with it.
-    pub log: Log,
+    pub log: WorkLog,
     /// Who accepted the change over what was held against it.
     pub accepted_by: Option<String>,
     /// The steps whose judgement of the accepted change was overruled by that.
@@ -146,13 +146,13 @@ pub struct Frame {
     /// Whether the change was handed back by a person.
     pub handed: bool,
     /// Who said what of its changes, for reports.
-    pub record: Record,
+    pub record: FrameJudgements,
 }
 
 /// What a frame is doing at its step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Stage {
+pub enum FrameStage {
     /// Its slots are at work, or waiting to be.
     Working,
     /// A person is asked.
@@ -162,12 +162,12 @@ pub enum Stage {
     /// It waits for its turn to integrate, or has it.
     Committing,
     /// It has ended.
-    Ended(Outcome),
+    Ended(FrameOutcome),
 }
 
 /// The frames below an `each` step.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Children {
+pub struct ChildFrames {
     /// Which of them starts next.
     pub schedule: Schedule,
     /// The name of each, by its position in the schedule.
@@ -182,7 +182,7 @@ pub struct Children {
     pub choices: u32,
 }
 
-impl Children {
+impl ChildFrames {
     /// Where a phase or task stands in the schedule.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.positions.get(name).copied()
@@ -211,13 +211,13 @@ pub struct Slot {
     /// The try it is at.
     pub id: AttemptId,
     /// What it does.
-    pub work: Work,
+    pub work: SlotWork,
     /// Who does it.
     pub worker: Option<WorkerName>,
     /// How it stands.
     pub state: SlotState,
     /// What was wrong with earlier tries of this visit.
-    pub feedback: Vec<Failed>,
+    pub feedback: Vec<AttemptFailure>,
     /// Workers that have failed in this visit, and others stood in for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<WorkerName>,
@@ -228,7 +228,7 @@ pub struct Slot {
 
 impl Slot {
     /// One that may start.
-    pub fn new(id: AttemptId, work: Work) -> Self {
+    pub fn new(id: AttemptId, work: SlotWork) -> Self {
         Self {
             id,
             work,
@@ -243,7 +243,7 @@ impl Slot {
 
 /// A worker's own memory of what was said, for the roles that may go on in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Session {
+pub struct Conversation {
     /// Whose it is.
     pub worker: WorkerName,
     /// What the worker calls it.
@@ -255,7 +255,7 @@ pub struct Session {
     pub usage: Usage,
 }
 
-impl Session {
+impl Conversation {
     /// So often in a row a worker may go on in the session of its last attempt; then it starts afresh: a
     /// long memory is an expensive one, and what counts is in the assignment.
     pub const MAX_CONTINUATIONS: u32 = 2;
@@ -264,7 +264,7 @@ impl Session {
 /// What a slot does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Work {
+pub enum SlotWork {
     /// A worker plays a role.
     Role(RoleName),
     /// The checks of a gate step are run; not always the step the frame is at: a tree that
@@ -289,9 +289,9 @@ pub enum SlotState {
     /// It waits for a time.
     Paused {
         /// Until when.
-        until: Time,
+        until: EpochMillis,
         /// Why.
-        why: Pause,
+        why: PauseReason,
     },
     /// It is under way.
     Running,
@@ -302,7 +302,7 @@ pub enum SlotState {
 /// Why a slot waits for a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Pause {
+pub enum PauseReason {
     /// It failed and will be tried again.
     Backoff,
     /// Every account it could use rests.
@@ -314,7 +314,7 @@ pub enum Pause {
     Outage,
 }
 
-impl From<ParkReason> for Pause {
+impl From<ParkReason> for PauseReason {
     fn from(why: ParkReason) -> Self {
         match why {
             ParkReason::Quota => Self::Quota,
@@ -368,7 +368,7 @@ pub enum QuestionKind {
 
 /// A verdict and what it is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct StepVerdict {
     /// Whether it approved.
     pub approved: bool,
     /// The tree it judged.
@@ -393,14 +393,14 @@ pub struct Feedback {
 
 /// What roles have produced in a frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outputs {
+pub struct FrameOutputs {
     /// Confirmed requirements.
     pub requirements: Option<String>,
     /// Questions asked and what a person answered.
     pub answers: Vec<(Vec<String>, String)>,
     /// What was found out before those questions were asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub analysis: Option<Analysis>,
+    pub analysis: Option<PartialAnalysis>,
     /// The newest design ...
     pub design: Option<Design>,
     /// ... the step it is of ...
@@ -410,7 +410,7 @@ pub struct Outputs {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub designs: Vec<(StepId, Design)>,
     /// What the last implementer said of its change.
-    pub change: Option<Change>,
+    pub change: Option<ClaimedChange>,
     /// The last message of a scribe.
     pub text: Option<String>,
     /// The brief that a scribe has written for implementers.
@@ -426,7 +426,7 @@ fn is_none(step: &StepId) -> bool {
     step.0.is_empty()
 }
 
-impl Outputs {
+impl FrameOutputs {
     /// What is known of the requirements.
     pub fn known_requirements(&self) -> String {
         let confirmed = self.requirements.as_deref();
@@ -435,7 +435,7 @@ impl Outputs {
 
     /// Keeps what is known beside questions. What an earlier round of questions came with stays
     /// unless there is something newer.
-    pub(crate) fn take_analysis(&mut self, questions: &Questions) {
+    pub(crate) fn take_analysis(&mut self, questions: &AnalystQuestions) {
         let spec = questions.partial_spec.as_deref().unwrap_or_default();
         let known = self.analysis.get_or_insert_default();
         for (kept, new) in [
@@ -446,7 +446,7 @@ impl Outputs {
                 new.trim().clone_into(kept);
             }
         }
-        if *known == Analysis::default() {
+        if *known == PartialAnalysis::default() {
             self.analysis = None;
         }
     }
@@ -487,7 +487,7 @@ impl Outputs {
 
 impl Frame {
     /// A frame that has not entered a step yet.
-    pub fn new(path: FramePath, parent: Option<FramePath>, item: Item, base: Tip) -> Self {
+    pub fn new(path: FramePath, parent: Option<FramePath>, item: FrameItem, base: Tip) -> Self {
         Self {
             path,
             parent,
@@ -496,7 +496,7 @@ impl Frame {
             generation: 0,
             visits: BTreeMap::new(),
             entered: 0,
-            stage: Stage::Working,
+            stage: FrameStage::Working,
             slots: Vec::new(),
             round: 1,
             rejected: 0,
@@ -507,26 +507,26 @@ impl Frame {
             base,
             change: None,
             verdicts: BTreeMap::new(),
-            findings: Findings::default(),
+            findings: FrameFindings::default(),
             reasons: BTreeMap::new(),
             feedback: Vec::new(),
             breakers: BTreeMap::new(),
-            seen: Seen::default(),
+            seen: SubmittedPatches::default(),
             accepted: None,
-            level: Level::Primary,
+            level: DemandLevel::Primary,
             level_accepted: false,
-            outputs: Outputs::default(),
+            outputs: FrameOutputs::default(),
             answered: BTreeMap::new(),
             question_rounds: 0,
             commits: Vec::new(),
             children: None,
-            spent: Spent::default(),
+            spent: Spending::default(),
             sessions: BTreeMap::new(),
-            log: Log::default(),
+            log: WorkLog::default(),
             accepted_by: None,
             gone_over: BTreeSet::new(),
             handed: false,
-            record: Record::default(),
+            record: FrameJudgements::default(),
         }
     }
 
@@ -559,7 +559,7 @@ impl Frame {
         self.breakers.clear();
         self.seen.clear();
         self.findings.forget_rounds();
-        self.spent = Spent::default();
+        self.spent = Spending::default();
     }
 
     /// The steps that are against the change it has, and that no person has overruled.
@@ -594,11 +594,11 @@ impl Frame {
     }
 
     /// The session that a slot's worker may go on in, if its role may.
-    pub fn session(&self, role: &Role, slot: &Slot) -> Option<&Session> {
+    pub fn session(&self, role: &Role, slot: &Slot) -> Option<&Conversation> {
         let session = self.sessions.get(&(slot.id.step.clone(), slot.id.slot))?;
         let same = slot.worker.as_ref() == Some(&session.worker);
         let most = role.means.max_continuations;
-        let most = most.unwrap_or(Session::MAX_CONTINUATIONS);
+        let most = most.unwrap_or(Conversation::MAX_CONTINUATIONS);
         (role.means.continues && same && session.turns <= most).then_some(session)
     }
 
@@ -609,6 +609,6 @@ impl Frame {
 
     /// Whether the frame has ended.
     pub fn is_ended(&self) -> bool {
-        matches!(self.stage, Stage::Ended(_))
+        matches!(self.stage, FrameStage::Ended(_))
     }
 }

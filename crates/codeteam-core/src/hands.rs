@@ -12,7 +12,7 @@ pub const SESSION: &str = "session";
 /// Who carries assignments out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Hands {
+pub enum Operator {
     /// Workers, each started for one attempt.
     #[default]
     Workers,
@@ -20,7 +20,7 @@ pub enum Hands {
     Session,
 }
 
-impl Hands {
+impl Operator {
     /// Whether it is the usual way.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
     pub(crate) fn is_workers(&self) -> bool {
@@ -44,7 +44,7 @@ pub fn is_session(worker: &WorkerName) -> bool {
 /// Whether an attempt that is under way is a session's.
 pub(crate) fn is_in_session(run: &Run, id: &AttemptId) -> bool {
     let slot = run.frames.get(&id.frame).and_then(|f| f.slot(id));
-    let slot = slot.filter(|_| run.hands == Hands::Session);
+    let slot = slot.filter(|_| run.hands == Operator::Session);
     slot.and_then(|slot| slot.worker.as_ref())
         .is_some_and(is_session)
 }

@@ -169,9 +169,9 @@ impl fmt::Display for AttemptId {
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
-pub struct Time(pub u64);
+pub struct EpochMillis(pub u64);
 
-impl Time {
+impl EpochMillis {
     /// This moment and `ms` milliseconds.
     #[must_use]
     pub fn plus(self, ms: u64) -> Self {

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{Limits, Usage};
-use crate::context::Packed;
-use crate::event::{CheckResult, Delivered, Reached, RunStarted, Unsubmitted};
-use crate::failure::{Facts, Trouble};
+use crate::budget::{BudgetLimits, Usage};
+use crate::context::PackedContext;
+use crate::event::{CheckResult, DeliveryOutcome, HostTraffic, RunStarted, UnsubmittedChange};
+use crate::failure::{FailureCause, FailureFacts};
 use crate::frame::{FrameChange, Tip};
-use crate::hands::Hands;
-use crate::ids::{Account, AttemptId, BodyId, Commit, FramePath, StepId, TaskId, Time, Tree};
+use crate::hands::Operator;
+use crate::ids::{
+    Account, AttemptId, BodyId, Commit, EpochMillis, FramePath, StepId, TaskId, Tree,
+};
 use crate::plan::Plan;
 use crate::workflow::Check;
 
@@ -27,100 +29,100 @@ pub enum Input {
     /// A new process holds the run; nothing is in flight. `lost` tells what launches of the old
     /// process are known to have spent.
     Resumed {
-        at: Time,
+        at: EpochMillis,
         lost: Vec<(AttemptId, Usage)>,
     },
     /// Time has passed.
-    Woke { at: Time },
+    Woke { at: EpochMillis },
     /// A worker's process has ended.
     WorkerExited {
-        at: Time,
+        at: EpochMillis,
         id: AttemptId,
         report: Box<WorkerReport>,
     },
     /// A gate's checks have run on a tree.
     GateFinished {
-        at: Time,
+        at: EpochMillis,
         id: AttemptId,
         tree: Tree,
         results: Vec<CheckResult>,
     },
     /// A change was replayed on the tip of the run's branch, or could not be.
     Rebased {
-        at: Time,
+        at: EpochMillis,
         id: AttemptId,
-        outcome: Rebased,
+        outcome: RebaseOutcome,
     },
     /// A tree was committed, or could not be.
     Integrated {
-        at: Time,
+        at: EpochMillis,
         id: AttemptId,
-        outcome: Integrated,
+        outcome: IntegrationOutcome,
     },
     /// A command on the host has ended.
     Published {
-        at: Time,
+        at: EpochMillis,
         id: AttemptId,
         ok: bool,
         output: String,
     },
     /// What was committed was handed over, or left where it is.
     Delivered {
-        at: Time,
+        at: EpochMillis,
         id: AttemptId,
-        outcome: Delivered,
+        outcome: DeliveryOutcome,
     },
     /// Something that was due could not be done at all.
     EffectFailed {
-        at: Time,
+        at: EpochMillis,
         id: AttemptId,
         /// What kind of trouble it is, if that is known.
-        trouble: Option<Trouble>,
+        trouble: Option<FailureCause>,
         message: String,
     },
     /// A confined command has used its network, or tried to.
     NetworkUsed {
-        at: Time,
+        at: EpochMillis,
         id: AttemptId,
-        hosts: Vec<Reached>,
+        hosts: Vec<HostTraffic>,
     },
     /// A worker's context was put together.
     ContextPacked {
-        at: Time,
+        at: EpochMillis,
         id: AttemptId,
-        packed: Box<Packed>,
+        packed: Box<PackedContext>,
     },
     /// A worker under way has reported what it has spent so far.
     UsageMeasured {
-        at: Time,
+        at: EpochMillis,
         id: AttemptId,
         usage: Usage,
     },
     /// The room the run takes on the disk was measured.
-    DiskMeasured { at: Time, bytes: u64 },
+    DiskMeasured { at: EpochMillis, bytes: u64 },
     /// Another run found an account's usage limit reached.
     AccountLimited {
-        at: Time,
+        at: EpochMillis,
         account: Account,
-        until: Time,
+        until: EpochMillis,
     },
     /// A person, or someone in their name, decided.
     Decided {
-        at: Time,
+        at: EpochMillis,
         by: String,
         decision: Decision,
     },
     /// A session passes on what a person said to it. It cannot decide what a person must decide
     /// outside of it.
     Replied {
-        at: Time,
+        at: EpochMillis,
         by: String,
         question: AttemptId,
         answer: String,
     },
     /// The plan's file was changed by hand; it has been read and checked.
     PlanEdited {
-        at: Time,
+        at: EpochMillis,
         by: String,
         plan: Box<Plan>,
     },
@@ -130,7 +132,7 @@ pub enum Input {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerReport {
     /// Its answer, or why there is none.
-    pub end: WorkerEnd,
+    pub end: WorkerOutcome,
     /// What it spent, as far as it told.
     #[serde(default)]
     pub usage: Usage,
@@ -157,17 +159,17 @@ pub struct WorkerReport {
 /// How a worker ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WorkerEnd {
+pub enum WorkerOutcome {
     /// It answered; this is its submission, not yet checked.
     Answered(String),
     /// It did not.
-    Failed(Facts),
+    Failed(FailureFacts),
 }
 
 /// What became of a replay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rebased {
+pub enum RebaseOutcome {
     /// It went through.
     Clean {
         /// What it was replayed on.
@@ -189,7 +191,7 @@ pub enum Rebased {
 /// What became of an integration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Integrated {
+pub enum IntegrationOutcome {
     /// The tree is on the run's branch.
     Committed {
         /// The commit.
@@ -264,10 +266,10 @@ pub enum Decision {
     /// Puts the run into other hands.
     Reassign {
         /// Whose.
-        to: Hands,
+        to: Operator,
         /// What the session has made and not submitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        change: Option<Box<Unsubmitted>>,
+        change: Option<Box<UnsubmittedChange>>,
     },
     /// Leaves a task out.
     Skip {
@@ -277,13 +279,13 @@ pub enum Decision {
     /// Raises limits.
     RaiseLimits {
         /// The new ones; those not given stay.
-        limits: Limits,
+        limits: BudgetLimits,
     },
 }
 
 impl Input {
     /// When it happened.
-    pub fn at(&self) -> Time {
+    pub fn at(&self) -> EpochMillis {
         match self {
             Self::Began(started) => started.at,
             Self::Resumed { at, .. }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 /// Parses exactly one JSON value; refuses duplicate keys, trailing text and nesting over 128.
 pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let Strict(value) = Strict::deserialize(&mut reader)?;
+    let StrictValue(value) = StrictValue::deserialize(&mut reader)?;
     reader.end()?;
     Ok(value)
 }
@@ -32,11 +32,11 @@ pub fn plain_words(error: &str) -> String {
         .fold(said, |said, (foreign, plain)| said.replace(foreign, plain))
 }
 
-struct Strict(Value);
+struct StrictValue(Value);
 
-impl<'de> Deserialize<'de> for Strict {
+impl<'de> Deserialize<'de> for StrictValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StrictVisitor).map(Strict)
+        deserializer.deserialize_any(StrictVisitor).map(StrictValue)
     }
 }
 

@@ -11,7 +11,7 @@
 //! inside inputs, ids are derived, and the same inputs give the same events byte for byte.
 //!
 //! **Architecture invariant:** no role and no workflow is known by name. What a step does is in
-//! the compiled [`workflow::Workflow`]; what a worker owes is in its [`role::Kind`].
+//! the compiled [`workflow::Workflow`]; what a worker owes is in its [`role::RoleKind`].
 
 pub mod assignment;
 pub mod breaker;

@@ -9,11 +9,11 @@ use crate::ids::{PatchId, StepId};
 
 /// The changes each step of a frame has submitted so far, and in which round.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct SubmittedPatches {
     by_step: BTreeMap<StepId, BTreeMap<PatchId, u32>>,
 }
 
-impl Seen {
+impl SubmittedPatches {
     /// The earlier round in which `step` submitted exactly this change.
     pub fn earlier(&self, step: &StepId, patch: &PatchId) -> Option<u32> {
         self.by_step.get(step)?.get(patch).copied()
@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn swinging_between_two_wrong_answers_is_a_loop() {
         let (step, a, b) = (StepId::from("code"), PatchId::from("a"), PatchId::from("b"));
-        let mut seen = Seen::default();
+        let mut seen = SubmittedPatches::default();
         assert_eq!(seen.earlier(&step, &a), None);
         seen.record(&step, &a, 1);
         assert_eq!(seen.earlier(&step, &b), None);

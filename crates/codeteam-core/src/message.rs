@@ -13,7 +13,7 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 pub use self::clean::clean;
-pub use self::matter::{Matter, draft, is_written_by};
+pub use self::matter::{CommitFacts, draft, is_written_by};
 use crate::frame::Frame;
 use crate::run::Run;
 use crate::yaml::nearest;
@@ -32,21 +32,21 @@ pub const SESSION: &str = "team({role}): {summary}";
 const REDACTED: &str = "[redacted: ";
 
 /// What may stand in a template, and what it stands for.
-const PLACEHOLDERS: &[(&str, Part)] = &[
-    ("task_id", Part::Known(|m| &m.task_id)),
-    ("plan_id", Part::Known(|m| &m.plan_id)),
-    ("run", Part::Known(|m| &m.run)),
-    ("role", Part::Known(|m| &m.role)),
-    ("type", Part::Type),
-    ("scope", Part::Scope),
-    ("summary", Part::Summary),
-    ("description", Part::Summary),
+const PLACEHOLDERS: &[(&str, Placeholder)] = &[
+    ("task_id", Placeholder::Known(|m| &m.task_id)),
+    ("plan_id", Placeholder::Known(|m| &m.plan_id)),
+    ("run", Placeholder::Known(|m| &m.run)),
+    ("role", Placeholder::Known(|m| &m.role)),
+    ("type", Placeholder::Type),
+    ("scope", Placeholder::Scope),
+    ("summary", Placeholder::Summary),
+    ("description", Placeholder::Summary),
 ];
 
 /// A part of a template.
 #[derive(Clone, Copy)]
-enum Part {
-    Known(fn(&Matter) -> &String),
+enum Placeholder {
+    Known(fn(&CommitFacts) -> &String),
     Type,
     Scope,
     Summary,
@@ -55,7 +55,7 @@ enum Part {
 /// The form of commit messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Format {
+pub enum MessageFormat {
     /// Any text.
     #[default]
     Free,
@@ -64,22 +64,22 @@ pub enum Format {
     /// A first line with `{summary}` and the like in it.
     Template(String),
     /// A regular expression for the first line.
-    Pattern(Pattern),
+    Pattern(MessagePattern),
 }
 
 /// A regular expression.
 #[derive(Clone, Debug)]
-pub struct Pattern(Regex);
+pub struct MessagePattern(Regex);
 
-impl PartialEq for Pattern {
+impl PartialEq for MessagePattern {
     fn eq(&self, other: &Self) -> bool {
         self.0.as_str() == other.0.as_str()
     }
 }
 
-impl Eq for Pattern {}
+impl Eq for MessagePattern {}
 
-impl TryFrom<String> for Format {
+impl TryFrom<String> for MessageFormat {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -87,13 +87,13 @@ impl TryFrom<String> for Format {
     }
 }
 
-impl From<Format> for String {
-    fn from(format: Format) -> Self {
+impl From<MessageFormat> for String {
+    fn from(format: MessageFormat) -> Self {
         format.to_string()
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for MessageFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Free => f.write_str("free"),
@@ -104,7 +104,7 @@ impl fmt::Display for Format {
     }
 }
 
-impl Format {
+impl MessageFormat {
     /// What is written in a configuration; or why that is no form.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
@@ -121,7 +121,7 @@ impl Format {
                 let why = why.lines().last().unwrap_or_default();
                 format!("`{text}` is no regular expression: {why}")
             })?;
-            return Ok(Self::Pattern(Pattern(regex)));
+            return Ok(Self::Pattern(MessagePattern(regex)));
         }
         if !text.contains('{') {
             let meant = nearest(text, ["conventional", "free"]);
@@ -134,7 +134,7 @@ impl Format {
         }
         let mut has_summary = false;
         for piece in pieces(text)? {
-            has_summary |= matches!(piece, Piece::Part(_, Part::Summary));
+            has_summary |= matches!(piece, TemplatePiece::Part(_, Placeholder::Summary));
         }
         if text.contains('\n') {
             return Err("a template is for the first line of messages only".to_owned());
@@ -153,7 +153,7 @@ impl Format {
     }
 
     /// What is wrong with a message, in words for whoever wrote it.
-    pub fn check(&self, matter: &Matter, text: &str) -> Result<(), String> {
+    pub fn check(&self, matter: &CommitFacts, text: &str) -> Result<(), String> {
         check_any(text)?;
         if let Some(mark) = clean::skips(text)
             && !self.to_string().contains(mark)
@@ -188,7 +188,7 @@ impl Format {
     }
 
     /// What a worker is told of it; nothing if any text will do.
-    pub fn words(&self, matter: &Matter) -> Option<String> {
+    pub fn words(&self, matter: &CommitFacts) -> Option<String> {
         let first = match self {
             Self::Free => return None,
             Self::Conventional => format!(
@@ -207,7 +207,7 @@ impl Format {
 
     /// A message that has the form, made of what is known; `None` if a regular expression takes
     /// none of those that codeteam can make.
-    pub fn make(&self, matter: &Matter) -> Option<String> {
+    pub fn make(&self, matter: &CommitFacts) -> Option<String> {
         let made = match self {
             Self::Free => Some(free(matter)),
             Self::Conventional => {
@@ -238,7 +238,7 @@ impl Format {
 /// The message of a frame's commit: what was written for it if that has the form, else one that
 /// codeteam makes; `None` if it cannot.
 pub fn of(run: &Run, frame: &Frame) -> Option<String> {
-    let matter = Matter::of(run, frame);
+    let matter = CommitFacts::of(run, frame);
     let written = frame.outputs.text.as_deref().map(clean);
     let written = written.filter(|text| run.message.check(&matter, text).is_ok());
     written.or_else(|| run.message.make(&matter))
@@ -320,13 +320,13 @@ fn check_conventional(subject: &str) -> Result<(), String> {
 }
 
 /// A piece of a template.
-enum Piece<'a> {
+enum TemplatePiece<'a> {
     Fixed(&'a str),
-    Part(&'a str, Part),
+    Part(&'a str, Placeholder),
 }
 
 /// A template in pieces.
-fn pieces(template: &str) -> Result<Vec<Piece<'_>>, String> {
+fn pieces(template: &str) -> Result<Vec<TemplatePiece<'_>>, String> {
     let (mut found, mut rest) = (Vec::new(), template);
     while let Some((fixed, after)) = rest.split_once('{') {
         let Some((name, after)) = after.split_once('}') else {
@@ -342,22 +342,22 @@ fn pieces(template: &str) -> Result<Vec<Piece<'_>>, String> {
                 told.join(", ")
             ));
         };
-        found.push(Piece::Fixed(fixed));
-        found.push(Piece::Part(name, *part));
+        found.push(TemplatePiece::Fixed(fixed));
+        found.push(TemplatePiece::Part(name, *part));
         rest = after;
     }
-    found.push(Piece::Fixed(rest));
+    found.push(TemplatePiece::Fixed(rest));
     Ok(found)
 }
 
 /// What a template takes, as a regular expression.
-fn template_pattern(template: &str, matter: &Matter) -> String {
-    let piece = |piece: Piece<'_>| match piece {
-        Piece::Fixed(text) => regex::escape(text),
-        Piece::Part(_, Part::Known(of)) => regex::escape(of(matter)),
-        Piece::Part(_, Part::Type) => "[a-z]+".to_owned(),
-        Piece::Part(_, Part::Scope) => r"[^()\s]+".to_owned(),
-        Piece::Part(_, Part::Summary) => r"\S.*".to_owned(),
+fn template_pattern(template: &str, matter: &CommitFacts) -> String {
+    let piece = |piece: TemplatePiece<'_>| match piece {
+        TemplatePiece::Fixed(text) => regex::escape(text),
+        TemplatePiece::Part(_, Placeholder::Known(of)) => regex::escape(of(matter)),
+        TemplatePiece::Part(_, Placeholder::Type) => "[a-z]+".to_owned(),
+        TemplatePiece::Part(_, Placeholder::Scope) => r"[^()\s]+".to_owned(),
+        TemplatePiece::Part(_, Placeholder::Summary) => r"\S.*".to_owned(),
     };
     let pieces = pieces(template).unwrap_or_default();
     let pieces: String = pieces.into_iter().map(piece).collect();
@@ -365,11 +365,11 @@ fn template_pattern(template: &str, matter: &Matter) -> String {
 }
 
 /// A template with what is known filled in, for people and workers.
-fn shown(template: &str, matter: &Matter) -> String {
-    let piece = |piece: Piece<'_>| match piece {
-        Piece::Fixed(text) => text.to_owned(),
-        Piece::Part(_, Part::Known(of)) => of(matter).clone(),
-        Piece::Part(name, _) => format!("<{name}>"),
+fn shown(template: &str, matter: &CommitFacts) -> String {
+    let piece = |piece: TemplatePiece<'_>| match piece {
+        TemplatePiece::Fixed(text) => text.to_owned(),
+        TemplatePiece::Part(_, Placeholder::Known(of)) => of(matter).clone(),
+        TemplatePiece::Part(name, _) => format!("<{name}>"),
     };
     let pieces = pieces(template).unwrap_or_default();
     pieces.into_iter().map(piece).collect()
@@ -377,7 +377,7 @@ fn shown(template: &str, matter: &Matter) -> String {
 
 /// A template with everything filled in. The first summary in it is the one that gives way if there
 /// is not enough room.
-fn filled(template: &str, matter: &Matter) -> String {
+fn filled(template: &str, matter: &CommitFacts) -> String {
     let (kind, rest) = matter.kind();
     // Where the type is said beside it, it need not be said again.
     let says_kind = template.contains("{type}");
@@ -385,15 +385,15 @@ fn filled(template: &str, matter: &Matter) -> String {
     let (mut before, mut after, mut seen) = (String::new(), String::new(), false);
     for piece in pieces(template).unwrap_or_default() {
         let text = match piece {
-            Piece::Fixed(text) => text,
-            Piece::Part(_, Part::Known(of)) => of(matter),
-            Piece::Part(_, Part::Type) => kind,
-            Piece::Part(_, Part::Scope) => matter.scope(),
-            Piece::Part(_, Part::Summary) if !seen => {
+            TemplatePiece::Fixed(text) => text,
+            TemplatePiece::Part(_, Placeholder::Known(of)) => of(matter),
+            TemplatePiece::Part(_, Placeholder::Type) => kind,
+            TemplatePiece::Part(_, Placeholder::Scope) => matter.scope(),
+            TemplatePiece::Part(_, Placeholder::Summary) if !seen => {
                 seen = true;
                 continue;
             }
-            Piece::Part(_, Part::Summary) => summary,
+            TemplatePiece::Part(_, Placeholder::Summary) => summary,
         };
         if seen { &mut after } else { &mut before }.push_str(text);
     }
@@ -402,7 +402,7 @@ fn filled(template: &str, matter: &Matter) -> String {
 }
 
 /// The task and its headline, or the goal.
-fn free(matter: &Matter) -> String {
+fn free(matter: &CommitFacts) -> String {
     if matter.is_task {
         format!("{}: {}", matter.task_id, matter.headline)
     } else {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{Account, Time};
+use crate::ids::{Account, EpochMillis};
 
 /// How long to rest when the worker did not say when its limit resets.
 pub const UNKNOWN_RESET_MS: u64 = 15 * 60 * 1_000;
@@ -37,18 +37,18 @@ impl ParkReason {
 
 /// The rest of one account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Park {
+pub struct AccountPark {
     /// Until when.
-    pub until: Time,
+    pub until: EpochMillis,
     /// Why.
     pub why: ParkReason,
 }
 
 /// A model API that has not answered since some time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outage {
+pub struct ApiOutage {
     /// When it first failed.
-    pub since: Time,
+    pub since: EpochMillis,
     /// How often it has failed since.
     pub failures: u32,
     /// What was said the last time.
@@ -58,13 +58,13 @@ pub struct Outage {
 /// The accounts that rest, and until when.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Parks {
-    parks: BTreeMap<Account, Park>,
+pub struct ParkedAccounts {
+    parks: BTreeMap<Account, AccountPark>,
 }
 
-impl Parks {
+impl ParkedAccounts {
     /// Parks an account; an earlier end than the one known does not shorten the park.
-    pub fn park(&mut self, account: &Account, park: Park) {
+    pub fn park(&mut self, account: &Account, park: AccountPark) {
         let known = self.parks.entry(account.clone()).or_insert(park);
         if known.until < park.until {
             *known = park;
@@ -72,17 +72,17 @@ impl Parks {
     }
 
     /// Until when an account rests, if it does.
-    pub fn until(&self, account: &Account) -> Option<Time> {
+    pub fn until(&self, account: &Account) -> Option<EpochMillis> {
         self.get(account).map(|park| park.until)
     }
 
     /// The rest of an account, if it rests.
-    pub fn get(&self, account: &Account) -> Option<Park> {
+    pub fn get(&self, account: &Account) -> Option<AccountPark> {
         self.parks.get(account).copied()
     }
 
     /// Accounts whose rest is over.
-    pub fn over(&self, at: Time) -> Vec<Account> {
+    pub fn over(&self, at: EpochMillis) -> Vec<Account> {
         self.parks
             .iter()
             .filter(|(_, park)| park.until <= at)
@@ -96,7 +96,7 @@ impl Parks {
     }
 
     /// All parks.
-    pub fn iter(&self) -> impl Iterator<Item = (&Account, Time)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&Account, EpochMillis)> {
         self.parks
             .iter()
             .map(|(account, park)| (account, park.until))
@@ -110,16 +110,16 @@ mod tests {
     #[test]
     fn a_park_is_never_shortened_and_ends_on_time() {
         let account = Account::from("claude");
-        let mut parks = Parks::default();
-        let park = |until| Park {
-            until: Time(until),
+        let mut parks = ParkedAccounts::default();
+        let park = |until| AccountPark {
+            until: EpochMillis(until),
             why: ParkReason::default(),
         };
         parks.park(&account, park(500));
         parks.park(&account, park(300));
-        assert_eq!(parks.until(&account), Some(Time(500)));
-        assert!(parks.over(Time(499)).is_empty());
-        assert_eq!(parks.over(Time(500)), std::slice::from_ref(&account));
+        assert_eq!(parks.until(&account), Some(EpochMillis(500)));
+        assert!(parks.over(EpochMillis(499)).is_empty());
+        assert_eq!(parks.over(EpochMillis(500)), std::slice::from_ref(&account));
         parks.end(&account);
         assert_eq!(parks.until(&account), None);
     }

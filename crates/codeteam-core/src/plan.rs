@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::amend::{Unamended, amend};
-pub use self::yaml::{Loaded, from_yaml, to_yaml};
+pub use self::amend::{AmendError, amend};
+pub use self::yaml::{LoadedPlan, from_yaml, to_yaml};
 use crate::ids::{PhaseId, TaskId, is_plain};
 
 /// A plan.

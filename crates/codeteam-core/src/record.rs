@@ -20,22 +20,22 @@ const MAX_REASONS: usize = 10;
 
 /// What was said of a frame's changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct FrameJudgements {
     /// The last votes of each step of gatekeepers, one a slot.
-    pub ballots: BTreeMap<StepId, Vec<Ballot>>,
+    pub ballots: BTreeMap<StepId, Vec<GatekeeperVote>>,
     /// What each gate found last.
-    pub gates: BTreeMap<StepId, Arc<GateRun>>,
+    pub gates: BTreeMap<StepId, Arc<GateResult>>,
     /// Every rejection, the oldest first.
     pub rejections: Vec<Arc<Rejection>>,
     /// What a person decided last.
-    pub decided: Option<Decided>,
+    pub decided: Option<ChangeDecision>,
     /// The round that the frame's change was made in.
     pub made: u32,
 }
 
 /// The vote of one gatekeeper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Ballot {
+pub struct GatekeeperVote {
     /// Which role.
     pub role: RoleName,
     /// Which of the step's slots.
@@ -56,7 +56,7 @@ pub struct Ballot {
 
 /// What a gate found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct GateRun {
+pub struct GateResult {
     /// The round it judged.
     pub round: u32,
     /// Whether all is well.
@@ -90,7 +90,7 @@ pub struct Rejection {
 
 /// A person's decision on a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Decided {
+pub struct ChangeDecision {
     /// At which step.
     pub step: StepId,
     /// What was answered.
@@ -112,7 +112,7 @@ pub struct Decided {
     pub patch: Option<PatchId>,
 }
 
-impl Record {
+impl FrameJudgements {
     /// Whether anything was said at all.
     pub fn is_empty(&self) -> bool {
         self.ballots.is_empty() && self.gates.is_empty() && self.rejections.is_empty()
@@ -159,7 +159,7 @@ impl Record {
     }
 
     /// Takes a vote. Those of an earlier visit of the step are over then.
-    pub(crate) fn vote(&mut self, step: &StepId, ballot: Ballot) {
+    pub(crate) fn vote(&mut self, step: &StepId, ballot: GatekeeperVote) {
         let ballots = self.ballots.entry(step.clone()).or_default();
         ballots.retain(|b| b.generation == ballot.generation && b.slot != ballot.slot);
         ballots.push(ballot);
@@ -167,7 +167,7 @@ impl Record {
     }
 
     /// Takes what a gate found.
-    pub(crate) fn gate(&mut self, step: &StepId, run: GateRun) {
+    pub(crate) fn gate(&mut self, step: &StepId, run: GateResult) {
         self.gates.insert(step.clone(), Arc::new(run));
     }
 
@@ -191,7 +191,7 @@ impl Record {
     }
 
     /// Takes a person's decision.
-    pub(crate) fn decide(&mut self, round: u32, decided: Decided) {
+    pub(crate) fn decide(&mut self, round: u32, decided: ChangeDecision) {
         if decided.rejects || decided.edits {
             self.rejections.push(Arc::new(Rejection {
                 round,
@@ -224,8 +224,8 @@ fn line(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn ballot(role: &str, slot: u32, generation: u32, vote: Option<bool>) -> Ballot {
-        Ballot {
+    fn ballot(role: &str, slot: u32, generation: u32, vote: Option<bool>) -> GatekeeperVote {
+        GatekeeperVote {
             role: role.into(),
             slot,
             generation,
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn votes_of_an_earlier_visit_are_over_with_the_first_of_the_next() {
         let step = StepId::from("review");
-        let mut record = Record::default();
+        let mut record = FrameJudgements::default();
         for slot in [1, 0] {
             record.vote(&step, ballot("a", slot, 1, Some(false)));
         }
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn who_is_against_it_is_told_by_majorities() {
         let step = StepId::from("review");
-        let mut record = Record::default();
+        let mut record = FrameJudgements::default();
         let votes = [
             ("a", Some(true)),
             ("a", Some(true)),

@@ -21,38 +21,38 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use self::answers::Script;
-pub use self::compare::Difference;
-use self::file::{Expected, Scripted};
-use self::world::World;
+use self::answers::AnswerScript;
+pub use self::compare::RehearsalDifference;
+use self::file::{ExpectedRun, ScriptedAnswer};
+use self::world::RehearsalWorld;
 use crate::plan;
-use crate::workflow::Compiled;
-use crate::yaml::{Problem, Problems, Sources};
+use crate::workflow::CompiledWorkflow;
+use crate::yaml::{FileProblem, FileProblems, SourceFiles};
 
 /// No rehearsal is fed more inputs than this.
 pub const MAX_INPUTS: usize = 5_000;
 
 /// A file of cases for one workflow.
 #[derive(Clone, Debug)]
-pub struct File {
+pub struct RehearsalSuite {
     /// The file, as the user would name it.
     pub file: String,
     /// The workflow it tests: a name or a path.
     pub workflow: String,
     /// Its cases, in order.
-    pub cases: Vec<Case>,
+    pub cases: Vec<RehearsalCase>,
 }
 
-impl File {
+impl RehearsalSuite {
     /// Reads a file of cases.
-    pub fn parse(file: &str, text: &str) -> Result<Self, Problems> {
+    pub fn parse(file: &str, text: &str) -> Result<Self, FileProblems> {
         file::parse(file, text)
     }
 }
 
 /// One scripted run and the path it must take.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub struct RehearsalCase {
     /// What it shows.
     pub name: String,
     /// The line it starts at.
@@ -60,29 +60,29 @@ pub struct Case {
     /// Settings over the workflow's own; whoever compiles the workflow puts them in.
     pub settings: BTreeMap<String, Value>,
     goal: String,
-    plan: Option<plan::Loaded>,
-    answers: Vec<Scripted>,
-    expected: Expected,
-    sources: Arc<Sources>,
+    plan: Option<plan::LoadedPlan>,
+    answers: Vec<ScriptedAnswer>,
+    expected: ExpectedRun,
+    sources: Arc<SourceFiles>,
 }
 
-impl Case {
+impl RehearsalCase {
     /// Plays the case on a workflow that was compiled with its settings.
-    pub fn run(&self, compiled: &Compiled) -> Outcome {
+    pub fn run(&self, compiled: &CompiledWorkflow) -> RehearsalOutcome {
         let mut faults = compare::check(&self.expected, &compiled.workflow);
-        let script = Script::new(&self.answers, compiled);
+        let script = AnswerScript::new(&self.answers, compiled);
         let script = match script {
             Ok(script) if faults.is_empty() => script,
             script => {
                 faults.extend(script.err().unwrap_or_default());
-                return Outcome::refused(self.sources.problems(faults).problems);
+                return RehearsalOutcome::refused(self.sources.problems(faults).problems);
             }
         };
-        let mut world = World::new(compiled, script);
+        let mut world = RehearsalWorld::new(compiled, script);
         let ended = world.play(&self.goal, self.plan.as_ref());
         let (path, unreached) = world.told();
         let differences = compare::differences(&self.expected, &compiled.workflow, &path, &ended);
-        Outcome {
+        RehearsalOutcome {
             problems: Vec::new(),
             ended,
             path,
@@ -94,29 +94,29 @@ impl Case {
 
 /// What came of a case.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct RehearsalOutcome {
     /// What is wrong with the case itself, for this workflow; it was not played then.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FileProblem>,
     /// How the run ended.
-    pub ended: Ended,
+    pub ended: RehearsalEnd,
     /// The steps that were entered, of all frames, in order.
-    pub path: Vec<Visit>,
+    pub path: Vec<StepVisit>,
     /// Where it is not as expected.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<RehearsalDifference>,
     /// Answers for steps that were never reached.
     pub unreached: Vec<String>,
 }
 
-impl Outcome {
+impl RehearsalOutcome {
     /// Whether all is as expected.
     pub fn passed(&self) -> bool {
         self.problems.is_empty() && self.differences.is_empty()
     }
 
-    fn refused(problems: Vec<Problem>) -> Self {
+    fn refused(problems: Vec<FileProblem>) -> Self {
         Self {
             problems,
-            ended: Ended::NotPlayed,
+            ended: RehearsalEnd::NotPlayed,
             path: Vec::new(),
             differences: Vec::new(),
             unreached: Vec::new(),
@@ -126,7 +126,7 @@ impl Outcome {
 
 /// A step that was entered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Visit {
+pub struct StepVisit {
     /// The frame: `run`, or the phase or task it is for.
     pub frame: String,
     /// The step.
@@ -135,7 +135,7 @@ pub struct Visit {
     pub said: Vec<String>,
 }
 
-impl Visit {
+impl StepVisit {
     /// `step`, or `step@frame` in a frame that is not the run's own.
     pub fn name(&self) -> String {
         if self.frame == "run" {
@@ -149,7 +149,7 @@ impl Visit {
 /// How a rehearsal ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
-pub enum Ended {
+pub enum RehearsalEnd {
     /// The run is complete.
     Completed,
     /// It failed.
@@ -165,7 +165,7 @@ pub enum Ended {
     /// It waits for a person whose answer is not scripted.
     Waiting {
         /// Where.
-        at: Visit,
+        at: StepVisit,
         /// For what.
         question: String,
         /// What could be answered; empty if any text would do.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What an analyst had found out when it asked the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Analysis {
+pub struct PartialAnalysis {
     /// What it had understood of the task and the project.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub context: String,
@@ -19,7 +19,7 @@ pub struct Analysis {
 /// word; otherwise nothing that it found out before it asked is lost.
 pub fn known_requirements(
     confirmed: Option<&str>,
-    analysis: Option<&Analysis>,
+    analysis: Option<&PartialAnalysis>,
     answers: &[(Vec<String>, String)],
 ) -> String {
     if let Some(confirmed) = confirmed {
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn what_was_clear_is_kept_beside_what_was_answered() {
-        let analysis = Analysis {
+        let analysis = PartialAnalysis {
             context: "slug.py has one function".to_owned(),
             partial_spec: "1. words are joined by one dash\n2. no dash at the end".to_owned(),
         };

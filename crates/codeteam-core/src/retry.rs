@@ -7,7 +7,7 @@ use crate::ids::{AttemptId, fnv};
 /// A retry policy: exponential backoff with jitter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Policy {
+pub struct RetryPolicy {
     /// Tries in all, the first one included.
     pub max_attempts: u32,
     /// The wait before the second try, in milliseconds.
@@ -20,7 +20,7 @@ pub struct Policy {
     pub jitter_percent: u64,
 }
 
-impl Default for Policy {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             max_attempts: 3,
@@ -32,7 +32,7 @@ impl Default for Policy {
     }
 }
 
-impl Policy {
+impl RetryPolicy {
     /// The policy of a name: `default`, `aggressive` (for critical paths), `conservative` (for
     /// expensive work), `none`.
     pub fn named(name: &str) -> Option<Self> {
@@ -61,7 +61,7 @@ impl Policy {
         })
     }
 
-    /// The names [`Policy::named`] knows.
+    /// The names [`RetryPolicy::named`] knows.
     pub const NAMES: [&'static str; 4] = ["default", "aggressive", "conservative", "none"];
 
     /// Milliseconds to wait before `next` is tried. The jitter comes from the attempt's own id,
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn waits_grow_to_the_maximum_and_stay_within_the_jitter() {
-        let policy = Policy::default();
+        let policy = RetryPolicy::default();
         for (n, base) in [(2, 2_000), (3, 4_000), (4, 8_000), (5, 16_000), (6, 30_000)] {
             let delay = policy.delay_ms(&attempt(n));
             assert!(delay.abs_diff(base) <= base / 10, "attempt {n}: {delay}");
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_jitter_is_derived_not_drawn() {
-        let policy = Policy::default();
+        let policy = RetryPolicy::default();
         let mut relaunched = attempt(3);
         relaunched.fence = 77;
         assert_eq!(policy.delay_ms(&attempt(3)), policy.delay_ms(&relaunched));

@@ -9,17 +9,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::book::unknown;
-pub use self::book::{Book, Layer, Resolved, RoleSource};
-pub use self::file::{Gate, OnGateFail, RoleFile};
+pub use self::book::{ResolvedRole, RoleCatalog, RoleSource, SourceLayer};
+pub use self::file::{OnGateFail, RoleFile, RoleGate};
 use crate::ids::{RoleName, WorkerName};
-use crate::submission::Form;
+use crate::submission::AnswerForm;
 
 /// What a role owes.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum RoleKind {
     /// Questions, or confirmed requirements.
     Analyst,
     /// A design, with patterns, warnings and interfaces.
@@ -34,7 +34,7 @@ pub enum Kind {
     Scribe,
 }
 
-impl Kind {
+impl RoleKind {
     /// Every kind.
     pub const ALL: [Self; 6] = [
         Self::Analyst,
@@ -101,21 +101,25 @@ impl Contract {
     }
 
     /// The kinds it has a form for.
-    pub fn kinds(self) -> &'static [Kind] {
+    pub fn kinds(self) -> &'static [RoleKind] {
         match self {
-            Self::Native => &Kind::ALL,
+            Self::Native => &RoleKind::ALL,
             Self::TeamMcp => &[
-                Kind::Analyst,
-                Kind::Designer,
-                Kind::Implementer,
-                Kind::Gatekeeper,
+                RoleKind::Analyst,
+                RoleKind::Designer,
+                RoleKind::Implementer,
+                RoleKind::Gatekeeper,
             ],
-            Self::Strict => &[Kind::Planner, Kind::Implementer, Kind::Gatekeeper],
+            Self::Strict => &[
+                RoleKind::Planner,
+                RoleKind::Implementer,
+                RoleKind::Gatekeeper,
+            ],
             Self::Supervisor => &[
-                Kind::Designer,
-                Kind::Planner,
-                Kind::Implementer,
-                Kind::Gatekeeper,
+                RoleKind::Designer,
+                RoleKind::Planner,
+                RoleKind::Implementer,
+                RoleKind::Gatekeeper,
             ],
         }
     }
@@ -129,7 +133,7 @@ impl Contract {
 /// How a worker changes files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum EditMode {
     /// With tools of its own, in the worktree.
     #[default]
     Tools,
@@ -140,7 +144,7 @@ pub enum Mode {
 /// Who serves a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Provider {
+pub enum ModelProvider {
     /// Anthropic itself.
     Anthropic,
     /// Amazon Bedrock.
@@ -149,7 +153,7 @@ pub enum Provider {
     Vertex,
 }
 
-impl Provider {
+impl ModelProvider {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -163,10 +167,10 @@ impl Provider {
 /// With what a role is carried out, beyond who does it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Means {
+pub struct ExecutionOptions {
     /// How files are changed.
     #[serde(skip_serializing_if = "is_tools")]
-    pub mode: Mode,
+    pub mode: EditMode,
     /// The tools it may use; all of the worker's own that fit its kind if none is named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_tools: Vec<String>,
@@ -187,7 +191,7 @@ pub struct Means {
     pub use_planner: bool,
     /// Who serves the model, if not the worker's own default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider: Option<Provider>,
+    pub provider: Option<ModelProvider>,
     /// The folder that the paths it names are below, if not the project's own. Nothing else is
     /// touched.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -200,7 +204,7 @@ pub struct Means {
 /// What a role is shown of the repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Context {
+pub struct RoleContext {
     /// How its files are chosen: `planner_docset`, `implementer_targeted`, `reviewer_diff`,
     /// `security_audit`, `investigator_wide`, or one of `.codeteam/strategies`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -230,7 +234,7 @@ pub struct Role {
     #[serde(default, skip_serializing_if = "is_empty")]
     pub name: RoleName,
     /// What it owes.
-    pub kind: Kind,
+    pub kind: RoleKind,
     /// The wire form of its answer.
     #[serde(default, skip_serializing_if = "is_native")]
     pub contract: Contract,
@@ -251,13 +255,13 @@ pub struct Role {
     pub max_cost_microusd: Option<u64>,
     /// With what it is carried out.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub means: Means,
+    pub means: ExecutionOptions,
     /// What it is, in a line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// What it is shown of the repository.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub context: Context,
+    pub context: RoleContext,
     /// In hundredths, a score that no rule has ever used. Runs of earlier versions have it in their logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quality_threshold: Option<u8>,
@@ -287,8 +291,8 @@ impl Role {
     }
 
     /// What its answer must be.
-    pub fn form(&self) -> Form {
-        Form {
+    pub fn form(&self) -> AnswerForm {
+        AnswerForm {
             kind: self.kind,
             contract: self.contract,
             mode: self.means.mode,
@@ -302,8 +306,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
-fn is_tools(mode: &Mode) -> bool {
-    *mode == Mode::Tools
+fn is_tools(mode: &EditMode) -> bool {
+    *mode == EditMode::Tools
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]

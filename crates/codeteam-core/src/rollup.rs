@@ -2,50 +2,50 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Outcome;
-use crate::frame::Stage;
+use crate::event::FrameOutcome;
+use crate::frame::FrameStage;
 use crate::ids::PhaseId;
 use crate::run::Run;
-use crate::schedule::Status;
+use crate::schedule::TaskStatus;
 
 /// The status of a group from the statuses of its members: failed if one failed, running if one
 /// runs or some are done, completed if all are.
-pub fn roll_up(members: impl IntoIterator<Item = Status>) -> Status {
-    let mut counts: BTreeMap<Status, usize> = BTreeMap::new();
+pub fn roll_up(members: impl IntoIterator<Item = TaskStatus>) -> TaskStatus {
+    let mut counts: BTreeMap<TaskStatus, usize> = BTreeMap::new();
     let mut total = 0;
     for member in members {
         *counts.entry(member).or_default() += 1;
         total += 1;
     }
     let count = |status| counts.get(&status).copied().unwrap_or(0);
-    let done = count(Status::Completed) + count(Status::Skipped);
+    let done = count(TaskStatus::Completed) + count(TaskStatus::Skipped);
     if total == 0 {
-        Status::Pending
+        TaskStatus::Pending
     } else if done == total {
-        if count(Status::Skipped) == total {
-            Status::Skipped
+        if count(TaskStatus::Skipped) == total {
+            TaskStatus::Skipped
         } else {
-            Status::Completed
+            TaskStatus::Completed
         }
-    } else if count(Status::Running) > 0 {
-        Status::Running
-    } else if count(Status::Failed) > 0 {
-        Status::Failed
-    } else if count(Status::Blocked) == total - done {
-        Status::Blocked
+    } else if count(TaskStatus::Running) > 0 {
+        TaskStatus::Running
+    } else if count(TaskStatus::Failed) > 0 {
+        TaskStatus::Failed
+    } else if count(TaskStatus::Blocked) == total - done {
+        TaskStatus::Blocked
     } else if done > 0 {
-        Status::Running
+        TaskStatus::Running
     } else {
-        Status::Pending
+        TaskStatus::Pending
     }
 }
 
 /// The status of each phase of the plan, in order.
-pub fn phases(run: &Run) -> Vec<(PhaseId, Status)> {
+pub fn phases(run: &Run) -> Vec<(PhaseId, TaskStatus)> {
     let Some(plan) = &run.plan else {
         return Vec::new();
     };
-    let mut members: BTreeMap<&PhaseId, Vec<Status>> = BTreeMap::new();
+    let mut members: BTreeMap<&PhaseId, Vec<TaskStatus>> = BTreeMap::new();
     for task in &plan.tasks {
         if let Some(phase) = &task.phase {
             members
@@ -102,9 +102,9 @@ impl RunStatus {
 /// What a run is doing. A person is waited for only when nothing else can go on.
 pub fn status(run: &Run) -> RunStatus {
     match &run.outcome {
-        Some(Outcome::Completed | Outcome::Skipped) => return RunStatus::Completed,
-        Some(Outcome::Failed(_)) => return RunStatus::Failed,
-        Some(Outcome::Aborted(_) | Outcome::Cancelled) => return RunStatus::Aborted,
+        Some(FrameOutcome::Completed | FrameOutcome::Skipped) => return RunStatus::Completed,
+        Some(FrameOutcome::Failed(_)) => return RunStatus::Failed,
+        Some(FrameOutcome::Aborted(_) | FrameOutcome::Cancelled) => return RunStatus::Aborted,
         None => {}
     }
     let due = crate::due(run);
@@ -115,7 +115,7 @@ pub fn status(run: &Run) -> RunStatus {
     } else if run
         .frames
         .values()
-        .any(|f| matches!(f.stage, Stage::Asking(_)))
+        .any(|f| matches!(f.stage, FrameStage::Asking(_)))
     {
         RunStatus::Waiting
     } else {
@@ -126,7 +126,7 @@ pub fn status(run: &Run) -> RunStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Status::{Blocked, Completed, Failed, Pending, Running, Skipped};
+    use TaskStatus::{Blocked, Completed, Failed, Pending, Running, Skipped};
 
     #[test]
     fn groups_roll_up() {

@@ -12,21 +12,24 @@ use std::sync::Arc;
 use rpds::RedBlackTreeMapSync;
 
 pub use self::fold::apply;
-use crate::budget::{self, Budget, Reservation, UnderWay, Usage};
-use crate::event::{BaselineFailure, Basis, Choices, Delivered, Outcome, RunAccess, Sandbox};
+use crate::budget::{self, Budget, BudgetReservation, InFlightUsage, Usage};
+use crate::event::{
+    BaselineFailure, DeliveryOutcome, FrameOutcome, GateSettings, RunAccess, RunChoices,
+    SandboxKind,
+};
 use crate::findings::Finding;
-use crate::frame::{Children, Frame, Item, Tip};
-use crate::hands::Hands;
+use crate::frame::{ChildFrames, Frame, FrameItem, Tip};
+use crate::hands::Operator;
 use crate::ids::{
-    Account, AttemptId, Commit, FramePath, PhaseId, RoleName, RunId, StepId, TaskId, Time,
+    Account, AttemptId, Commit, EpochMillis, FramePath, PhaseId, RoleName, RunId, StepId, TaskId,
     WorkerName, fnv,
 };
-use crate::message::Format;
-use crate::park::{Outage, Parks};
+use crate::message::MessageFormat;
+use crate::park::{ApiOutage, ParkedAccounts};
 use crate::plan::{Plan, Task};
 use crate::role::Role;
-use crate::schedule::{Schedule, Status};
-use crate::workflow::{Over, Step, StepKind, Workflow};
+use crate::schedule::{Schedule, TaskStatus};
+use crate::workflow::{EachItem, Step, StepKind, Workflow};
 
 /// A run: everything that follows from its events.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +41,7 @@ pub struct Run {
     /// The files of its base that the goal names.
     pub goal_files: Arc<Vec<String>>,
     /// When it started.
-    pub started: Time,
+    pub started: EpochMillis,
     /// How many events it has.
     pub seq: u64,
     /// The graph it follows.
@@ -54,7 +57,7 @@ pub struct Run {
     /// What confines its workers.
     pub confinement: String,
     /// The same for the engine.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxKind,
     /// The plan, once there is one.
     pub plan: Option<Arc<Plan>>,
     /// Whether the run began with a plan.
@@ -68,7 +71,7 @@ pub struct Run {
     /// What is known of every task that is not pending.
     pub tasks: RedBlackTreeMapSync<TaskId, TaskRecord>,
     /// Where every phase stands that is not pending.
-    pub phases: RedBlackTreeMapSync<PhaseId, Status>,
+    pub phases: RedBlackTreeMapSync<PhaseId, TaskStatus>,
     /// Frames under way. The run's own stays to the end.
     pub frames: BTreeMap<FramePath, Frame>,
     /// Frames that failed or were stopped and may be taken up again; `stage` says which.
@@ -76,17 +79,17 @@ pub struct Run {
     /// Who has the turn to integrate, and who waits for it.
     pub integrating: Vec<FramePath>,
     /// Launches that have not reported what they spent.
-    pub outstanding: BTreeMap<u64, Outstanding>,
+    pub outstanding: BTreeMap<u64, OutstandingLaunch>,
     /// The last launch.
     pub fence: u64,
     /// What may be spent and was.
     pub budget: Budget,
     /// The limit that stopped it, if one did.
-    pub limit: Option<budget::Kind>,
+    pub limit: Option<budget::LimitKind>,
     /// Accounts that rest.
-    pub parks: Parks,
+    pub parks: ParkedAccounts,
     /// Accounts whose API does not answer.
-    pub outages: BTreeMap<Account, Outage>,
+    pub outages: BTreeMap<Account, ApiOutage>,
     /// The accounts of workers, where they may differ from their names.
     pub accounts: BTreeMap<WorkerName, Account>,
     /// What every role is told to keep to.
@@ -96,17 +99,17 @@ pub struct Run {
     /// The context strategies that are not the built-in ones, by name.
     pub strategies: Arc<BTreeMap<String, String>>,
     /// The form of commit messages.
-    pub message: Arc<Format>,
+    pub message: Arc<MessageFormat>,
     /// In whose hands it is.
-    pub hands: Hands,
+    pub hands: Operator,
     /// In whose hands it began.
-    pub began_in: Hands,
+    pub began_in: Operator,
     /// What its gates go by beside their checks, if a session began it.
-    pub basis: Option<Arc<Basis>>,
+    pub basis: Option<Arc<GateSettings>>,
     /// Files of the project's configuration that were not as they are committed when a session began it.
     pub edited_config: Vec<String>,
     /// What the person chose that its workflow was compiled with.
-    pub choices: Option<Arc<Choices>>,
+    pub choices: Option<Arc<RunChoices>>,
     /// What may still fail of what failed before anything was changed, by check. It shrinks with the
     /// commits of the run: a test that one of them has repaired must not fail again. A check without
     /// tests must pass.
@@ -116,18 +119,18 @@ pub struct Run {
     /// What of the repository's requests was in force when it started.
     pub access: Arc<RunAccess>,
     /// What became of its commits at its end.
-    pub delivered: Option<Delivered>,
+    pub delivered: Option<DeliveryOutcome>,
     /// How it ended, if it did.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<FrameOutcome>,
 }
 
 /// A launch under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outstanding {
+pub struct OutstandingLaunch {
     /// Which.
     pub id: AttemptId,
     /// What it may spend.
-    pub reserved: Reservation,
+    pub reserved: BudgetReservation,
     /// Whether it counts against the budget: a worker does, a gate does not.
     pub counted: bool,
     /// What it has spent so far, as far as it has reported that.
@@ -147,7 +150,7 @@ pub struct HeldFiles {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskRecord {
     /// Where it stands.
-    pub status: Status,
+    pub status: TaskStatus,
     /// Rounds it took.
     pub rounds: u32,
     /// The commits made for it.
@@ -167,7 +170,7 @@ impl Default for Run {
             max_steps: None,
             max_rounds: None,
             max_stagnant_rounds: None,
-            on_exhausted: crate::workflow::Exhausted::default(),
+            on_exhausted: crate::workflow::ExhaustionPolicy::default(),
             severity_floor: crate::findings::Severity::default(),
             settings: BTreeMap::new(),
             small_change: None,
@@ -176,7 +179,7 @@ impl Default for Run {
             id: RunId::default(),
             goal: String::new(),
             goal_files: Arc::default(),
-            started: Time::default(),
+            started: EpochMillis::default(),
             seq: 0,
             workflow: Arc::new(workflow),
             roles: Arc::default(),
@@ -184,7 +187,7 @@ impl Default for Run {
             branch: String::new(),
             tip: Tip::default(),
             confinement: String::new(),
-            sandbox: Sandbox::default(),
+            sandbox: SandboxKind::default(),
             plan: None,
             plan_given: false,
             positions: Arc::default(),
@@ -199,15 +202,15 @@ impl Default for Run {
             fence: 0,
             budget: Budget::default(),
             limit: None,
-            parks: Parks::default(),
+            parks: ParkedAccounts::default(),
             outages: BTreeMap::new(),
             accounts: BTreeMap::new(),
             rules: Arc::default(),
             templates: Arc::default(),
             strategies: Arc::default(),
             message: Arc::default(),
-            hands: Hands::default(),
-            began_in: Hands::default(),
+            hands: Operator::default(),
+            began_in: Operator::default(),
             basis: None,
             edited_config: Vec::new(),
             choices: None,
@@ -252,17 +255,17 @@ impl Run {
     }
 
     /// What the attempts under way have spent so far.
-    pub fn under_way(&self) -> UnderWay {
+    pub fn under_way(&self) -> InFlightUsage {
         self.spent_by(|_| true)
     }
 
     /// What the attempts under way in one frame have spent so far.
-    pub fn under_way_in(&self, frame: &FramePath) -> UnderWay {
+    pub fn under_way_in(&self, frame: &FramePath) -> InFlightUsage {
         self.spent_by(|launch| launch.id.frame == *frame)
     }
 
-    fn spent_by(&self, counts: impl Fn(&Outstanding) -> bool) -> UnderWay {
-        let mut sum = UnderWay::default();
+    fn spent_by(&self, counts: impl Fn(&OutstandingLaunch) -> bool) -> InFlightUsage {
+        let mut sum = InFlightUsage::default();
         for launch in self.outstanding.values().filter(|l| l.counted && counts(l)) {
             sum.add(launch.reserved, launch.used);
         }
@@ -282,8 +285,8 @@ impl Run {
     /// The task a frame is for.
     pub fn task_of(&self, frame: &Frame) -> Option<&Task> {
         match &frame.item {
-            Item::Task(id) => self.task(id),
-            Item::Run | Item::Phase(_) => None,
+            FrameItem::Task(id) => self.task(id),
+            FrameItem::Run | FrameItem::Phase(_) => None,
         }
     }
 
@@ -327,9 +330,9 @@ impl Run {
             return true;
         }
         let is_own = |task: &Task| match &frame.item {
-            Item::Run => true,
-            Item::Phase(phase) => task.phase.as_ref() == Some(phase),
-            Item::Task(id) => task.id == *id,
+            FrameItem::Run => true,
+            FrameItem::Phase(phase) => task.phase.as_ref() == Some(phase),
+            FrameItem::Task(id) => task.id == *id,
         };
         let mut tasks = self.plan.iter().flat_map(|plan| &plan.tasks);
         tasks.any(|task| !is_own(task) && !self.task_status(&task.id).satisfies())
@@ -346,17 +349,17 @@ impl Run {
         let item = frame.item.clone();
         let tasks = self.plan.iter().flat_map(|plan| &plan.tasks);
         tasks.filter(move |task| match &item {
-            Item::Run => true,
-            Item::Phase(phase) => task.phase.as_ref() == Some(phase),
-            Item::Task(id) => task.id == *id,
+            FrameItem::Run => true,
+            FrameItem::Phase(phase) => task.phase.as_ref() == Some(phase),
+            FrameItem::Task(id) => task.id == *id,
         })
     }
 
     /// Where a task stands.
-    pub fn task_status(&self, id: &TaskId) -> Status {
+    pub fn task_status(&self, id: &TaskId) -> TaskStatus {
         self.tasks
             .get(id)
-            .map_or(Status::Pending, |record| record.status)
+            .map_or(TaskStatus::Pending, |record| record.status)
     }
 
     /// The schedule of an `each` step in a frame: the tasks of the plan, or of the frame's phase,
@@ -365,23 +368,23 @@ impl Run {
         &self,
         frame: &Frame,
         step: &Step,
-        counts: fn(Status) -> bool,
-    ) -> Option<Children> {
+        counts: fn(TaskStatus) -> bool,
+    ) -> Option<ChildFrames> {
         let StepKind::Each { over, cap, .. } = &step.kind else {
             return None;
         };
         let plan = self.plan.as_ref()?;
         let subset = match (over, &frame.item) {
-            (Over::Phase, _) => Cow::Owned(plan.of_phases()),
-            (Over::Task, Item::Phase(phase)) => Cow::Owned(plan.of_phase(phase)),
-            (Over::Task, _) => Cow::Borrowed(plan.as_ref()),
+            (EachItem::Phase, _) => Cow::Owned(plan.of_phases()),
+            (EachItem::Task, FrameItem::Phase(phase)) => Cow::Owned(plan.of_phase(phase)),
+            (EachItem::Task, _) => Cow::Borrowed(plan.as_ref()),
         };
         let names: Vec<String> = subset.tasks.iter().map(|t| t.id.0.clone()).collect();
         let status = |name: &str| match over {
-            Over::Phase => self.phases.get(&PhaseId::from(name)).copied(),
-            Over::Task => self.tasks.get(&TaskId::from(name)).map(|r| r.status),
+            EachItem::Phase => self.phases.get(&PhaseId::from(name)).copied(),
+            EachItem::Task => self.tasks.get(&TaskId::from(name)).map(|r| r.status),
         };
-        let earlier: BTreeMap<usize, Status> = names
+        let earlier: BTreeMap<usize, TaskStatus> = names
             .iter()
             .enumerate()
             .filter_map(|(i, name)| Some((i, status(name)?)))
@@ -394,7 +397,7 @@ impl Run {
             }
         }
         let positions = names.iter().cloned().zip(0..).collect();
-        Some(Children {
+        Some(ChildFrames {
             schedule,
             names: Arc::new(names),
             positions: Arc::new(positions),

@@ -21,7 +21,7 @@ use crate::plan::Plan;
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum TaskStatus {
     /// Not started.
     #[default]
     Pending,
@@ -37,7 +37,7 @@ pub enum Status {
     Skipped,
 }
 
-impl Status {
+impl TaskStatus {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ impl Status {
 
 /// The part of a plan that never changes while it is carried out.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Graph {
+struct DependencyGraph {
     /// For each task, where its dependents start in `dependents`; one more at the end.
     starts: Vec<u32>,
     dependents: Vec<u32>,
@@ -73,9 +73,9 @@ struct Graph {
 /// The state of a plan under way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    graph: Arc<Graph>,
+    graph: Arc<DependencyGraph>,
     cap: usize,
-    status: VectorSync<Status>,
+    status: VectorSync<TaskStatus>,
     /// How many dependencies of a task are not yet satisfied.
     waiting_for: VectorSync<u32>,
     /// Unsatisfied tasks of each rank.
@@ -90,19 +90,19 @@ pub struct Schedule {
     queues: RedBlackTreeMapSync<String, QueueSync<u32>>,
     running: Vec<u32>,
     /// Tasks in each status but pending.
-    counts: BTreeMap<Status, usize>,
+    counts: BTreeMap<TaskStatus, usize>,
     /// How many tasks of each rank have failed, where any has.
     failed_in_rank: BTreeMap<u32, usize>,
 }
 
 impl Schedule {
     /// A schedule for a checked plan. Statuses of an earlier run count.
-    pub fn new(plan: &Plan, cap: usize, earlier: &BTreeMap<usize, Status>) -> Self {
-        let graph = Arc::new(Graph::new(plan));
+    pub fn new(plan: &Plan, cap: usize, earlier: &BTreeMap<usize, TaskStatus>) -> Self {
+        let graph = Arc::new(DependencyGraph::new(plan));
         let n = plan.tasks.len();
         let mut schedule = Self {
             cap: cap.max(1),
-            status: (0..n).map(|_| Status::Pending).collect(),
+            status: (0..n).map(|_| TaskStatus::Pending).collect(),
             waiting_for: plan
                 .tasks
                 .iter()
@@ -122,7 +122,7 @@ impl Schedule {
         for (task, status) in earlier.iter().filter(|(_, s)| s.satisfies()) {
             schedule.end(*task, *status);
         }
-        for (task, status) in earlier.iter().filter(|(_, s)| **s == Status::Failed) {
+        for (task, status) in earlier.iter().filter(|(_, s)| **s == TaskStatus::Failed) {
             schedule.end(*task, *status);
         }
         schedule
@@ -166,7 +166,7 @@ impl Schedule {
     pub fn start(&mut self, task: usize) {
         let id = index(task);
         self.ready.remove_mut(&id);
-        self.set(task, Status::Running);
+        self.set(task, TaskStatus::Running);
         self.running.push(id);
         for file in &self.graph.files[task] {
             self.held.insert(file.clone(), id);
@@ -176,31 +176,31 @@ impl Schedule {
 
     /// Marks a task as ended; returns the tasks this blocks. One that ends as pending was stopped
     /// before its end and may start again.
-    pub fn end(&mut self, task: usize, status: Status) -> Vec<usize> {
+    pub fn end(&mut self, task: usize, status: TaskStatus) -> Vec<usize> {
         let before = self.status(task);
         if before.satisfies() || before == status {
             return Vec::new();
         }
         let id = index(task);
         self.ready.remove_mut(&id);
-        if before == Status::Running {
+        if before == TaskStatus::Running {
             // What waits for its files may go on even if nothing else changes.
             self.running.retain(|t| *t != id);
             self.release_files(task);
         }
         self.set(task, status);
-        if before == Status::Pending {
+        if before == TaskStatus::Pending {
             // It may have been the one its files' queues were waiting for.
             self.wake_unheld(task);
         }
         let mut blocked = Vec::new();
         match status {
-            Status::Completed | Status::Skipped => {
+            TaskStatus::Completed | TaskStatus::Skipped => {
                 self.satisfy(task);
             }
-            Status::Failed => blocked = self.block_behind(task),
-            Status::Pending => self.make_ready(task),
-            Status::Running | Status::Blocked => {}
+            TaskStatus::Failed => blocked = self.block_behind(task),
+            TaskStatus::Pending => self.make_ready(task),
+            TaskStatus::Running | TaskStatus::Blocked => {}
         }
         self.queue_contended();
         blocked
@@ -209,8 +209,8 @@ impl Schedule {
     /// Leaves out a task that has not started; returns the tasks that are not blocked any more.
     pub fn skip(&mut self, task: usize) -> Vec<usize> {
         let mut freed = self.reopen(task);
-        let was_blocked = self.status(task) == Status::Blocked;
-        self.end(task, Status::Skipped);
+        let was_blocked = self.status(task) == TaskStatus::Blocked;
+        self.end(task, TaskStatus::Skipped);
         if was_blocked {
             freed = self.unblock_behind(task);
             self.queue_contended();
@@ -221,10 +221,10 @@ impl Schedule {
     /// Takes a failed task up again: it and what it blocked are pending once more. Returns the
     /// tasks that are not blocked any more.
     pub fn reopen(&mut self, task: usize) -> Vec<usize> {
-        if self.status(task) != Status::Failed {
+        if self.status(task) != TaskStatus::Failed {
             return Vec::new();
         }
-        self.set(task, Status::Pending);
+        self.set(task, TaskStatus::Pending);
         self.make_ready(task);
         let freed = self.unblock_behind(task);
         self.queue_contended();
@@ -232,7 +232,7 @@ impl Schedule {
     }
 
     /// The status of a task.
-    pub fn status(&self, task: usize) -> Status {
+    pub fn status(&self, task: usize) -> TaskStatus {
         self.status.get(task).copied().unwrap_or_default()
     }
 
@@ -247,9 +247,9 @@ impl Schedule {
     }
 
     /// How many tasks are in a status.
-    pub fn count(&self, status: Status) -> usize {
+    pub fn count(&self, status: TaskStatus) -> usize {
         match status {
-            Status::Pending => self.len() - self.counts.values().sum::<usize>(),
+            TaskStatus::Pending => self.len() - self.counts.values().sum::<usize>(),
             other => self.counts.get(&other).copied().unwrap_or(0),
         }
     }
@@ -261,7 +261,7 @@ impl Schedule {
 
     /// Whether nothing runs and nothing can start any more.
     pub fn is_finished(&self) -> bool {
-        self.running.is_empty() && self.count(Status::Pending) == 0
+        self.running.is_empty() && self.count(TaskStatus::Pending) == 0
     }
 
     /// Moves tasks that wait for a file from the front of the ready set to that file's queue, so
@@ -301,21 +301,21 @@ impl Schedule {
         Some(first)
     }
 
-    fn set(&mut self, task: usize, status: Status) {
+    fn set(&mut self, task: usize, status: TaskStatus) {
         let before = self.status(task);
-        if before != Status::Pending
+        if before != TaskStatus::Pending
             && let Some(count) = self.counts.get_mut(&before)
         {
             *count -= 1;
         }
-        if status != Status::Pending {
+        if status != TaskStatus::Pending {
             *self.counts.entry(status).or_default() += 1;
         }
         let rank = self.graph.ranks[task];
-        if status == Status::Failed {
+        if status == TaskStatus::Failed {
             *self.failed_in_rank.entry(rank).or_default() += 1;
         }
-        if before == Status::Failed
+        if before == TaskStatus::Failed
             && let Some(count) = self.failed_in_rank.get_mut(&rank)
         {
             *count -= 1;
@@ -332,7 +332,7 @@ impl Schedule {
             let left = self.waiting_for[dependent].saturating_sub(1);
             self.waiting_for.set_mut(dependent, left);
             if left == 0
-                && self.status(dependent) == Status::Pending
+                && self.status(dependent) == TaskStatus::Pending
                 && graph.ranks[dependent] <= self.open_rank
             {
                 self.ready.insert_mut(index(dependent));
@@ -363,7 +363,7 @@ impl Schedule {
             .flatten()
         {
             let i = task as usize;
-            if self.waiting_for[i] == 0 && self.status(i) == Status::Pending {
+            if self.waiting_for[i] == 0 && self.status(i) == TaskStatus::Pending {
                 self.ready.insert_mut(task);
             }
         }
@@ -397,7 +397,7 @@ impl Schedule {
     /// waking more would only be to queue them once more.
     fn wake(&mut self, file: &str) {
         while let Some(next) = self.dequeue(file) {
-            if self.status(next as usize) != Status::Pending {
+            if self.status(next as usize) != TaskStatus::Pending {
                 continue;
             }
             match self.contended(next) {
@@ -462,9 +462,9 @@ impl Schedule {
             stack.extend(later.flatten().map(|t| *t as usize));
         }
         while let Some(behind) = stack.pop() {
-            if self.status(behind) == Status::Pending {
+            if self.status(behind) == TaskStatus::Pending {
                 self.ready.remove_mut(&index(behind));
-                self.set(behind, Status::Blocked);
+                self.set(behind, TaskStatus::Blocked);
                 blocked.push(behind);
                 stack.extend(graph.dependents(behind));
             }
@@ -475,16 +475,16 @@ impl Schedule {
 
     /// What `task` alone has blocked is pending once more.
     fn unblock_behind(&mut self, task: usize) -> Vec<usize> {
-        let failed = (0..self.len()).filter(|t| self.status(*t) == Status::Failed);
-        let still = if self.count(Status::Failed) == 0 {
+        let failed = (0..self.len()).filter(|t| self.status(*t) == TaskStatus::Failed);
+        let still = if self.count(TaskStatus::Failed) == 0 {
             BTreeSet::new()
         } else {
             self.behind(failed)
         };
         let mut freed = Vec::new();
         for behind in self.behind([task]) {
-            if self.status(behind) == Status::Blocked && !still.contains(&behind) {
-                self.set(behind, Status::Pending);
+            if self.status(behind) == TaskStatus::Blocked && !still.contains(&behind) {
+                self.set(behind, TaskStatus::Pending);
                 self.make_ready(behind);
                 freed.push(behind);
             }
@@ -518,7 +518,7 @@ impl Schedule {
     }
 }
 
-impl Graph {
+impl DependencyGraph {
     fn new(plan: &Plan) -> Self {
         let position = plan.index();
         let n = plan.tasks.len();

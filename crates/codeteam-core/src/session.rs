@@ -6,17 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::assignment::{self, passed};
 use crate::effect::Effect;
 use crate::findings::Severity;
-use crate::frame::{Frame, Question, QuestionKind, SlotState, Work};
-use crate::hands::{Hands, is_session};
+use crate::frame::{Frame, Question, QuestionKind, SlotState, SlotWork};
+use crate::hands::{Operator, is_session};
 use crate::ids::{AttemptId, RoleName, StepId};
 use crate::role::Role;
 use crate::run::Run;
-use crate::submission::{self, About, Choice, Submission};
-use crate::workflow::{StepKind, Target};
+use crate::submission::{self, Submission, SubmissionConstraints, VerdictChoice};
+use crate::workflow::{ExitTarget, StepKind};
 
 /// What a session is to do next.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Turn {
+pub enum SessionTurn {
     /// Carry this attempt out.
     Work(AttemptId),
     /// Wait for what a person says.
@@ -31,12 +31,12 @@ pub enum Turn {
 
 /// Whose turn it is. A session has one assignment at a time, though several slots may be open: what
 /// codeteam does itself comes first, then assignments in their order, then people.
-pub fn turn(run: &Run) -> Turn {
+pub fn turn(run: &Run) -> SessionTurn {
     if run.is_terminal() {
-        return Turn::Over;
+        return SessionTurn::Over;
     }
-    if run.hands != Hands::Session {
-        return Turn::Elsewhere;
+    if run.hands != Operator::Session {
+        return SessionTurn::Elsewhere;
     }
     let due = crate::due(run);
     let (mut work, mut ask, mut own) = (None, None, Vec::new());
@@ -52,10 +52,10 @@ pub fn turn(run: &Run) -> Turn {
         }
     }
     match (work, ask) {
-        _ if !own.is_empty() => Turn::Wait(own),
-        (Some(id), _) => Turn::Work(id),
-        (None, Some(question)) => Turn::Ask(question),
-        (None, None) => Turn::Wait(own),
+        _ if !own.is_empty() => SessionTurn::Wait(own),
+        (Some(id), _) => SessionTurn::Work(id),
+        (None, Some(question)) => SessionTurn::Ask(question),
+        (None, None) => SessionTurn::Wait(own),
     }
 }
 
@@ -64,7 +64,7 @@ pub fn turn(run: &Run) -> Turn {
 pub fn examine(run: &Run, id: &AttemptId, text: &str) -> Result<Submission, String> {
     let frame = run.frames.get(&id.frame).ok_or(OVER)?;
     let slot = frame.slot(id).filter(|s| s.state == SlotState::Running);
-    let Some(Work::Role(name)) = slot.map(|slot| &slot.work) else {
+    let Some(SlotWork::Role(name)) = slot.map(|slot| &slot.work) else {
         return Err(OVER.to_owned());
     };
     let role = run.roles.get(name).ok_or(OVER)?;
@@ -84,7 +84,7 @@ fn two_minds(submission: &Submission) -> Option<String> {
     };
     let mut found = verdict.findings.iter();
     let stops = found.any(|finding| finding.severity >= Severity::Major);
-    (stops && verdict.verdict == Choice::Approve).then(|| {
+    (stops && verdict.verdict == VerdictChoice::Approve).then(|| {
         "it approves, and names issues that must be mended first. To approve, name none, and put \
          remarks into the reason; or else reject it"
             .to_owned()
@@ -94,10 +94,14 @@ fn two_minds(submission: &Submission) -> Option<String> {
 const OVER: &str = "this assignment is over";
 
 /// What an answer is about.
-pub(crate) fn about<'a>(run: &'a Run, frame: &'a Frame, role: &'a Role) -> About<'a> {
+pub(crate) fn about<'a>(
+    run: &'a Run,
+    frame: &'a Frame,
+    role: &'a Role,
+) -> SubmissionConstraints<'a> {
     let task = run.task_of(frame);
     let plan = run.plan.as_ref().map(|plan| plan.plan_id.as_str());
-    About {
+    SubmissionConstraints {
         task: task.map(|t| &t.id),
         plan: plan
             .filter(|id| !id.is_empty())
@@ -115,7 +119,7 @@ pub(crate) fn unproved(run: &Run, frame: &Frame, submission: &Submission) -> Opt
     let Submission::Verdict(verdict) = submission else {
         return None;
     };
-    if run.hands != Hands::Session || verdict.verdict != Choice::Approve {
+    if run.hands != Operator::Session || verdict.verdict != VerdictChoice::Approve {
         return None;
     }
     let patch = frame.change.as_ref()?.patch.clone();
@@ -190,7 +194,7 @@ pub fn failures(frame: &Frame) -> u32 {
 /// design. Such a task has no list of files as one of a plan has. They are patterns, and only files are
 /// named by them: a sentence that names a folder opens nothing.
 pub fn files_to_change(run: &Run, frame: &Frame) -> Vec<String> {
-    if run.began_in != Hands::Session || run.task_of(frame).is_some() {
+    if run.began_in != Operator::Session || run.task_of(frame).is_some() {
         return Vec::new();
     }
     let design = frame.outputs.whole_design();
@@ -356,7 +360,7 @@ fn in_order(run: &Run) -> Vec<StepId> {
             break;
         }
         at = match run.step(&step).map(|s| &s.next) {
-            Some(Target::Step(next)) => Some(next.clone()),
+            Some(ExitTarget::Step(next)) => Some(next.clone()),
             _ => None,
         };
         order.push(step);

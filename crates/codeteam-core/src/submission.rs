@@ -18,12 +18,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::findings::{Report, Resolution};
+use crate::findings::{FindingResolution, ReportedFinding};
 use crate::ids::TaskId;
 use crate::plan::Plan;
-use crate::role::{Contract, Kind, Mode};
+use crate::role::{Contract, EditMode, RoleKind};
 
-pub use self::form::{Form, Gap, example};
+pub use self::form::{AnswerForm, MissingForm, example};
 pub use self::schema::schema;
 
 /// No answer is longer than this, files in it included.
@@ -42,27 +42,27 @@ const ASKED_AGAIN: &str = "it asked more questions, but the plan was wanted: nob
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Submission {
     /// An analyst asks.
-    Questions(Questions),
+    Questions(AnalystQuestions),
     /// An analyst confirms.
-    Requirements(Requirements),
+    Requirements(ConfirmedRequirements),
     /// A designer designs.
     Design(Design),
     /// A planner plans.
-    Plan(Planned),
+    Plan(PlanSubmission),
     /// An implementer has changed something.
-    Change(Change),
+    Change(ClaimedChange),
     /// A gatekeeper judges.
     Verdict(Verdict),
     /// A scribe writes.
-    Text(Text),
+    Text(ScribeText),
     /// Any kind says, honestly, that it cannot go on.
-    Blocked(Blocked),
+    Blocked(BlockedReason),
 }
 
 /// What an analyst must know first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Questions {
+pub struct AnalystQuestions {
     /// At least one question.
     pub questions: Vec<String>,
     /// What is understood so far.
@@ -76,7 +76,7 @@ pub struct Questions {
 /// What is to be built.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Requirements {
+pub struct ConfirmedRequirements {
     /// The confirmed requirements.
     #[serde(alias = "confirmed_requirements")]
     pub requirements: String,
@@ -102,7 +102,7 @@ pub struct Design {
 /// A plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Planned {
+pub struct PlanSubmission {
     /// The plan.
     pub plan: Plan,
 }
@@ -110,7 +110,7 @@ pub struct Planned {
 /// What an implementer says of its change. The change itself is taken from the worktree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Change {
+pub struct ClaimedChange {
     /// What was done.
     pub summary: String,
     /// The files that were changed.
@@ -128,7 +128,7 @@ pub struct Change {
     pub concerns: Vec<String>,
     /// Every file that changes, whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub edits: Vec<Edit>,
+    pub edits: Vec<FileEdit>,
 }
 
 /// Whether what somebody calls a file means one at a path from the repository's top. Files are called
@@ -145,7 +145,7 @@ pub fn means(called: &str, path: &str) -> bool {
 /// A file as it is to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Edit {
+pub struct FileEdit {
     /// Where it is, relative to the project.
     pub path: String,
     /// All of its text, from the first line to the last.
@@ -161,21 +161,21 @@ pub struct Edit {
 #[serde(deny_unknown_fields)]
 pub struct Verdict {
     /// Approve or reject.
-    pub verdict: Choice,
+    pub verdict: VerdictChoice,
     /// Why.
     pub reason: String,
     /// New findings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub findings: Vec<Report>,
+    pub findings: Vec<ReportedFinding>,
     /// Answers to open findings, by id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub resolved: Vec<Resolution>,
+    pub resolved: Vec<FindingResolution>,
 }
 
 /// What a gatekeeper can say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Choice {
+pub enum VerdictChoice {
     /// It may go on.
     Approve,
     /// It may not.
@@ -185,7 +185,7 @@ pub enum Choice {
 /// A scribe's text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Text {
+pub struct ScribeText {
     /// A commit message, a prompt, a summary.
     #[serde(alias = "text", alias = "prompt", alias = "summary")]
     pub message: String,
@@ -197,14 +197,14 @@ pub struct Text {
 /// Why a worker cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Blocked {
+pub struct BlockedReason {
     /// The reason.
     pub blocked: String,
 }
 
 /// What an answer is about, as far as that is known. Some contracts have the worker name it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct About<'a> {
+pub struct SubmissionConstraints<'a> {
     /// The task of the frame.
     pub task: Option<&'a TaskId>,
     /// The id that the plan has or will have; empty if there is none.
@@ -222,12 +222,16 @@ pub struct About<'a> {
 
 /// Reads a worker's answer: exactly one JSON value that fits what is owed.
 /// The error is meant for the worker and names the place.
-pub fn parse(form: Form, text: &str) -> Result<Submission, String> {
-    parse_about(form, text, &About::default())
+pub fn parse(form: AnswerForm, text: &str) -> Result<Submission, String> {
+    parse_about(form, text, &SubmissionConstraints::default())
 }
 
 /// Reads a worker's answer, which must be about the right thing.
-pub fn parse_about(form: Form, text: &str, about: &About<'_>) -> Result<Submission, String> {
+pub fn parse_about(
+    form: AnswerForm,
+    text: &str,
+    about: &SubmissionConstraints<'_>,
+) -> Result<Submission, String> {
     if text.len() > MAX_BYTES {
         let (size, most) = (text.len() >> 20, MAX_BYTES >> 20);
         return Err(format!("the answer has {size} MB; at most {most} are read"));
@@ -260,7 +264,7 @@ pub fn parse_about(form: Form, text: &str, about: &About<'_>) -> Result<Submissi
 }
 
 /// What is wrong, with keys as the contract calls them.
-fn own_words(form: Form, error: String) -> String {
+fn own_words(form: AnswerForm, error: String) -> String {
     match form.contract {
         Contract::TeamMcp => team::own_words(form.kind, error),
         _ => error,
@@ -282,25 +286,29 @@ fn near(text: &str, line: usize, column: usize) -> String {
 }
 
 /// A kind that a contract has no form for is read as a native one.
-fn by_contract(form: Form, value: Value, about: &About<'_>) -> Result<Submission, String> {
+fn by_contract(
+    form: AnswerForm,
+    value: Value,
+    about: &SubmissionConstraints<'_>,
+) -> Result<Submission, String> {
     match (form.contract, form.kind) {
-        (Contract::Strict, Kind::Planner) => strict::plan(read(value)?, about),
-        (Contract::Strict, Kind::Implementer) => strict::change(read(value)?, about),
-        (Contract::Strict, Kind::Gatekeeper) => strict::verdict(value, about),
-        (Contract::Supervisor, Kind::Planner) => supervisor::plan(read(value)?),
-        (Contract::Supervisor, Kind::Designer) => supervisor::design(read(value)?),
-        (Contract::Supervisor, Kind::Implementer) => supervisor::change(read(value)?),
-        (Contract::Supervisor, Kind::Gatekeeper) => supervisor::verdict(read(value)?),
-        (Contract::TeamMcp, Kind::Gatekeeper) => team::verdict(read(value)?),
-        (_, Kind::Analyst) if value.get("questions").is_some() => analysed(value),
-        (_, Kind::Planner) if form.asks && asks_nothing(&value) => {
+        (Contract::Strict, RoleKind::Planner) => strict::plan(read(value)?, about),
+        (Contract::Strict, RoleKind::Implementer) => strict::change(read(value)?, about),
+        (Contract::Strict, RoleKind::Gatekeeper) => strict::verdict(value, about),
+        (Contract::Supervisor, RoleKind::Planner) => supervisor::plan(read(value)?),
+        (Contract::Supervisor, RoleKind::Designer) => supervisor::design(read(value)?),
+        (Contract::Supervisor, RoleKind::Implementer) => supervisor::change(read(value)?),
+        (Contract::Supervisor, RoleKind::Gatekeeper) => supervisor::verdict(read(value)?),
+        (Contract::TeamMcp, RoleKind::Gatekeeper) => team::verdict(read(value)?),
+        (_, RoleKind::Analyst) if value.get("questions").is_some() => analysed(value),
+        (_, RoleKind::Planner) if form.asks && asks_nothing(&value) => {
             let mut value = value;
             for key in ["questions", "context", "partial_spec"] {
                 value.as_object_mut().and_then(|fields| fields.remove(key));
             }
             read(value).map(Submission::Plan)
         }
-        (_, Kind::Planner) if value.get("questions").is_some() => {
+        (_, RoleKind::Planner) if value.get("questions").is_some() => {
             if !form.asks {
                 return Err(ASKED_AGAIN.to_owned());
             }
@@ -309,12 +317,12 @@ fn by_contract(form: Form, value: Value, about: &About<'_>) -> Result<Submission
             }
             read(value).map(Submission::Questions)
         }
-        (_, Kind::Analyst) => read(value).map(Submission::Requirements),
-        (_, Kind::Designer) => read(value).map(Submission::Design),
-        (_, Kind::Planner) => read(value).map(Submission::Plan),
-        (_, Kind::Implementer) => read(value).map(Submission::Change),
-        (_, Kind::Gatekeeper) => read(value).map(Submission::Verdict),
-        (_, Kind::Scribe) => read(value).map(Submission::Text),
+        (_, RoleKind::Analyst) => read(value).map(Submission::Requirements),
+        (_, RoleKind::Designer) => read(value).map(Submission::Design),
+        (_, RoleKind::Planner) => read(value).map(Submission::Plan),
+        (_, RoleKind::Implementer) => read(value).map(Submission::Change),
+        (_, RoleKind::Gatekeeper) => read(value).map(Submission::Verdict),
+        (_, RoleKind::Scribe) => read(value).map(Submission::Text),
     }
 }
 
@@ -372,7 +380,7 @@ fn without_nulls(value: &mut Value) {
 }
 
 /// What the types cannot say.
-fn check(submission: &Submission, mode: Mode) -> Result<(), String> {
+fn check(submission: &Submission, mode: EditMode) -> Result<(), String> {
     match submission {
         Submission::Questions(q) if q.questions.iter().all(|q| q.trim().is_empty()) => {
             Err("`questions` must hold at least one question".to_owned())
@@ -399,8 +407,8 @@ fn said(name: &str, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_edits(change: &Change, mode: Mode) -> Result<(), String> {
-    if mode == Mode::Tools {
+fn check_edits(change: &ClaimedChange, mode: EditMode) -> Result<(), String> {
+    if mode == EditMode::Tools {
         return if change.edits.is_empty() {
             Ok(())
         } else {
@@ -442,14 +450,14 @@ fn is_inside(path: &str) -> bool {
 fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum OneOrMany {
+    enum TextOrList {
         One(String),
         Many(Vec<String>),
     }
-    Ok(match OneOrMany::deserialize(deserializer)? {
-        OneOrMany::One(text) if text.is_empty() => Vec::new(),
-        OneOrMany::One(text) => vec![text],
-        OneOrMany::Many(texts) => texts,
+    Ok(match TextOrList::deserialize(deserializer)? {
+        TextOrList::One(text) if text.is_empty() => Vec::new(),
+        TextOrList::One(text) => vec![text],
+        TextOrList::Many(texts) => texts,
     })
 }
 

@@ -3,17 +3,17 @@
 //! Both are derived, never stored: what a frame is doing follows from its step's kind, from what
 //! has been produced so far and from whether a person is asked.
 
-use crate::event::Outcome;
-use crate::frame::{Frame, QuestionKind, Stage, Work};
+use crate::event::FrameOutcome;
+use crate::frame::{Frame, FrameStage, QuestionKind, SlotWork};
 use crate::ids::FramePath;
-use crate::role::Kind;
+use crate::role::RoleKind;
 use crate::run::Run;
-use crate::workflow::{StepKind, Writes};
+use crate::workflow::{ScribeOutput, StepKind};
 
 /// The twelve states of a team that plans, codes and verifies with a person on the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names are the seed's own")]
-pub enum Twelve {
+pub enum TeamState {
     Idle,
     PlanningDrafting,
     PlanningAwaitingReview,
@@ -28,7 +28,7 @@ pub enum Twelve {
     PlanComplete,
 }
 
-impl Twelve {
+impl TeamState {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -49,49 +49,55 @@ impl Twelve {
 }
 
 /// The twelve-state view of a frame.
-pub fn twelve(run: &Run, frame: &Frame) -> Twelve {
+pub fn twelve(run: &Run, frame: &Frame) -> TeamState {
     // Before there is a change in a frame, what is judged is the plan.
     let changed = frame.change.is_some();
     match &frame.stage {
-        Stage::Ended(Outcome::Completed | Outcome::Skipped) => return Twelve::PlanComplete,
-        Stage::Ended(_) => return Twelve::HaltedForError,
-        Stage::Asking(question) => {
+        FrameStage::Ended(FrameOutcome::Completed | FrameOutcome::Skipped) => {
+            return TeamState::PlanComplete;
+        }
+        FrameStage::Ended(_) => return TeamState::HaltedForError,
+        FrameStage::Asking(question) => {
             return match question.kind {
-                QuestionKind::Analyst => Twelve::PlanningDrafting,
-                QuestionKind::Exhausted | QuestionKind::Interrupted => Twelve::HaltedForError,
-                _ if changed => Twelve::AwaitingVerificationReview,
-                _ => Twelve::PlanningAwaitingReview,
+                QuestionKind::Analyst => TeamState::PlanningDrafting,
+                QuestionKind::Exhausted | QuestionKind::Interrupted => TeamState::HaltedForError,
+                _ if changed => TeamState::AwaitingVerificationReview,
+                _ => TeamState::PlanningAwaitingReview,
             };
         }
-        Stage::Each => return Twelve::CodingAwaitingTaskSelection,
-        Stage::Committing => return Twelve::Committing,
-        Stage::Working => {}
+        FrameStage::Each => return TeamState::CodingAwaitingTaskSelection,
+        FrameStage::Committing => return TeamState::Committing,
+        FrameStage::Working => {}
     }
     let Some(step) = run.step_of(frame) else {
-        return Twelve::Idle;
+        return TeamState::Idle;
     };
     match &step.kind {
-        StepKind::Gate { .. } => Twelve::Verifying,
+        StepKind::Gate { .. } => TeamState::Verifying,
         StepKind::Commit { .. } | StepKind::Publish { .. } | StepKind::Deliver { .. } => {
-            Twelve::Committing
+            TeamState::Committing
         }
-        StepKind::Each { .. } => Twelve::CodingAwaitingTaskSelection,
-        StepKind::Person { .. } if changed => Twelve::AwaitingVerificationReview,
-        StepKind::Person { .. } => Twelve::PlanningAwaitingReview,
+        StepKind::Each { .. } => TeamState::CodingAwaitingTaskSelection,
+        StepKind::Person { .. } if changed => TeamState::AwaitingVerificationReview,
+        StepKind::Person { .. } => TeamState::PlanningAwaitingReview,
         StepKind::Role(role) => {
             let writes = role.writes;
             let kind = frame.slots.iter().find_map(|slot| match &slot.work {
-                Work::Role(name) => run.roles.get(name).map(|r| r.kind),
+                SlotWork::Role(name) => run.roles.get(name).map(|r| r.kind),
                 _ => None,
             });
             match kind {
-                Some(Kind::Analyst | Kind::Designer | Kind::Planner) => Twelve::PlanningDrafting,
-                Some(Kind::Implementer) => Twelve::CodingInProgress,
-                Some(Kind::Gatekeeper) if changed => Twelve::Verifying,
-                Some(Kind::Gatekeeper) => Twelve::PlanningVerifying,
-                Some(Kind::Scribe) if changed && writes == Writes::Message => Twelve::Committing,
-                Some(Kind::Scribe) => Twelve::CodingPrompting,
-                None => Twelve::Idle,
+                Some(RoleKind::Analyst | RoleKind::Designer | RoleKind::Planner) => {
+                    TeamState::PlanningDrafting
+                }
+                Some(RoleKind::Implementer) => TeamState::CodingInProgress,
+                Some(RoleKind::Gatekeeper) if changed => TeamState::Verifying,
+                Some(RoleKind::Gatekeeper) => TeamState::PlanningVerifying,
+                Some(RoleKind::Scribe) if changed && writes == ScribeOutput::Message => {
+                    TeamState::Committing
+                }
+                Some(RoleKind::Scribe) => TeamState::CodingPrompting,
+                None => TeamState::Idle,
             }
         }
     }
@@ -99,22 +105,24 @@ pub fn twelve(run: &Run, frame: &Frame) -> Twelve {
 
 /// The twelve-state view of a run as a whole: of what became of it, if it has ended, or else of the frame
 /// that holds all others.
-pub fn team_state(run: &Run) -> Twelve {
+pub fn team_state(run: &Run) -> TeamState {
     let implements = run
         .roles
         .values()
-        .any(|role| role.kind == Kind::Implementer);
+        .any(|role| role.kind == RoleKind::Implementer);
     match &run.outcome {
         // A plan that was only talked about is accepted, and nobody has begun with it.
-        Some(Outcome::Completed | Outcome::Skipped) if run.plan.is_some() && !implements => {
-            Twelve::CodingAwaitingTaskSelection
+        Some(FrameOutcome::Completed | FrameOutcome::Skipped)
+            if run.plan.is_some() && !implements =>
+        {
+            TeamState::CodingAwaitingTaskSelection
         }
-        Some(Outcome::Completed | Outcome::Skipped) => Twelve::PlanComplete,
-        Some(Outcome::Failed(_)) => Twelve::HaltedForError,
-        Some(Outcome::Aborted(_) | Outcome::Cancelled) => Twelve::Idle,
+        Some(FrameOutcome::Completed | FrameOutcome::Skipped) => TeamState::PlanComplete,
+        Some(FrameOutcome::Failed(_)) => TeamState::HaltedForError,
+        Some(FrameOutcome::Aborted(_) | FrameOutcome::Cancelled) => TeamState::Idle,
         None => {
             let root = run.frames.get(&FramePath::root());
-            root.map_or(Twelve::Idle, |frame| twelve(run, frame))
+            root.map_or(TeamState::Idle, |frame| twelve(run, frame))
         }
     }
 }
@@ -122,7 +130,7 @@ pub fn team_state(run: &Run) -> Twelve {
 /// The seven states of a task that is led through adversarial roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names are the seed's own")]
-pub enum Seven {
+pub enum TaskState {
     NotStarted,
     InProgress,
     Paused,
@@ -132,7 +140,7 @@ pub enum Seven {
     Aborted,
 }
 
-impl Seven {
+impl TaskState {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -148,29 +156,29 @@ impl Seven {
 }
 
 /// The seven-state view of a run.
-pub fn seven(run: &Run) -> Seven {
+pub fn seven(run: &Run) -> TaskState {
     if !run.has_started() {
-        return Seven::NotStarted;
+        return TaskState::NotStarted;
     }
     match &run.outcome {
-        Some(Outcome::Completed | Outcome::Skipped) => return Seven::Complete,
-        Some(Outcome::Failed(_)) => return Seven::Escalated,
-        Some(Outcome::Aborted(_) | Outcome::Cancelled) => return Seven::Aborted,
+        Some(FrameOutcome::Completed | FrameOutcome::Skipped) => return TaskState::Complete,
+        Some(FrameOutcome::Failed(_)) => return TaskState::Escalated,
+        Some(FrameOutcome::Aborted(_) | FrameOutcome::Cancelled) => return TaskState::Aborted,
         None => {}
     }
     let asked = run.frames.values().filter_map(|f| match &f.stage {
-        Stage::Asking(question) => Some(question.kind),
+        FrameStage::Asking(question) => Some(question.kind),
         _ => None,
     });
     let worst = asked
         .map(|kind| match kind {
-            QuestionKind::Rebound => Seven::ReboundOffered,
-            QuestionKind::Exhausted | QuestionKind::Interrupted => Seven::Escalated,
+            QuestionKind::Rebound => TaskState::ReboundOffered,
+            QuestionKind::Exhausted | QuestionKind::Interrupted => TaskState::Escalated,
             QuestionKind::Step
             | QuestionKind::Analyst
             | QuestionKind::Degraded
-            | QuestionKind::Message => Seven::Paused,
+            | QuestionKind::Message => TaskState::Paused,
         })
         .max();
-    worst.unwrap_or(Seven::InProgress)
+    worst.unwrap_or(TaskState::InProgress)
 }

@@ -20,17 +20,18 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::compile::{Compiled, Surroundings, build, compile};
+pub use self::compile::{CompileInputs, CompiledWorkflow, build, compile};
 pub use self::exits::{
-    Answer, Breadth, Condition, Detail, Length, Presence, Rebound, Size, Target,
+    ChangeSize, ExitTarget, GoalBreadth, LogLength, PersonAnswer, PlanPresence, Rebound,
+    StepCondition, TaskDetail,
 };
-pub use self::expand::{SETTINGS, Setting};
+pub use self::expand::{SETTINGS, WorkflowSetting};
 pub use self::file::{FileRetry, OnFailure, WorkflowFile};
-pub use self::gate::{Check, CheckKind, Class, Metric, Proof, Rule};
+pub use self::gate::{Check, CheckClass, CheckKind, CodeMetric, HonestyRule, TestProof};
 pub use self::glob::matches as glob_matches;
-pub use self::join::Join;
-pub use self::shape::{Find, Shape, assemble};
-use crate::depth::SmallChange;
+pub use self::join::JoinRule;
+pub use self::shape::{AssembledWorkflow, WorkflowLookup, assemble};
+use crate::depth::SmallChangeLimits;
 use crate::findings::Severity;
 use crate::ids::{Commit, RoleName, StepId};
 use crate::retry;
@@ -55,14 +56,14 @@ pub struct Workflow {
     )]
     pub max_stagnant_rounds: Option<u32>,
     /// What happens when rounds, steps or tries are used up and the step has no way out.
-    pub on_exhausted: Exhausted,
+    pub on_exhausted: ExhaustionPolicy,
     /// Findings below this do not hold a change up; they become follow-ups.
     pub severity_floor: Severity,
     /// Switches that `when` can ask for.
     pub settings: BTreeMap<String, bool>,
     /// What counts as a small change; none does if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub small_change: Option<SmallChange>,
+    pub small_change: Option<SmallChangeLimits>,
 }
 
 /// How many stagnant rounds end a workflow that has no bound of rounds, and one that was pinned before
@@ -92,7 +93,7 @@ pub const TALK: &str = "talk";
 /// What happens at the end of patience.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Exhausted {
+pub enum ExhaustionPolicy {
     /// The frame fails.
     #[default]
     Fail,
@@ -112,12 +113,12 @@ pub struct Step {
     pub kind: StepKind,
     /// Left out unless this holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub when: Option<Condition>,
+    pub when: Option<StepCondition>,
     /// Where to go when it succeeds.
-    pub next: Target,
+    pub next: ExitTarget,
     /// Where to go when it fails; without one, the frame fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on_fail: Option<Target>,
+    pub on_fail: Option<ExitTarget>,
     /// How often it may send the frame back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_rounds: Option<u32>,
@@ -142,7 +143,7 @@ pub enum StepKind {
         /// What is asked.
         question: String,
         /// What can be answered, in order.
-        answers: Vec<Answer>,
+        answers: Vec<PersonAnswer>,
         /// Whether a change that gets nowhere comes here instead of being given up.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         exhausted: bool,
@@ -150,7 +151,7 @@ pub enum StepKind {
     /// A sub-graph for every task or phase.
     Each {
         /// Over what.
-        over: Over,
+        over: EachItem,
         /// The first step of the sub-graph.
         start: StepId,
         /// How many at a time.
@@ -175,14 +176,14 @@ pub enum StepKind {
     /// is put at the end of a run by how the project wants its commits.
     Deliver {
         /// How.
-        how: Delivery,
+        how: DeliveryMethod,
     },
 }
 
 /// How a run's commits are handed over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Delivery {
+pub enum DeliveryMethod {
     /// The user's branch is moved forward to them.
     Forward {
         /// The branch that was checked out when the run began, if one was.
@@ -196,7 +197,7 @@ pub enum Delivery {
 
 /// Before which commits a person is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AsksBefore {
+pub enum CommitApproval {
     /// None, unless the workflow says so.
     #[default]
     Nothing,
@@ -221,11 +222,11 @@ pub struct RoleStep {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub small_from: Option<u32>,
     /// How the slots' verdicts are put together.
-    pub join: Join,
+    pub join: JoinRule,
     /// Where a rejection goes; without one it is a failure of the step.
-    pub on_reject: Option<Target>,
+    pub on_reject: Option<ExitTarget>,
     /// How failed attempts are tried again.
-    pub retry: retry::Policy,
+    pub retry: retry::RetryPolicy,
     /// How long one attempt may take.
     pub timeout_ms: u64,
     /// How long its worker may say nothing.
@@ -244,20 +245,20 @@ pub struct RoleStep {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub config: BTreeMap<String, serde_json::Value>,
     /// How much of the repository the roles are shown.
-    #[serde(default, skip_serializing_if = "Scope::is_all")]
-    pub scope: Scope,
+    #[serde(default, skip_serializing_if = "ContextScope::is_all")]
+    pub scope: ContextScope,
     /// What a scribe's text is.
-    #[serde(default, skip_serializing_if = "Writes::is_message")]
-    pub writes: Writes,
+    #[serde(default, skip_serializing_if = "ScribeOutput::is_message")]
+    pub writes: ScribeOutput,
 }
 
 impl RoleStep {
     /// The roles that judge a change, small or not.
-    pub fn roles_for(&self, size: Option<Size>) -> &[RoleName] {
+    pub fn roles_for(&self, size: Option<ChangeSize>) -> &[RoleName] {
         let usual = self.small_from.map_or(self.slots.len(), |n| n as usize);
         let (usual, small) = self.slots.split_at(usual.min(self.slots.len()));
         match size {
-            Some(Size::Small) if !small.is_empty() => small,
+            Some(ChangeSize::Small) if !small.is_empty() => small,
             _ => usual,
         }
     }
@@ -267,9 +268,9 @@ impl RoleStep {
         Self {
             slots: vec![role.clone()],
             small_from: None,
-            join: Join::default(),
+            join: JoinRule::default(),
             on_reject: None,
-            retry: retry::Policy::default(),
+            retry: retry::RetryPolicy::default(),
             timeout_ms: CHOICE_TIMEOUT_MS,
             stall_ms: stall_ms(),
             degrade: false,
@@ -277,8 +278,8 @@ impl RoleStep {
             allow_empty: false,
             outputs: Vec::new(),
             config: BTreeMap::new(),
-            scope: Scope::default(),
-            writes: Writes::default(),
+            scope: ContextScope::default(),
+            writes: ScribeOutput::default(),
         }
     }
 }
@@ -289,7 +290,7 @@ const CHOICE_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
 /// What a scribe's text is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Writes {
+pub enum ScribeOutput {
     /// What comes next: a commit message, a score, a note.
     #[default]
     Message,
@@ -299,7 +300,7 @@ pub enum Writes {
     Log,
 }
 
-impl Writes {
+impl ScribeOutput {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
     fn is_message(&self) -> bool {
         *self == Self::Message
@@ -309,7 +310,7 @@ impl Writes {
 /// How much of the repository a role is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum ContextScope {
     /// The folders of the files that the task touches.
     ComponentOnly,
     /// The folders of the files that the tasks of its phase touch.
@@ -319,7 +320,7 @@ pub enum Scope {
     Repository,
 }
 
-impl Scope {
+impl ContextScope {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
     fn is_all(&self) -> bool {
         *self == Self::Repository
@@ -329,7 +330,7 @@ impl Scope {
 /// Over what an `each` step goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Over {
+pub enum EachItem {
     /// The tasks of the plan, or of the phase when inside one.
     Task,
     /// The phases of the plan.
@@ -338,7 +339,7 @@ pub enum Over {
 
 impl Workflow {
     /// Puts a last step in, at which what was committed is handed over.
-    pub fn deliver(&mut self, how: Delivery) {
+    pub fn deliver(&mut self, how: DeliveryMethod) {
         let mut id = StepId::from("deliver");
         while self.steps.contains_key(&id) {
             id.0.push('_');
@@ -348,7 +349,7 @@ impl Workflow {
             scope: None,
             kind: StepKind::Deliver { how },
             when: None,
-            next: Target::Done,
+            next: ExitTarget::Done,
             on_fail: None,
             max_rounds: None,
             rebound: None,
@@ -365,13 +366,13 @@ impl Workflow {
 
 impl Step {
     /// Every place this step can lead to, with the key that names it.
-    pub fn exits(&self) -> Vec<(&'static str, Target)> {
+    pub fn exits(&self) -> Vec<(&'static str, ExitTarget)> {
         let mut exits = vec![("next", self.next.clone())];
         exits.extend(self.on_fail.iter().map(|t| ("on_fail", t.clone())));
         exits.extend(
             self.rebound
                 .iter()
-                .map(|r| ("rebound", Target::Step(r.to.clone()))),
+                .map(|r| ("rebound", ExitTarget::Step(r.to.clone()))),
         );
         match &self.kind {
             StepKind::Role(role) => {
@@ -386,7 +387,7 @@ impl Step {
                 exits.extend(
                     on_conflict
                         .iter()
-                        .map(|s| ("on_conflict", Target::Step(s.clone()))),
+                        .map(|s| ("on_conflict", ExitTarget::Step(s.clone()))),
                 );
             }
             StepKind::Gate { .. }

@@ -1,6 +1,6 @@
 //! YAML that people write: read with places, merged in layers, and turned into types.
 //!
-//! A file becomes a tree of [`Node`]s, each with its [`Place`]. Trees are merged by one set of
+//! A file becomes a tree of [`YamlNode`]s, each with its [`SourcePosition`]. Trees are merged by one set of
 //! rules ([`merge`]) and deserialized by one deserializer ([`typed`]), so that every mistake, in
 //! whichever layer, is reported with its file, line, column and text.
 
@@ -15,16 +15,16 @@ mod write;
 use serde::de::DeserializeOwned;
 
 pub use self::de::{typed, typed_by_key};
-pub use self::forms::{Either, Entries, OneOrMany, Placed};
+pub use self::forms::{OneOrMany, OrderedMap, ScalarOr, WithPosition};
 pub use self::merge::{REPLACED, merge};
-pub use self::node::{Key, Node, Scalar, Value};
+pub use self::node::{YamlKey, YamlNode, YamlScalar, YamlValue};
 pub use self::read::read;
-pub use self::source::{Fault, Place, Problem, Problems, Sources};
-pub use self::write::{Origins, write};
+pub use self::source::{Diagnostic, FileProblem, FileProblems, SourceFiles, SourcePosition};
+pub use self::write::{OriginComments, write};
 
 /// Parses a YAML document of a known form.
-pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Problems> {
-    let mut sources = Sources::default();
+pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, FileProblems> {
+    let mut sources = SourceFiles::default();
     let node = read(&mut sources, file, text).map_err(|fault| sources.problems([fault]))?;
     typed(&node).map_err(|faults| sources.problems(faults))
 }

@@ -24,9 +24,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use codeteam_e2e::{Scenario, Server};
+use codeteam_e2e::{ModelServer, Scenario};
 
-use self::packages::{PACKAGES, Package, count_set_ups, must};
+use self::packages::{BrokenPackage, PACKAGES, count_set_ups, must};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -68,7 +68,7 @@ const HEADER: &str =
 
 /// What one fix has cost.
 #[derive(Clone, Copy, Default)]
-struct Cost {
+struct FixCost {
     requests: f64,
     bytes: f64,
     seconds: f64,
@@ -86,7 +86,7 @@ fn main() -> Outcome<()> {
         args.get(at + 1).cloned()
     };
     let rounds = said("--rounds").map_or(Ok(ROUNDS), |n| n.parse())?;
-    let bench = Bench::new(said("--codeteam").map(PathBuf::from))?;
+    let bench = CostBench::new(said("--codeteam").map(PathBuf::from))?;
     for package in &PACKAGES {
         bench.compare(package, rounds)?;
     }
@@ -94,7 +94,7 @@ fn main() -> Outcome<()> {
 }
 
 /// Where everything is.
-struct Bench {
+struct CostBench {
     folder: tempfile::TempDir,
     peers: PathBuf,
     venv: PathBuf,
@@ -104,7 +104,7 @@ struct Bench {
     clis: PathBuf,
 }
 
-impl Bench {
+impl CostBench {
     fn new(codeteam: Option<PathBuf>) -> Outcome<Self> {
         let own = std::env::current_exe()?;
         let built = own.parent().and_then(Path::parent).ok_or("no folder")?;
@@ -136,12 +136,12 @@ impl Bench {
     }
 
     /// Has everybody mend a package by turns, and prints what it cost.
-    fn compare(&self, package: &Package, rounds: usize) -> Outcome<()> {
+    fn compare(&self, package: &BrokenPackage, rounds: usize) -> Outcome<()> {
         let homes: Vec<PathBuf> = CONTENDERS
             .iter()
             .map(|contender| self.home(package, contender))
             .collect::<Outcome<_>>()?;
-        let mut costs: Vec<Vec<Cost>> = vec![Vec::new(); CONTENDERS.len()];
+        let mut costs: Vec<Vec<FixCost>> = vec![Vec::new(); CONTENDERS.len()];
         for _ in 0..=rounds {
             for ((contender, home), costs) in CONTENDERS.iter().zip(&homes).zip(&mut costs) {
                 let scenario = package.scenario(&self.venv);
@@ -160,7 +160,7 @@ impl Bench {
     }
 
     /// A home with a repository of its own.
-    fn home(&self, package: &Package, contender: &Contender) -> Outcome<PathBuf> {
+    fn home(&self, package: &BrokenPackage, contender: &Contender) -> Outcome<PathBuf> {
         let name = contender.workflow.unwrap_or("bare");
         let home = self.folder.path().join(format!("{}-{name}", package.name));
         let config = home.join(".config/codeteam");
@@ -173,12 +173,12 @@ impl Bench {
     /// Has one of them mend the package, from the start of the program to its end.
     fn mend(
         &self,
-        package: &Package,
+        package: &BrokenPackage,
         contender: &Contender,
         home: &Path,
         scenario: Scenario,
-    ) -> Outcome<Cost> {
-        let server = Server::start(scenario)?;
+    ) -> Outcome<FixCost> {
+        let server = ModelServer::start(scenario)?;
         let repo = home.join("repo");
         must(git(&repo).args(["checkout", "--quiet", "--force", "main"]))?;
         let mut command = match contender.workflow {
@@ -213,7 +213,7 @@ impl Bench {
             return Err(format!("{}: {problem}", contender.name).into());
         }
         let bytes = asked.iter().map(|request| request.body.to_string().len());
-        Ok(Cost {
+        Ok(FixCost {
             requests: asked.len() as f64,
             bytes: bytes.sum::<usize>() as f64,
             seconds,
@@ -222,7 +222,7 @@ impl Bench {
     }
 
     /// The variables of a user with a key whose API is the server, and with no way to anywhere else.
-    fn surround(&self, command: &mut Command, home: &Path, server: &Server) -> Outcome<()> {
+    fn surround(&self, command: &mut Command, home: &Path, server: &ModelServer) -> Outcome<()> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let all = [self.clis.clone()].into_iter();
         let path: OsString = std::env::join_paths(all.chain(std::env::split_paths(&path)))?;
@@ -258,7 +258,7 @@ fn git(at: &Path) -> Command {
     git
 }
 
-fn report(contender: &Contender, bare: Cost, first: Cost, cost: Cost) {
+fn report(contender: &Contender, bare: FixCost, first: FixCost, cost: FixCost) {
     let (bytes, time) = (cost.bytes / bare.bytes, cost.seconds / bare.seconds);
     let verdict = match contender.goal {
         None => String::new(),
@@ -283,14 +283,14 @@ fn report(contender: &Contender, bare: Cost, first: Cost, cost: Cost) {
 }
 
 /// The middle of every figure, the first round left out.
-fn median(costs: &[Cost]) -> Cost {
+fn median(costs: &[FixCost]) -> FixCost {
     let later = if costs.len() > 1 { &costs[1..] } else { costs };
-    let middle = |figure: fn(&Cost) -> f64| {
+    let middle = |figure: fn(&FixCost) -> f64| {
         let mut figures: Vec<f64> = later.iter().map(figure).collect();
         figures.sort_by(f64::total_cmp);
         figures[figures.len() / 2]
     };
-    Cost {
+    FixCost {
         requests: middle(|cost| cost.requests),
         bytes: middle(|cost| cost.bytes),
         seconds: middle(|cost| cost.seconds),

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use self::client::Client;
+use self::client::StdioClient;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -42,7 +42,7 @@ const SINGLE: usize = 15;
 const APART: Duration = Duration::from_millis(1_100);
 
 /// A server, and what is asked of it.
-struct Server {
+struct BenchedServer {
     name: &'static str,
     command: Vec<String>,
     folder: PathBuf,
@@ -52,7 +52,7 @@ struct Server {
 }
 
 /// What was measured of one.
-struct Figures {
+struct ServerFigures {
     start: Duration,
     p50: Duration,
     p99: Duration,
@@ -84,11 +84,11 @@ fn main() -> Outcome<()> {
     for server in &servers {
         let mut starts = Vec::new();
         for _ in 0..STARTS {
-            let (client, took) = Client::start(&server.command, &server.folder)?;
+            let (client, took) = StdioClient::start(&server.command, &server.folder)?;
             starts.push(took);
             client.end()?;
         }
-        let (mut client, took) = Client::start(&server.command, &server.folder)?;
+        let (mut client, took) = StdioClient::start(&server.command, &server.folder)?;
         starts.push(took);
         if server.with_task {
             client.call("start_task", r#"{"task":"say hello in hello.txt"}"#)?;
@@ -119,7 +119,7 @@ fn main() -> Outcome<()> {
         let shared = client.megabytes("smaps_rollup", "Pss:")?;
         let private = client.megabytes("status", "RssAnon:")?;
         client.end()?;
-        figures.push(Figures {
+        figures.push(ServerFigures {
             start,
             p50: took[took.len() / 2],
             p99: took[took.len() * 99 / 100],
@@ -154,7 +154,7 @@ fn repository(folder: &Path) -> Outcome<()> {
     Ok(())
 }
 
-fn servers(place: &Path) -> Outcome<Vec<Server>> {
+fn servers(place: &Path) -> Outcome<Vec<BenchedServer>> {
     let codeteam = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/release/codeteam");
     let codeteam = codeteam
         .canonicalize()
@@ -162,7 +162,7 @@ fn servers(place: &Path) -> Outcome<Vec<Server>> {
     let codeteam = codeteam.display().to_string();
     let own = std::env::current_exe()?.display().to_string();
     let peers = peers::install()?;
-    let server = |name, command: &[&str], tool, folder: PathBuf, with_task| Server {
+    let server = |name, command: &[&str], tool, folder: PathBuf, with_task| BenchedServer {
         name,
         command: command.iter().map(|word| (*word).to_owned()).collect(),
         folder,
@@ -215,7 +215,7 @@ fn median(all: &mut [Duration]) -> Duration {
     all[all.len() / 2]
 }
 
-fn show(servers: &[Server], figures: &[Figures]) {
+fn show(servers: &[BenchedServer], figures: &[ServerFigures]) {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     println!(
         "{:<20} {:>10} {:>9} {:>9} {:>9} {:>8} {:>10}",

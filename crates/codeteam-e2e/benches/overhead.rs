@@ -21,38 +21,39 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use codeteam_core::event::Sandbox;
-use codeteam_e2e::{Play, Scenario, Server, Turn};
+use codeteam_core::event::SandboxKind;
+use codeteam_e2e::{ModelServer, Play, Scenario, Turn};
 use codeteam_engine::Engine;
 use codeteam_engine::engine::Project;
-use codeteam_engine::env::{Direct, Env};
-use codeteam_engine::logins::keys::Keys;
-use codeteam_engine::perform::Reach;
+use codeteam_engine::env::{Env, ProxyExceptions};
+use codeteam_engine::logins::keys::ApiKeys;
+use codeteam_engine::perform::WorkerAccess;
 use codeteam_engine::process::{
-    self, Account, Cancel, CommandSpec, Limits, MARK, Profile, Status, View,
+    self, CancelToken, CommandLimits, CommandSpec, ExitReason, HostView, MARK, NetworkLedger,
+    SandboxProfile,
 };
 use codeteam_engine::workers::Worker;
-use codeteam_sandbox::Access;
+use codeteam_sandbox::MountAccess;
 use serde_json::json;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// A CLI, how often it is called, and a call of it.
-struct Cli {
+struct BenchedCli {
     name: &'static str,
     rounds: usize,
     call: &'static str,
 }
 
-const CLIS: [Cli; 3] = [
-    Cli {
+const CLIS: [BenchedCli; 3] = [
+    BenchedCli {
         name: "claude",
         rounds: 15,
         call: r#"export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1
             exec claude --print --verbose --output-format stream-json --setting-sources "" \
             --no-session-persistence --model claude-sonnet-4-5 "Say something.""#,
     },
-    Cli {
+    BenchedCli {
         name: "codex",
         rounds: 15,
         call: r#"exec codex exec --json --skip-git-repo-check --ephemeral -m gpt-5.5 \
@@ -63,7 +64,7 @@ const CLIS: [Cli; 3] = [
             -c model_providers.own.wire_api='"responses"' \
             -c model_providers.own.env_key='"CODEX_API_KEY"' "Say something.""#,
     },
-    Cli {
+    BenchedCli {
         name: "gemini",
         rounds: 7,
         call: r#"mkdir -p "$HOME/.gemini"
@@ -76,7 +77,7 @@ const CLIS: [Cli; 3] = [
     },
 ];
 
-const LIMITS: Limits = Limits {
+const LIMITS: CommandLimits = CommandLimits {
     wall: Duration::from_mins(2),
     silence: None,
     line_bytes: 1 << 20,
@@ -89,10 +90,10 @@ fn main() -> Outcome<()> {
     if !std::env::args().any(|arg| arg == "--bench") {
         return Ok(());
     }
-    let place = Place::new()?;
+    let place = BenchSetup::new()?;
     // Names leave the others out.
     let named: Vec<String> = std::env::args().collect();
-    let is_wanted = |cli: &&Cli| {
+    let is_wanted = |cli: &&BenchedCli| {
         let named = named.iter().map(String::as_str);
         let mut named = named
             .filter(|name| CLIS.iter().any(|cli| cli.name == *name))
@@ -109,13 +110,13 @@ fn main() -> Outcome<()> {
 }
 
 /// Where everything is.
-struct Place {
+struct BenchSetup {
     folder: tempfile::TempDir,
     codeteam: PathBuf,
     clis: PathBuf,
 }
 
-impl Place {
+impl BenchSetup {
     fn new() -> Outcome<Self> {
         let own = std::env::current_exe()?;
         let built = own.parent().and_then(Path::parent).ok_or("no folder")?;
@@ -175,7 +176,7 @@ impl Place {
 }
 
 /// The variables of a user with a key for every API, all of which are the server.
-fn keys(server: &Server) -> Vec<(&'static str, String)> {
+fn keys(server: &ModelServer) -> Vec<(&'static str, String)> {
     vec![
         ("ANTHROPIC_API_KEY", "sk-dummy".to_owned()),
         ("ANTHROPIC_BASE_URL", server.base_url()),
@@ -187,9 +188,9 @@ fn keys(server: &Server) -> Vec<(&'static str, String)> {
 }
 
 /// One call of a CLI, from spawn to exit, confined and bare by turns.
-fn sandbox(place: &Place, cli: &Cli) -> Outcome<()> {
+fn sandbox(place: &BenchSetup, cli: &BenchedCli) -> Outcome<()> {
     let scenario = Scenario::new().play(Play::new().turn(Turn::say("Something.")));
-    let server = Server::start(scenario)?;
+    let server = ModelServer::start(scenario)?;
     let name = format!("sandbox-{}", cli.name);
     let home = place.folder.path().join(&name);
     let repo = place.repository(&format!("{name}/repo"))?;
@@ -201,13 +202,13 @@ fn sandbox(place: &Place, cli: &Cli) -> Outcome<()> {
         home: Some(home.clone()),
         state_home: Some(home.join("state")),
         config_home: Some(home.join("config")),
-        keys: Keys::from_env(variables.map(|(name, value)| (name.into(), value.into()))),
+        keys: ApiKeys::from_env(variables.map(|(name, value)| (name.into(), value.into()))),
         cloud: BTreeMap::new(),
         claude_retries: None,
         moved: BTreeMap::new(),
         proxy: None,
-        direct: Direct::default(),
-        author: Some(codeteam_engine::git::Identity::default()),
+        direct: ProxyExceptions::default(),
+        author: Some(codeteam_engine::git::GitIdentity::default()),
         user: "bench".to_owned(),
         mcp_token: None,
         lease_stale_ms: None,
@@ -239,7 +240,12 @@ fn sandbox(place: &Place, cli: &Cli) -> Outcome<()> {
     Ok(())
 }
 
-fn call_bare(place: &Place, cli: &Cli, server: &Server, home: &Path) -> Outcome<f64> {
+fn call_bare(
+    place: &BenchSetup,
+    cli: &BenchedCli,
+    server: &ModelServer,
+    home: &Path,
+) -> Outcome<f64> {
     let tree = home.join("tree");
     fs::create_dir_all(&tree)?;
     let mut command = Command::new("sh");
@@ -273,14 +279,14 @@ fn call_bare(place: &Place, cli: &Cli, server: &Server, home: &Path) -> Outcome<
     Ok(took.as_secs_f64() * 1e3)
 }
 
-fn call_confined(cli: &Cli, engine: &Engine, tree: &Path) -> Outcome<f64> {
+fn call_confined(cli: &BenchedCli, engine: &Engine, tree: &Path) -> Outcome<f64> {
     fs::create_dir_all(tree)?;
     let worker = Worker::find(&engine.config, &cli.name.into()).ok_or("no such worker")?;
     let private = tree.with_extension("private");
     let start = Instant::now();
-    let reach = Reach::of(&worker, None, engine, &private, Account::default())?;
-    let mut view = View::default();
-    view.show(tree.to_owned(), Access::Writable);
+    let reach = WorkerAccess::of(&worker, None, engine, &private, NetworkLedger::default())?;
+    let mut view = HostView::default();
+    view.show(tree.to_owned(), MountAccess::Writable);
     reach.show(&mut view);
     let mut env: Vec<(OsString, OsString)> = vec![(MARK.into(), "bench/overhead".into())];
     env.push(("TZ".into(), "UTC".into()));
@@ -297,14 +303,14 @@ fn call_confined(cli: &Cli, engine: &Engine, tree: &Path) -> Outcome<f64> {
         disk: None,
         brief: false,
     };
-    let launcher = engine.launcher(Sandbox::Bubblewrap)?;
+    let launcher = engine.launcher(SandboxKind::Bubblewrap)?;
     let mut said = String::new();
-    let mut sink = |line: process::Line<'_>| said.push_str(&line.text);
-    let (profile, cancel) = (Profile::Worker, Cancel::new());
+    let mut sink = |line: process::OutputLine<'_>| said.push_str(&line.text);
+    let (profile, cancel) = (SandboxProfile::Worker, CancelToken::new());
     let exit = process::run(&*launcher, profile, &spec, &LIMITS, &cancel, &mut sink)?;
     let took = start.elapsed();
     reach.end();
-    if exit.status != Status::Exited(0) {
+    if exit.status != ExitReason::Exited(0) {
         return Err(format!("{} failed confined: {said}", cli.name).into());
     }
     Ok(took.as_secs_f64() * 1e3)
@@ -321,12 +327,12 @@ steps:
 ";
 
 /// A run of one step, without the time of its CLI, which a script in its place takes down.
-fn around(place: &Place, cli: &Cli) -> Outcome<()> {
+fn around(place: &BenchSetup, cli: &BenchedCli) -> Outcome<()> {
     let answer = json!({"summary": "wrote it", "files": ["new.txt"]});
     let play = Play::new()
         .turn(Turn::new().write("new.txt", "new\n"))
         .turn(Turn::submit(answer));
-    let server = Server::start(Scenario::new().play(play))?;
+    let server = ModelServer::start(Scenario::new().play(play))?;
     let name = format!("around-{}", cli.name);
     let home = place.folder.path().join(&name);
     let repo = place.repository(&format!("{name}/repo"))?;

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::scenario::Usage;
+use crate::scenario::TokenUsage;
 
 /// What the model answers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct ModelAnswer {
     /// Tells this answer from the others of its conversation; the same again for the same turn.
     pub(crate) number: usize,
     /// The model that answers.
@@ -14,27 +14,27 @@ pub(crate) struct Answer {
     /// What it says.
     pub(crate) text: Option<String>,
     /// The tools it calls.
-    pub(crate) calls: Vec<Call>,
+    pub(crate) calls: Vec<ToolCall>,
     /// Whether it refuses to answer.
     pub(crate) refused: bool,
     /// What it cost.
-    pub(crate) usage: Usage,
+    pub(crate) usage: TokenUsage,
 }
 
 /// A call of a tool.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Call {
+pub(crate) struct ToolCall {
     /// The tool's name.
     pub(crate) name: String,
     /// Its namespace, where it stands in one.
     pub(crate) namespace: Option<String>,
     /// What it is given.
-    pub(crate) input: Input,
+    pub(crate) input: ToolInput,
 }
 
 /// What a tool is given.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Input {
+pub(crate) enum ToolInput {
     /// A JSON value.
     Json(Value),
     /// JSON text as it stands, which may be none: what a model may do and a program would not.
@@ -43,7 +43,7 @@ pub(crate) enum Input {
     Text(String),
 }
 
-impl Answer {
+impl ModelAnswer {
     /// An answer of text alone.
     pub(crate) fn of_text(text: impl Into<String>) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Answer {
     }
 }
 
-impl Input {
+impl ToolInput {
     /// As text, to be sent where the protocol wants text.
     pub(crate) fn to_text(&self) -> String {
         match self {

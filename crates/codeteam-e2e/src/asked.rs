@@ -7,7 +7,7 @@ use crate::protocol::Protocol;
 
 /// What a model was asked.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Asked {
+pub struct ModelRequest {
     /// The protocol it came in.
     pub protocol: Protocol,
     /// The model that was asked for.
@@ -17,25 +17,25 @@ pub struct Asked {
     /// The system text, developer messages included.
     pub system: String,
     /// The conversation; neighbours are never of the same side.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ChatMessage>,
     /// The tools that are offered.
-    pub tools: Vec<Tool>,
+    pub tools: Vec<OfferedTool>,
     /// The JSON Schema the answer's text must fit, if there is one.
     pub schema: Option<Value>,
 }
 
 /// What one side said before the other one spoke.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Message {
+pub struct ChatMessage {
     /// Who said it.
-    pub side: Side,
+    pub side: Speaker,
     /// What was said.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
 }
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Speaker {
     /// The caller: prompts and tools' results.
     User,
     /// The model.
@@ -44,7 +44,7 @@ pub enum Side {
 
 /// A part of what was said.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Part {
+pub enum MessagePart {
     /// Text.
     Text(String),
     /// A call of a tool, by its name.
@@ -55,7 +55,7 @@ pub enum Part {
 
 /// A tool that is offered.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tool {
+pub struct OfferedTool {
     /// Its name.
     pub name: String,
     /// The namespace it stands in, where the protocol has such.
@@ -81,7 +81,7 @@ pub enum ToolKind {
 
 /// What codeteam's prompts say of the assignment: the last line of each kind counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Marks {
+pub struct AssignmentMarks {
     /// `Role: x`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
@@ -99,7 +99,7 @@ pub struct Marks {
     pub attempt: Option<u32>,
 }
 
-impl Marks {
+impl AssignmentMarks {
     /// Takes the marks of a text; later ones replace earlier ones. Says whether there was any.
     fn read(&mut self, text: &str) -> bool {
         let mut any = false;
@@ -128,13 +128,13 @@ fn number(text: &str) -> Option<u32> {
     text[..end.unwrap_or(text.len())].parse().ok()
 }
 
-impl Asked {
+impl ModelRequest {
     /// The name of codex's tool that shows other tools.
     pub(crate) const SEARCH: &str = "tool_search";
 
     /// What the prompts say of the assignment.
-    pub fn marks(&self) -> Marks {
-        let mut marks = Marks::default();
+    pub fn marks(&self) -> AssignmentMarks {
+        let mut marks = AssignmentMarks::default();
         marks.read(&self.system);
         for text in self.prompts() {
             marks.read(text);
@@ -145,35 +145,35 @@ impl Asked {
     /// How many turns the model has had since codeteam's last prompt; since the beginning where no
     /// message carries its marks.
     pub fn turn(&self) -> usize {
-        let carries = |message: &Message| {
+        let carries = |message: &ChatMessage| {
             let mut texts = message.texts();
-            message.side == Side::User && texts.any(|text| Marks::default().read(text))
+            message.side == Speaker::User && texts.any(|text| AssignmentMarks::default().read(text))
         };
         let since = self.messages.iter().rposition(carries).unwrap_or(0);
         let spoken = self.messages[since..].iter();
         spoken
-            .filter(|message| message.side == Side::Assistant && !message.only_searches())
+            .filter(|message| message.side == Speaker::Assistant && !message.only_searches())
             .count()
     }
 
     /// How many turns the model has had in all.
     pub fn turns(&self) -> usize {
         let all = self.messages.iter();
-        all.filter(|message| message.side == Side::Assistant)
+        all.filter(|message| message.side == Speaker::Assistant)
             .count()
     }
 
     /// What was said last, by the user or a tool.
     pub fn last_said(&self) -> String {
-        let Some(message) = self.messages.iter().rfind(|m| m.side == Side::User) else {
+        let Some(message) = self.messages.iter().rfind(|m| m.side == Speaker::User) else {
             return String::new();
         };
         let texts: Vec<&str> = message
             .parts
             .iter()
             .filter_map(|part| match part {
-                Part::Text(text) | Part::Result(text) => Some(text.as_str()),
-                Part::Call(_) => None,
+                MessagePart::Text(text) | MessagePart::Result(text) => Some(text.as_str()),
+                MessagePart::Call(_) => None,
             })
             .collect();
         texts.join("\n")
@@ -187,28 +187,28 @@ impl Asked {
     fn prompts(&self) -> impl Iterator<Item = &str> {
         self.messages
             .iter()
-            .filter(|message| message.side == Side::User)
-            .flat_map(Message::texts)
+            .filter(|message| message.side == Speaker::User)
+            .flat_map(ChatMessage::texts)
     }
 
     /// Whether the model has called a tool of which `fits` is true since codeteam's last prompt.
     pub fn called_last(&self, fits: impl Fn(&str) -> bool) -> bool {
         self.messages
             .iter()
-            .rfind(|message| message.side == Side::Assistant)
+            .rfind(|message| message.side == Speaker::Assistant)
             .is_some_and(|message| {
                 message
                     .parts
                     .iter()
-                    .any(|part| matches!(part, Part::Call(name) if fits(name)))
+                    .any(|part| matches!(part, MessagePart::Call(name) if fits(name)))
             })
     }
 
     /// Adds a part, to the last message if it is of the same side.
-    pub(crate) fn push(&mut self, side: Side, part: Part) {
+    pub(crate) fn push(&mut self, side: Speaker, part: MessagePart) {
         match self.messages.last_mut() {
             Some(message) if message.side == side => message.parts.push(part),
-            _ => self.messages.push(Message {
+            _ => self.messages.push(ChatMessage {
                 side,
                 parts: vec![part],
             }),
@@ -224,22 +224,22 @@ impl Asked {
     }
 }
 
-impl Message {
+impl ChatMessage {
     /// Whether it only looks for a tool: no turn of a play, but on the way to one.
     fn only_searches(&self) -> bool {
         let mut parts = self.parts.iter();
-        parts.all(|part| matches!(part, Part::Call(name) if name == Asked::SEARCH))
+        parts.all(|part| matches!(part, MessagePart::Call(name) if name == ModelRequest::SEARCH))
     }
 
     fn texts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Text(text) => Some(text.as_str()),
+            MessagePart::Text(text) => Some(text.as_str()),
             _ => None,
         })
     }
 }
 
-impl Tool {
+impl OfferedTool {
     /// Whether its input has a property of this name.
     pub fn takes(&self, property: &str) -> bool {
         self.schema["properties"].get(property).is_some()

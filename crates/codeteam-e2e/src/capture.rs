@@ -3,13 +3,13 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::asked::{Asked, Marks};
-use crate::fault::Kind;
+use crate::asked::{AssignmentMarks, ModelRequest};
+use crate::fault::FaultKind;
 use crate::protocol::Protocol;
 
 /// One request and what was made of it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Request {
+pub struct RecordedRequest {
     /// Its place in the order of arrival, from 1.
     pub order: u64,
     /// Milliseconds from the server's start to its arrival.
@@ -23,23 +23,23 @@ pub struct Request {
     /// The protocol; none for what is no question to a model.
     pub protocol: Option<Protocol>,
     /// What codeteam's prompt says of the assignment.
-    pub marks: Marks,
+    pub marks: AssignmentMarks,
     /// The play that answered.
     pub play: Option<String>,
     /// Its turn, from 0.
     pub turn: Option<usize>,
     /// What went wrong on the way, as the scenario wanted.
-    pub fault: Option<Kind>,
+    pub fault: Option<FaultKind>,
     /// What the scenario did not foresee.
     pub problem: Option<String>,
     /// The body, if it is JSON.
     pub body: Value,
     /// The question in no protocol's words.
     #[serde(skip)]
-    pub asked: Option<Asked>,
+    pub asked: Option<ModelRequest>,
 }
 
-impl Request {
+impl RecordedRequest {
     /// The system text, developer messages included.
     pub fn system_text(&self) -> &str {
         self.asked.as_ref().map_or("", |asked| &asked.system)
@@ -49,7 +49,7 @@ impl Request {
     pub fn user_text(&self) -> String {
         self.asked
             .as_ref()
-            .map(Asked::user_text)
+            .map(ModelRequest::user_text)
             .unwrap_or_default()
     }
 
@@ -57,14 +57,14 @@ impl Request {
     pub fn last_said(&self) -> String {
         self.asked
             .as_ref()
-            .map(Asked::last_said)
+            .map(ModelRequest::last_said)
             .unwrap_or_default()
     }
 
     /// The names of the tools that are offered.
     pub fn tool_names(&self) -> Vec<String> {
         let tools = self.asked.iter().flat_map(|asked| &asked.tools);
-        tools.map(crate::asked::Tool::full_name).collect()
+        tools.map(crate::asked::OfferedTool::full_name).collect()
     }
 
     /// A header's value.
@@ -103,9 +103,9 @@ impl Request {
 
 /// Requests, in the order of their arrival.
 #[derive(Clone, Debug, Default)]
-pub struct Requests(pub Vec<Request>);
+pub struct RecordedRequests(pub Vec<RecordedRequest>);
 
-impl Requests {
+impl RecordedRequests {
     /// Those that are questions to a model.
     #[must_use]
     pub fn to_models(&self) -> Self {
@@ -132,7 +132,7 @@ impl Requests {
 
     /// Those of which `fits` is true.
     #[must_use]
-    pub fn only(&self, fits: impl Fn(&Request) -> bool) -> Self {
+    pub fn only(&self, fits: impl Fn(&RecordedRequest) -> bool) -> Self {
         Self(self.0.iter().filter(|r| fits(r)).cloned().collect())
     }
 
@@ -147,19 +147,19 @@ impl Requests {
     }
 
     /// The last one.
-    pub fn last(&self) -> Option<&Request> {
+    pub fn last(&self) -> Option<&RecordedRequest> {
         self.0.last()
     }
 
     /// One after the other.
-    pub fn iter(&self) -> std::slice::Iter<'_, Request> {
+    pub fn iter(&self) -> std::slice::Iter<'_, RecordedRequest> {
         self.0.iter()
     }
 }
 
-impl<'a> IntoIterator for &'a Requests {
-    type Item = &'a Request;
-    type IntoIter = std::slice::Iter<'a, Request>;
+impl<'a> IntoIterator for &'a RecordedRequests {
+    type Item = &'a RecordedRequest;
+    type IntoIter = std::slice::Iter<'a, RecordedRequest>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()

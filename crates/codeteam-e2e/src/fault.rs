@@ -11,7 +11,7 @@ use crate::protocol::Protocol;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// What goes wrong.
-    pub kind: Kind,
+    pub kind: FaultKind,
     /// How often, before the turn is played; always, where it is not said.
     pub times: Option<u32>,
     /// The seconds a `retry-after` asks for.
@@ -25,7 +25,7 @@ pub struct Fault {
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum FaultKind {
     /// 429, for a short while.
     RateLimit,
     /// 429, until the account's limit resets: hours.
@@ -58,8 +58,8 @@ pub enum Kind {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
-    kind: Kind,
+struct FaultFile {
+    kind: FaultKind,
     times: Option<u32>,
     retry_after: Option<u64>,
     resets_in: Option<u64>,
@@ -68,7 +68,7 @@ struct Written {
 
 impl Fault {
     /// A fault that stays.
-    pub fn new(kind: Kind) -> Self {
+    pub fn new(kind: FaultKind) -> Self {
         Self {
             kind,
             times: None,
@@ -108,7 +108,12 @@ impl Fault {
 
     /// The error that is answered, if that is what goes wrong. `now` is the time in seconds since
     /// 1970.
-    pub(crate) fn refusal(&self, protocol: Protocol, model: &str, now: u64) -> Option<Refusal> {
+    pub(crate) fn refusal(
+        &self,
+        protocol: Protocol,
+        model: &str,
+        now: u64,
+    ) -> Option<ErrorResponse> {
         let mut refusal = match protocol {
             Protocol::Anthropic => self.anthropic(model, now)?,
             Protocol::Responses | Protocol::Chat => self.openai(model, now)?,
@@ -120,21 +125,21 @@ impl Fault {
         Some(refusal)
     }
 
-    fn anthropic(&self, model: &str, now: u64) -> Option<Refusal> {
+    fn anthropic(&self, model: &str, now: u64) -> Option<ErrorResponse> {
         let error = |status, kind: &str, message: &str| {
-            Refusal::new(
+            ErrorResponse::new(
                 status,
                 json!({"type": "error", "error": {"type": kind, "message": message},
                        "request_id": "req_scripted"}),
             )
         };
         Some(match self.kind {
-            Kind::RateLimit => error(
+            FaultKind::RateLimit => error(
                 429,
                 "rate_limit_error",
                 "This request would exceed your organization's rate limit of 50 requests per minute.",
             ),
-            Kind::UsageLimit => {
+            FaultKind::UsageLimit => {
                 let mut refusal = error(
                     429,
                     "rate_limit_error",
@@ -162,28 +167,28 @@ impl Fault {
                 refusal.headers.extend(unified);
                 refusal
             }
-            Kind::Quota => error(
+            FaultKind::Quota => error(
                 400,
                 "invalid_request_error",
                 "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.",
             ),
-            Kind::ServerError => error(500, "api_error", "Internal server error"),
-            Kind::Overloaded => error(529, "overloaded_error", "Overloaded"),
-            Kind::Unauthorized => error(401, "authentication_error", "invalid x-api-key"),
-            Kind::UnknownModel => error(404, "not_found_error", &format!("model: {model}")),
+            FaultKind::ServerError => error(500, "api_error", "Internal server error"),
+            FaultKind::Overloaded => error(529, "overloaded_error", "Overloaded"),
+            FaultKind::Unauthorized => error(401, "authentication_error", "invalid x-api-key"),
+            FaultKind::UnknownModel => error(404, "not_found_error", &format!("model: {model}")),
             _ => return None,
         })
     }
 
-    fn openai(&self, model: &str, now: u64) -> Option<Refusal> {
+    fn openai(&self, model: &str, now: u64) -> Option<ErrorResponse> {
         let error = |status, kind: &str, code: Option<&str>, message: &str| {
-            Refusal::new(
+            ErrorResponse::new(
                 status,
                 json!({"error": {"message": message, "type": kind, "param": null, "code": code}}),
             )
         };
         Some(match self.kind {
-            Kind::RateLimit => error(
+            FaultKind::RateLimit => error(
                 429,
                 "requests",
                 Some("rate_limit_exceeded"),
@@ -191,38 +196,38 @@ impl Fault {
                     "Rate limit reached for {model} in organization org-scripted on requests per min (RPM): Limit 3, Used 3, Requested 1. Please try again in 1s."
                 ),
             ),
-            Kind::UsageLimit => Refusal::new(
+            FaultKind::UsageLimit => ErrorResponse::new(
                 429,
                 json!({"error": {"type": "usage_limit_reached",
                                  "message": "The usage limit has been reached",
                                  "plan_type": "pro", "resets_at": now + self.resets_in,
                                  "resets_in_seconds": self.resets_in}}),
             ),
-            Kind::Quota => error(
+            FaultKind::Quota => error(
                 429,
                 "insufficient_quota",
                 Some("insufficient_quota"),
                 "You exceeded your current quota, please check your plan and billing details. For more information on this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.",
             ),
-            Kind::ServerError => error(
+            FaultKind::ServerError => error(
                 500,
                 "server_error",
                 None,
                 "The server had an error while processing your request. Sorry about that!",
             ),
-            Kind::Overloaded => error(
+            FaultKind::Overloaded => error(
                 503,
                 "server_error",
                 Some("server_is_overloaded"),
                 "Our servers are currently overloaded. Please try again later.",
             ),
-            Kind::Unauthorized => error(
+            FaultKind::Unauthorized => error(
                 401,
                 "invalid_request_error",
                 Some("invalid_api_key"),
                 "Incorrect API key provided: sk-scripted. You can find your API key at https://platform.openai.com/account/api-keys.",
             ),
-            Kind::UnknownModel => error(
+            FaultKind::UnknownModel => error(
                 400,
                 "invalid_request_error",
                 Some("model_not_found"),
@@ -232,16 +237,16 @@ impl Fault {
         })
     }
 
-    fn gemini(&self, model: &str) -> Option<Refusal> {
+    fn gemini(&self, model: &str) -> Option<ErrorResponse> {
         let error = |status: u16, name: &str, message: &str, details: Value| {
             let mut error = json!({"code": status, "message": message, "status": name});
             if !details.is_null() {
                 error["details"] = details;
             }
-            Refusal::new(status, json!({"error": error}))
+            ErrorResponse::new(status, json!({"error": error}))
         };
         Some(match self.kind {
-            Kind::RateLimit => error(
+            FaultKind::RateLimit => error(
                 429,
                 "RESOURCE_EXHAUSTED",
                 "Resource has been exhausted (e.g. check quota).",
@@ -251,7 +256,7 @@ impl Fault {
                     self.retry_after,
                 ),
             ),
-            Kind::UsageLimit | Kind::Quota => error(
+            FaultKind::UsageLimit | FaultKind::Quota => error(
                 429,
                 "RESOURCE_EXHAUSTED",
                 "You exceeded your current quota, please check your plan and billing details. For more information on this error, head to: https://ai.google.dev/gemini-api/docs/rate-limits.",
@@ -261,19 +266,19 @@ impl Fault {
                     Some(self.resets_in),
                 ),
             ),
-            Kind::ServerError => error(
+            FaultKind::ServerError => error(
                 500,
                 "INTERNAL",
                 "An internal error has occurred. Please retry or report in https://developers.generativeai.google/guide/troubleshooting",
                 Value::Null,
             ),
-            Kind::Overloaded => error(
+            FaultKind::Overloaded => error(
                 503,
                 "UNAVAILABLE",
                 "The model is overloaded. Please try again later.",
                 Value::Null,
             ),
-            Kind::Unauthorized => error(
+            FaultKind::Unauthorized => error(
                 400,
                 "INVALID_ARGUMENT",
                 "API key not valid. Please pass a valid API key.",
@@ -281,7 +286,7 @@ impl Fault {
                         "reason": "API_KEY_INVALID", "domain": "googleapis.com",
                         "metadata": {"service": "generativelanguage.googleapis.com"}}]),
             ),
-            Kind::UnknownModel => error(
+            FaultKind::UnknownModel => error(
                 404,
                 "NOT_FOUND",
                 &format!(
@@ -313,7 +318,7 @@ fn quota_details(model: &str, quota: &str, retry: Option<u64>) -> Value {
 
 /// An error that is answered.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Refusal {
+pub(crate) struct ErrorResponse {
     /// The HTTP status.
     pub(crate) status: u16,
     /// Headers beside the usual ones.
@@ -322,7 +327,7 @@ pub(crate) struct Refusal {
     pub(crate) body: Value,
 }
 
-impl Refusal {
+impl ErrorResponse {
     fn new(status: u16, body: Value) -> Self {
         Self {
             status,
@@ -334,14 +339,14 @@ impl Refusal {
 
 impl<'de> Deserialize<'de> for Fault {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(FaultVisitor)
     }
 }
 
 /// A fault is its kind alone, or a map that says more.
-struct Either;
+struct FaultVisitor;
 
-impl<'de> Visitor<'de> for Either {
+impl<'de> Visitor<'de> for FaultVisitor {
     type Value = Fault;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -349,11 +354,11 @@ impl<'de> Visitor<'de> for Either {
     }
 
     fn visit_str<E: serde::de::Error>(self, kind: &str) -> Result<Fault, E> {
-        Kind::deserialize(kind.into_deserializer()).map(Fault::new)
+        FaultKind::deserialize(kind.into_deserializer()).map(Fault::new)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Fault, A::Error> {
-        let written = Written::deserialize(MapAccessDeserializer::new(map))?;
+        let written = FaultFile::deserialize(MapAccessDeserializer::new(map))?;
         let fault = Fault::new(written.kind);
         Ok(Fault {
             times: written.times,

@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 /// All the gates of a server.
 #[derive(Debug, Default)]
-pub(crate) struct Gates {
-    state: Mutex<State>,
+pub(crate) struct ResponseGates {
+    state: Mutex<GateState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct GateState {
     next: u64,
     open: BTreeSet<String>,
     all_open: bool,
@@ -27,27 +27,27 @@ struct State {
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Passed {
+pub(crate) enum GateOutcome {
     /// The gate was opened.
     Released,
     /// The client is gone.
     Gone,
 }
 
-impl Gates {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl ResponseGates {
+    fn state(&self) -> MutexGuard<'_, GateState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits at a gate. After a release nothing more can be read from the client.
-    pub(crate) fn wait(&self, gate: &str, stream: &TcpStream) -> Passed {
+    pub(crate) fn wait(&self, gate: &str, stream: &TcpStream) -> GateOutcome {
         let Ok(clone) = stream.try_clone() else {
-            return Passed::Gone;
+            return GateOutcome::Gone;
         };
         let number = {
             let mut state = self.state();
             if state.all_open || state.open.contains(gate) {
-                return Passed::Released;
+                return GateOutcome::Released;
             }
             state.next += 1;
             let number = state.next;
@@ -66,9 +66,9 @@ impl Gates {
         };
         self.changed.notify_all();
         if released {
-            Passed::Released
+            GateOutcome::Released
         } else {
-            Passed::Gone
+            GateOutcome::Gone
         }
     }
 
@@ -108,7 +108,7 @@ impl Gates {
     }
 }
 
-fn wake(state: &State, fits: impl Fn(&str) -> bool) {
+fn wake(state: &GateState, fits: impl Fn(&str) -> bool) {
     for (gate, stream) in state.waiting.values() {
         if fits(gate) {
             // An error means that the client is gone, which ends the wait as well.

@@ -9,7 +9,7 @@ const MOST_HEAD: usize = 256 << 10;
 
 /// A request as it came.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Received {
+pub(crate) struct HttpRequest {
     pub(crate) method: String,
     /// The path with its query.
     pub(crate) target: String,
@@ -17,7 +17,7 @@ pub(crate) struct Received {
     pub(crate) body: Vec<u8>,
 }
 
-impl Received {
+impl HttpRequest {
     /// A header's value.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers
@@ -41,7 +41,7 @@ impl Received {
 }
 
 /// Reads the next request of a connection; `None` when the client has no more.
-pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Received>> {
+pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<HttpRequest>> {
     let Some(head) = read_head(reader)? else {
         return Ok(None);
     };
@@ -95,11 +95,11 @@ fn read_head(reader: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-fn parse_head(head: &[u8]) -> io::Result<Received> {
+fn parse_head(head: &[u8]) -> io::Result<HttpRequest> {
     let mut headers = [httparse::EMPTY_HEADER; 128];
     let mut request = httparse::Request::new(&mut headers);
     request.parse(head).map_err(|_| bad("head"))?;
-    Ok(Received {
+    Ok(HttpRequest {
         method: request.method.unwrap_or_default().to_owned(),
         target: request.path.unwrap_or_default().to_owned(),
         headers: request

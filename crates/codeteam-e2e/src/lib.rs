@@ -1,7 +1,7 @@
 //! The scripted model server: plays a model over real HTTP, so that the real CLIs and codeteam's
 //! own worker can be run end to end without one.
 //!
-//! A [`Scenario`] says what is answered to whom; a [`Server`] plays it on a loopback port in the
+//! A [`Scenario`] says what is answered to whom; a [`ModelServer`] plays it on a loopback port in the
 //! four protocols the workers speak, and keeps every request for the test to look at. Nothing
 //! depends on this crate.
 //!
@@ -33,9 +33,13 @@ mod scenario;
 mod server;
 mod tools;
 
-pub use self::asked::{Asked, Marks, Message, Part, Side, Tool, ToolKind};
-pub use self::capture::{Request, Requests};
-pub use self::fault::{Fault, Kind};
+pub use self::asked::{
+    AssignmentMarks, ChatMessage, MessagePart, ModelRequest, OfferedTool, Speaker, ToolKind,
+};
+pub use self::capture::{RecordedRequest, RecordedRequests};
+pub use self::fault::{Fault, FaultKind};
 pub use self::protocol::Protocol;
-pub use self::scenario::{Action, Play, Road, Scenario, Turn, Usage, When};
-pub use self::server::{Options, Server};
+pub use self::scenario::{
+    Play, PlayCondition, Scenario, SubmissionRoute, TokenUsage, ToolAction, Turn,
+};
+pub use self::server::{ModelServer, ServerOptions};

@@ -4,35 +4,35 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Call};
-use crate::asked::{Asked, Marks};
-use crate::fault::{Fault, Kind};
-use crate::scenario::{Play, Road, Scenario, Turn};
+use crate::answer::{ModelAnswer, ToolCall};
+use crate::asked::{AssignmentMarks, ModelRequest};
+use crate::fault::{Fault, FaultKind};
+use crate::scenario::{Play, Scenario, SubmissionRoute, Turn};
 use crate::tools;
 
 /// A scenario under way: what it remembers is only how often each fault was given.
 #[derive(Debug, Default)]
-pub(crate) struct Playing {
+pub(crate) struct ScenarioPlayer {
     scenario: Scenario,
-    given: BTreeMap<(usize, usize, Marks), u32>,
+    given: BTreeMap<(usize, usize, AssignmentMarks), u32>,
 }
 
 /// What a request is answered with.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Played {
+pub(crate) struct PlayedTurn {
     /// The play's name.
     pub(crate) play: Option<String>,
     /// The turn, from 0.
     pub(crate) turn: Option<usize>,
     /// The answer.
-    pub(crate) answer: Answer,
+    pub(crate) answer: ModelAnswer,
     /// What goes wrong on the way.
     pub(crate) fault: Option<Fault>,
     /// What does not fit together, for the test to see.
     pub(crate) problem: Option<String>,
 }
 
-impl Playing {
+impl ScenarioPlayer {
     pub(crate) fn new(scenario: Scenario) -> Self {
         Self {
             scenario,
@@ -41,31 +41,31 @@ impl Playing {
     }
 
     /// Answers a request.
-    pub(crate) fn answer(&mut self, asked: &Asked) -> Played {
+    pub(crate) fn answer(&mut self, asked: &ModelRequest) -> PlayedTurn {
         let marks = asked.marks();
         if let Some(schema) = aside(asked) {
-            return Played {
+            return PlayedTurn {
                 play: Some("aside".to_owned()),
-                answer: Answer {
+                answer: ModelAnswer {
                     number: asked.turns() + 1,
                     model: asked.model.clone(),
-                    ..Answer::of_text(sample(schema).to_string())
+                    ..ModelAnswer::of_text(sample(schema).to_string())
                 },
-                ..Played::default()
+                ..PlayedTurn::default()
             };
         }
         if is_knock(asked) {
-            return Played {
+            return PlayedTurn {
                 play: Some("knock".to_owned()),
-                answer: Answer {
+                answer: ModelAnswer {
                     model: asked.model.clone(),
-                    ..Answer::of_text(".")
+                    ..ModelAnswer::of_text(".")
                 },
-                ..Played::default()
+                ..PlayedTurn::default()
             };
         }
         let mut played = match self.scenario.play_for(asked, &marks) {
-            None => Played::problem(format!(
+            None => PlayedTurn::problem(format!(
                 "no play fits this request (model `{}`, {marks:?})",
                 asked.model
             )),
@@ -79,7 +79,13 @@ impl Playing {
         played
     }
 
-    fn perform(&mut self, asked: &Asked, marks: &Marks, index: usize, play: &Play) -> Played {
+    fn perform(
+        &mut self,
+        asked: &ModelRequest,
+        marks: &AssignmentMarks,
+        index: usize,
+        play: &Play,
+    ) -> PlayedTurn {
         let number = asked.turn();
         let name = play.name.clone();
         let name = name.unwrap_or_else(|| format!("play {}", index + 1));
@@ -95,9 +101,9 @@ impl Playing {
             }
             // Some CLIs ask once more after an answer by tool; all is said by then.
             None if asked.called_last(|name| tools::is_answer(name) || name == "exec") => {
-                Played::of(Answer::of_text("Submitted."))
+                PlayedTurn::of(ModelAnswer::of_text("Submitted."))
             }
-            None => Played::problem(format!(
+            None => PlayedTurn::problem(format!(
                 "{name} has {} turns and was asked for one more",
                 play.turns.len()
             )),
@@ -107,7 +113,7 @@ impl Playing {
         played
     }
 
-    fn is_due(&mut self, fault: &Fault, play: usize, turn: usize, marks: &Marks) -> bool {
+    fn is_due(&mut self, fault: &Fault, play: usize, turn: usize, marks: &AssignmentMarks) -> bool {
         let Some(times) = fault.times else {
             return true;
         };
@@ -120,8 +126,8 @@ impl Playing {
     }
 }
 
-impl Played {
-    fn of(answer: Answer) -> Self {
+impl PlayedTurn {
+    fn of(answer: ModelAnswer) -> Self {
         Self {
             answer,
             ..Self::default()
@@ -130,7 +136,7 @@ impl Played {
 
     fn problem(problem: String) -> Self {
         Self {
-            answer: Answer::of_text(format!("The scripted model cannot go on: {problem}")),
+            answer: ModelAnswer::of_text(format!("The scripted model cannot go on: {problem}")),
             problem: Some(problem),
             ..Self::default()
         }
@@ -139,27 +145,27 @@ impl Played {
 
 /// The schema of a question a CLI asks for itself beside the conversation: which model gemini should
 /// take, and who speaks next. It carries the prompt of the role, and is no turn of its play.
-fn aside(asked: &Asked) -> Option<&Value> {
+fn aside(asked: &ModelRequest) -> Option<&Value> {
     let schema = asked.schema.as_ref()?;
     let asks = |key| schema["properties"].get(key).is_some();
     (asks("complexity_score") || asks("next_speaker")).then_some(schema)
 }
 
 /// Whether it is only asked whether a model is there: claude does so with those of Amazon.
-fn is_knock(asked: &Asked) -> bool {
+fn is_knock(asked: &ModelRequest) -> bool {
     asked.tools.is_empty() && asked.user_text() == "."
 }
 
-fn play_turn(asked: &Asked, turn: &Turn) -> Played {
-    let mut answer = Answer {
+fn play_turn(asked: &ModelRequest, turn: &Turn) -> PlayedTurn {
+    let mut answer = ModelAnswer {
         text: turn.text.clone(),
         usage: turn.usage,
-        ..Answer::default()
+        ..ModelAnswer::default()
     };
     for action in &turn.tools {
         match tools::call_for(action, asked) {
             Ok(call) => answer.calls.push(call),
-            Err(problem) => return Played::problem(problem),
+            Err(problem) => return PlayedTurn::problem(problem),
         }
     }
     let submit = match (&turn.submit, turn.sample) {
@@ -170,29 +176,29 @@ fn play_turn(asked: &Asked, turn: &Turn) -> Played {
     if let Some(submit) = submit
         && let Err(problem) = hand_in(asked, turn.road, &submit, &mut answer)
     {
-        return Played::problem(problem);
+        return PlayedTurn::problem(problem);
     }
     if answer.text.is_none() && answer.calls.is_empty() {
         answer.text = Some("Done.".to_owned());
     }
-    Played::of(answer)
+    PlayedTurn::of(answer)
 }
 
 /// Puts a submission into the answer, by the road that is forced or the first that is offered.
 fn hand_in(
-    asked: &Asked,
-    road: Option<Road>,
+    asked: &ModelRequest,
+    road: Option<SubmissionRoute>,
     submit: &Value,
-    answer: &mut Answer,
+    answer: &mut ModelAnswer,
 ) -> Result<(), String> {
     let text = submit.to_string();
     let fenced = || format!("```json\n{submit:#}\n```");
     let missing = |what: &str| Err(format!("the answer cannot be handed in: {what}"));
-    let call = |answer: &mut Answer, call: Call| {
+    let call = |answer: &mut ModelAnswer, call: ToolCall| {
         answer.calls.push(call);
         Ok(())
     };
-    let say = |answer: &mut Answer, said: String| {
+    let say = |answer: &mut ModelAnswer, said: String| {
         let before = answer.text.take().map(|text| format!("{text}\n\n"));
         answer.text = Some(format!("{}{said}", before.unwrap_or_default()));
         Ok(())
@@ -201,40 +207,40 @@ fn hand_in(
     let tool = tools::submit_tool(asked, submit);
     let hidden = tools::hidden_submit_tool(asked, submit);
     match (road, structured, tool) {
-        (Some(Road::Structured) | None, Some(structured), _) => call(answer, structured),
-        (Some(Road::Tool) | None, _, Some(tool)) => call(answer, tool),
-        (Some(Road::Structured) | None, None, _) if asked.schema.is_some() => {
+        (Some(SubmissionRoute::Structured) | None, Some(structured), _) => call(answer, structured),
+        (Some(SubmissionRoute::Tool) | None, _, Some(tool)) => call(answer, tool),
+        (Some(SubmissionRoute::Structured) | None, None, _) if asked.schema.is_some() => {
             // A text that must fit a schema is nothing but the JSON.
             answer.text = Some(text);
             Ok(())
         }
-        (Some(Road::Text), ..) => say(answer, text),
-        (Some(Road::Fenced) | None, ..) => say(answer, fenced()),
-        (Some(Road::Tool), ..) => match hidden {
+        (Some(SubmissionRoute::Text), ..) => say(answer, text),
+        (Some(SubmissionRoute::Fenced) | None, ..) => say(answer, fenced()),
+        (Some(SubmissionRoute::Tool), ..) => match hidden {
             Some(hidden) => {
                 // A search comes alone: its turn is yet to come.
-                if hidden.name == Asked::SEARCH {
+                if hidden.name == ModelRequest::SEARCH {
                     answer.text = None;
                 }
                 call(answer, hidden)
             }
             None => missing("no tool whose name ends in `submit` is offered"),
         },
-        (Some(Road::Structured), ..) => {
+        (Some(SubmissionRoute::Structured), ..) => {
             missing("neither a structured-output tool nor a schema is offered")
         }
     }
 }
 
 /// Makes of an answer what a fault of this kind makes of it.
-fn spoil(answer: &mut Answer, kind: Kind) {
+fn spoil(answer: &mut ModelAnswer, kind: FaultKind) {
     match kind {
-        Kind::Refusal => {
+        FaultKind::Refusal => {
             answer.calls.clear();
             answer.text = Some("I cannot help with that.".to_owned());
             answer.refused = true;
         }
-        Kind::BadAnswer => {
+        FaultKind::BadAnswer => {
             answer.calls.clear();
             answer.text = Some("```json\n{\"summary\": \"it breaks o".to_owned());
         }

@@ -1,4 +1,4 @@
-//! The protocols: each reads a request into [`Asked`] and writes an [`Answer`] in its own words.
+//! The protocols: each reads a request into [`ModelRequest`] and writes an [`ModelAnswer`] in its own words.
 
 mod anthropic;
 mod chat;
@@ -8,8 +8,8 @@ mod responses;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::answer::Answer;
-use crate::asked::Asked;
+use crate::answer::ModelAnswer;
+use crate::asked::ModelRequest;
 
 /// How a model is spoken to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ impl Protocol {
     }
 
     /// Reads a request. `model` is the one of the path, where it stands there.
-    pub(crate) fn read(self, body: &Value, model: &str, stream: bool) -> Asked {
+    pub(crate) fn read(self, body: &Value, model: &str, stream: bool) -> ModelRequest {
         let mut asked = match self {
             Self::Anthropic => anthropic::read(body),
             Self::Responses => responses::read(body),
@@ -60,7 +60,7 @@ impl Protocol {
     }
 
     /// The whole answer.
-    pub(crate) fn whole(self, answer: &Answer) -> Value {
+    pub(crate) fn whole(self, answer: &ModelAnswer) -> Value {
         match self {
             Self::Anthropic => anthropic::whole(answer),
             Self::Responses => responses::whole(answer, "completed"),
@@ -70,7 +70,7 @@ impl Protocol {
     }
 
     /// The answer piece by piece.
-    pub(crate) fn frames(self, answer: &Answer, body: &Value) -> Vec<Frame> {
+    pub(crate) fn frames(self, answer: &ModelAnswer, body: &Value) -> Vec<ServerSentEvent> {
         match self {
             Self::Anthropic => anthropic::frames(answer),
             Self::Responses => responses::frames(answer),
@@ -82,7 +82,7 @@ impl Protocol {
 
 /// One server-sent event.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Frame {
+pub(crate) struct ServerSentEvent {
     /// Its name, where the protocol names its events.
     pub(crate) event: Option<String>,
     /// Its data.
@@ -91,7 +91,7 @@ pub(crate) struct Frame {
     pub(crate) partial: bool,
 }
 
-impl Frame {
+impl ServerSentEvent {
     /// An event whose name is the `type` of its data.
     fn typed(data: &Value) -> Self {
         let name = data["type"].as_str();

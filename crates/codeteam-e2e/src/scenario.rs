@@ -4,11 +4,11 @@ mod yaml;
 
 use std::path::Path;
 
-use codeteam_core::yaml::{Problem, Problems};
+use codeteam_core::yaml::{FileProblem, FileProblems};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::asked::{Asked, Marks};
+use crate::asked::{AssignmentMarks, ModelRequest};
 use crate::fault::Fault;
 use crate::protocol::Protocol;
 
@@ -27,7 +27,7 @@ pub struct Play {
     /// What it is called in records; `play 3` without one.
     pub name: Option<String>,
     /// Which requests it is for.
-    pub when: When,
+    pub when: PlayCondition,
     /// What is answered, turn by turn of the conversation.
     pub turns: Vec<Turn>,
 }
@@ -35,7 +35,7 @@ pub struct Play {
 /// Which requests a play is for; what is not said fits everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct When {
+pub struct PlayCondition {
     /// The prompt's `Role: x`.
     pub role: Option<String>,
     /// The prompt's `Step: x`.
@@ -61,15 +61,15 @@ pub struct Turn {
     /// What the model says.
     pub text: Option<String>,
     /// The tools it calls.
-    pub tools: Vec<Action>,
+    pub tools: Vec<ToolAction>,
     /// The answer it gives, by the road the request offers.
     pub submit: Option<Value>,
     /// Gives an answer made up from the schema that is offered; a text where none is.
     pub sample: bool,
     /// The road of the answer, where it must be a certain one.
-    pub road: Option<Road>,
+    pub road: Option<SubmissionRoute>,
     /// What it costs.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// What goes wrong first.
     pub fault: Option<Fault>,
 }
@@ -77,7 +77,7 @@ pub struct Turn {
 /// Something a model does with a tool, whatever the tool is called where it is offered.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
-pub enum Action {
+pub enum ToolAction {
     /// Writes a file.
     Write {
         /// The file, from the work tree's root.
@@ -127,7 +127,7 @@ pub enum Action {
 /// How an answer is handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Road {
+pub enum SubmissionRoute {
     /// As the text of the message, nothing else.
     Text,
     /// By a tool whose name ends in `submit`.
@@ -141,7 +141,7 @@ pub enum Road {
 /// What an answer costs, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Usage {
+pub struct TokenUsage {
     /// Input that was not cached.
     pub input: u64,
     /// Input read from the cache.
@@ -154,7 +154,7 @@ pub struct Usage {
     pub reasoning: u64,
 }
 
-impl Default for Usage {
+impl Default for TokenUsage {
     fn default() -> Self {
         Self {
             input: 120,
@@ -189,16 +189,16 @@ impl Scenario {
     }
 
     /// Reads a scenario; `file` is how problems name it.
-    pub fn parse(file: &str, text: &str) -> Result<Self, Problems> {
+    pub fn parse(file: &str, text: &str) -> Result<Self, FileProblems> {
         yaml::parse(file, text)
     }
 
     /// Reads a scenario from a file.
-    pub fn load(path: &Path) -> Result<Self, Problems> {
+    pub fn load(path: &Path) -> Result<Self, FileProblems> {
         let file = path.display().to_string();
         match std::fs::read_to_string(path) {
             Ok(text) => Self::parse(&file, &text),
-            Err(error) => Err(Problems::one(Problem::of(
+            Err(error) => Err(FileProblems::one(FileProblem::of(
                 file,
                 format!("could not be read: {error}"),
             ))),
@@ -206,7 +206,11 @@ impl Scenario {
     }
 
     /// The play for a request.
-    pub(crate) fn play_for(&self, asked: &Asked, marks: &Marks) -> Option<(usize, &Play)> {
+    pub(crate) fn play_for(
+        &self,
+        asked: &ModelRequest,
+        marks: &AssignmentMarks,
+    ) -> Option<(usize, &Play)> {
         let plays = self.plays.iter().enumerate();
         plays
             .into_iter()
@@ -214,8 +218,8 @@ impl Scenario {
     }
 }
 
-impl When {
-    fn fits(&self, asked: &Asked, marks: &Marks) -> bool {
+impl PlayCondition {
+    fn fits(&self, asked: &ModelRequest, marks: &AssignmentMarks) -> bool {
         fn same<T: PartialEq>(wanted: Option<&T>, found: Option<&T>) -> bool {
             wanted.is_none() || wanted == found
         }
@@ -332,7 +336,7 @@ impl Turn {
         }
     }
 
-    fn action(mut self, action: Action) -> Self {
+    fn action(mut self, action: ToolAction) -> Self {
         self.tools.push(action);
         self
     }
@@ -341,13 +345,13 @@ impl Turn {
     #[must_use]
     pub fn write(self, path: &str, content: &str) -> Self {
         let (path, content) = (path.to_owned(), content.to_owned());
-        self.action(Action::Write { path, content })
+        self.action(ToolAction::Write { path, content })
     }
 
     /// And replaces whole lines of a file.
     #[must_use]
     pub fn edit(self, path: &str, old: &str, new: &str) -> Self {
-        self.action(Action::Edit {
+        self.action(ToolAction::Edit {
             path: path.to_owned(),
             old: old.to_owned(),
             new: new.to_owned(),
@@ -358,33 +362,33 @@ impl Turn {
     #[must_use]
     pub fn read(self, path: &str) -> Self {
         let path = path.to_owned();
-        self.action(Action::Read { path })
+        self.action(ToolAction::Read { path })
     }
 
     /// And runs a command.
     #[must_use]
     pub fn run(self, command: &str) -> Self {
         let command = command.to_owned();
-        self.action(Action::Run { command })
+        self.action(ToolAction::Run { command })
     }
 
     /// And calls a tool by its own name.
     #[must_use]
     pub fn call(self, name: &str, input: Value) -> Self {
         let name = name.to_owned();
-        self.action(Action::Call { name, input })
+        self.action(ToolAction::Call { name, input })
     }
 
     /// By this road.
     #[must_use]
-    pub fn road(mut self, road: Road) -> Self {
+    pub fn road(mut self, road: SubmissionRoute) -> Self {
         self.road = Some(road);
         self
     }
 
     /// At this cost.
     #[must_use]
-    pub fn usage(mut self, usage: Usage) -> Self {
+    pub fn usage(mut self, usage: TokenUsage) -> Self {
         self.usage = usage;
         self
     }

@@ -10,22 +10,22 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::capture::{Request, Requests};
-use crate::gates::Gates;
-use crate::playing::Playing;
+use crate::capture::{RecordedRequest, RecordedRequests};
+use crate::gates::ResponseGates;
+use crate::playing::ScenarioPlayer;
 use crate::scenario::Scenario;
 
 /// A scripted model server on a loopback port. It stops when it is dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct ModelServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ServerShared>,
     accepting: Option<JoinHandle<()>>,
 }
 
 /// How a server is started.
 #[derive(Debug, Default)]
-pub struct Options {
+pub struct ServerOptions {
     /// The port; 0 for one that is free.
     pub port: u16,
     /// Where every request is written, one JSON object a line.
@@ -36,41 +36,41 @@ pub struct Options {
 
 /// What the connections share.
 #[derive(Debug)]
-struct Shared {
+struct ServerShared {
     started: Instant,
-    state: Mutex<State>,
+    state: Mutex<ServerState>,
     arrived: Condvar,
-    gates: Gates,
+    gates: ResponseGates,
     tell: Option<fn(&str)>,
 }
 
 #[derive(Debug)]
-struct State {
-    playing: Playing,
-    requests: Vec<Request>,
+struct ServerState {
+    playing: ScenarioPlayer,
+    requests: Vec<RecordedRequest>,
     record: Option<File>,
     connections: BTreeMap<u64, TcpStream>,
     next_connection: u64,
     closing: bool,
 }
 
-impl Server {
+impl ModelServer {
     /// How long a wait for a request lasts at most: a test that waits longer has failed.
     pub const PATIENCE: Duration = Duration::from_mins(1);
 
     /// Starts a server on a free port.
     pub fn start(scenario: Scenario) -> io::Result<Self> {
-        Self::start_with(scenario, Options::default())
+        Self::start_with(scenario, ServerOptions::default())
     }
 
     /// Starts a server.
-    pub fn start_with(scenario: Scenario, options: Options) -> io::Result<Self> {
+    pub fn start_with(scenario: Scenario, options: ServerOptions) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ServerShared {
             started: Instant::now(),
-            state: Mutex::new(State {
-                playing: Playing::new(scenario),
+            state: Mutex::new(ServerState {
+                playing: ScenarioPlayer::new(scenario),
                 requests: Vec::new(),
                 record: options.record,
                 connections: BTreeMap::new(),
@@ -78,7 +78,7 @@ impl Server {
                 closing: false,
             }),
             arrived: Condvar::new(),
-            gates: Gates::default(),
+            gates: ResponseGates::default(),
             tell: options.tell,
         });
         let accepting = {
@@ -108,16 +108,19 @@ impl Server {
     }
 
     /// Every request so far.
-    pub fn requests(&self) -> Requests {
-        Requests(self.shared.state().requests.clone())
+    pub fn requests(&self) -> RecordedRequests {
+        RecordedRequests(self.shared.state().requests.clone())
     }
 
     /// Waits until `enough` is true of the requests; `None` if it does not become so.
-    pub fn wait_until(&self, enough: impl Fn(&Requests) -> bool) -> Option<Requests> {
+    pub fn wait_until(
+        &self,
+        enough: impl Fn(&RecordedRequests) -> bool,
+    ) -> Option<RecordedRequests> {
         let deadline = Instant::now() + Self::PATIENCE;
         let mut state = self.shared.state();
         loop {
-            let requests = Requests(state.requests.clone());
+            let requests = RecordedRequests(state.requests.clone());
             if enough(&requests) {
                 return Some(requests);
             }
@@ -135,7 +138,7 @@ impl Server {
     }
 
     /// Waits until there are so many questions to a model; `None` if they do not come.
-    pub fn wait_for(&self, count: usize) -> Option<Requests> {
+    pub fn wait_for(&self, count: usize) -> Option<RecordedRequests> {
         self.wait_until(|requests| requests.to_models().len() >= count)
     }
 
@@ -170,7 +173,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ModelServer {
     fn drop(&mut self) {
         {
             let mut state = self.shared.state();
@@ -189,13 +192,13 @@ impl Drop for Server {
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl ServerShared {
+    fn state(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps a request, and lets those know who wait for it.
-    fn keep(&self, state: &mut State, mut request: Request) {
+    fn keep(&self, state: &mut ServerState, mut request: RecordedRequest) {
         request.order = state.requests.len() as u64 + 1;
         if let Some(record) = &mut state.record
             && let Ok(line) = serde_json::to_string(&request)
@@ -211,7 +214,7 @@ impl Shared {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) {
     for stream in listener.incoming() {
         let Ok(stream) = stream else { continue };
         let number = {

@@ -6,21 +6,21 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::answer::{Call, Input};
-use crate::asked::{Asked, Tool, ToolKind};
-use crate::scenario::Action;
+use crate::answer::{ToolCall, ToolInput};
+use crate::asked::{ModelRequest, OfferedTool, ToolKind};
+use crate::scenario::ToolAction;
 
 /// The call that does it here, or a sentence that says why there is none.
-pub(crate) fn call_for(action: &Action, asked: &Asked) -> Result<Call, String> {
+pub(crate) fn call_for(action: &ToolAction, asked: &ModelRequest) -> Result<ToolCall, String> {
     let found = match action {
-        Action::Write { path, content } => by_name(
+        ToolAction::Write { path, content } => by_name(
             asked,
             &["Write", "write_file", "write"],
             &[(PATHS, path), (&["content"], content)],
         )
         .or_else(|| patch(asked, &added(path, content)))
         .or_else(|| shell(asked, &printed(path, content))),
-        Action::Edit { path, old, new } => by_name(
+        ToolAction::Edit { path, old, new } => by_name(
             asked,
             &["Edit", "replace", "edit_file", "edit"],
             &[
@@ -35,19 +35,21 @@ pub(crate) fn call_for(action: &Action, asked: &Asked) -> Result<Call, String> {
             // codex carries this one out itself, wherever it stands in a command.
             shell(asked, &format!("apply_patch <<'EOP'\n{patch}EOP"))
         }),
-        Action::Read { path } => by_name(asked, &["Read", "read_file", "read"], &[(PATHS, path)])
-            .or_else(|| shell(asked, &format!("cat {}", quoted(path)))),
-        Action::Run { command } => by_name(
+        ToolAction::Read { path } => {
+            by_name(asked, &["Read", "read_file", "read"], &[(PATHS, path)])
+                .or_else(|| shell(asked, &format!("cat {}", quoted(path))))
+        }
+        ToolAction::Run { command } => by_name(
             asked,
             &["Bash", "run_shell_command", "run_command", "bash"],
             &[(&["command"], command)],
         )
         .or_else(|| shell(asked, command)),
-        Action::Team { tool, input } => team(asked, tool, input),
-        Action::Call { name, input } => literal(asked, name, input),
+        ToolAction::Team { tool, input } => team(asked, tool, input),
+        ToolAction::Call { name, input } => literal(asked, name, input),
     };
     found.ok_or_else(|| {
-        let offered: Vec<String> = asked.tools.iter().map(Tool::full_name).collect();
+        let offered: Vec<String> = asked.tools.iter().map(OfferedTool::full_name).collect();
         format!(
             "no tool that is offered can {}; offered are: {}",
             told(action),
@@ -59,20 +61,20 @@ pub(crate) fn call_for(action: &Action, asked: &Asked) -> Result<Call, String> {
 /// What the CLIs call the path of a file.
 const PATHS: &[&str] = &["file_path", "path", "absolute_path", "filePath"];
 
-fn told(action: &Action) -> String {
+fn told(action: &ToolAction) -> String {
     match action {
-        Action::Write { path, .. } => format!("write `{path}`"),
-        Action::Edit { path, .. } => format!("edit `{path}`"),
-        Action::Read { path } => format!("read `{path}`"),
-        Action::Run { command } => format!("run `{command}`"),
-        Action::Team { tool, .. } => format!("be codeteam's `{tool}`"),
-        Action::Call { name, .. } => format!("be called `{name}`"),
+        ToolAction::Write { path, .. } => format!("write `{path}`"),
+        ToolAction::Edit { path, .. } => format!("edit `{path}`"),
+        ToolAction::Read { path } => format!("read `{path}`"),
+        ToolAction::Run { command } => format!("run `{command}`"),
+        ToolAction::Team { tool, .. } => format!("be codeteam's `{tool}`"),
+        ToolAction::Call { name, .. } => format!("be called `{name}`"),
     }
 }
 
 /// A call of the first tool of these names that takes all of these values, each under the first
 /// name of its list that the tool knows.
-fn by_name(asked: &Asked, names: &[&str], values: &[(&[&str], &str)]) -> Option<Call> {
+fn by_name(asked: &ModelRequest, names: &[&str], values: &[(&[&str], &str)]) -> Option<ToolCall> {
     let tools = asked.tools.iter();
     tools
         .filter(|tool| names.contains(&tool.name.as_str()))
@@ -91,19 +93,19 @@ fn by_name(asked: &Asked, names: &[&str], values: &[(&[&str], &str)]) -> Option<
                     input.insert(key.to_owned(), json!("as the scenario says"));
                 }
             }
-            Some(of(tool, Input::Json(Value::Object(input))))
+            Some(of(tool, ToolInput::Json(Value::Object(input))))
         })
 }
 
-fn of(tool: &Tool, input: Input) -> Call {
-    Call {
+fn of(tool: &OfferedTool, input: ToolInput) -> ToolCall {
+    ToolCall {
         name: tool.name.clone(),
         namespace: tool.namespace.clone(),
         input,
     }
 }
 
-fn find<'a>(asked: &'a Asked, name: &str, kind: ToolKind) -> Option<&'a Tool> {
+fn find<'a>(asked: &'a ModelRequest, name: &str, kind: ToolKind) -> Option<&'a OfferedTool> {
     asked
         .tools
         .iter()
@@ -111,28 +113,28 @@ fn find<'a>(asked: &'a Asked, name: &str, kind: ToolKind) -> Option<&'a Tool> {
 }
 
 /// A call through codex's `exec`, which runs a script that calls the tools, if it has this one.
-fn scripted(asked: &Asked, name: &str, input: &Value) -> Option<Call> {
+fn scripted(asked: &ModelRequest, name: &str, input: &Value) -> Option<ToolCall> {
     let exec = find(asked, "exec", ToolKind::Custom)?;
     if !exec.description.contains(name) {
         return None;
     }
     let script = format!("const result = await tools.{name}({input});\ntext(result);\n");
-    Some(of(exec, Input::Text(script)))
+    Some(of(exec, ToolInput::Text(script)))
 }
 
 /// codex's way to change files.
-fn patch(asked: &Asked, patch: &str) -> Option<Call> {
+fn patch(asked: &ModelRequest, patch: &str) -> Option<ToolCall> {
     if let Some(tool) = find(asked, "apply_patch", ToolKind::Custom) {
-        return Some(of(tool, Input::Text(patch.to_owned())));
+        return Some(of(tool, ToolInput::Text(patch.to_owned())));
     }
     scripted(asked, "apply_patch", &json!(patch))
 }
 
 /// codex's way to do everything else. Not for CLIs with tools of their own: where those are not
 /// offered, a role may not use them.
-fn shell(asked: &Asked, command: &str) -> Option<Call> {
+fn shell(asked: &ModelRequest, command: &str) -> Option<ToolCall> {
     let function = |name, input: Value| {
-        find(asked, name, ToolKind::Function).map(|tool| of(tool, Input::Json(input)))
+        find(asked, name, ToolKind::Function).map(|tool| of(tool, ToolInput::Json(input)))
     };
     function("exec_command", json!({"cmd": command}))
         .or_else(|| function("shell_command", json!({"command": command})))
@@ -140,17 +142,17 @@ fn shell(asked: &Asked, command: &str) -> Option<Call> {
         .or_else(|| scripted(asked, "exec_command", &json!({"cmd": command})))
 }
 
-fn literal(asked: &Asked, name: &str, input: &Value) -> Option<Call> {
+fn literal(asked: &ModelRequest, name: &str, input: &Value) -> Option<ToolCall> {
     let tools = asked.tools.iter();
     let tool = tools
         .filter(|tool| tool.name == name || tool.full_name() == name)
         .map(|tool| {
             let input = match (tool.kind, input) {
-                (ToolKind::Custom, Value::String(text)) => Input::Text(text.clone()),
-                (ToolKind::Custom, other) => Input::Text(other.to_string()),
-                (_, Value::String(text)) => Input::Raw(text.clone()),
-                (_, Value::Null) => Input::Json(json!({})),
-                (_, other) => Input::Json(other.clone()),
+                (ToolKind::Custom, Value::String(text)) => ToolInput::Text(text.clone()),
+                (ToolKind::Custom, other) => ToolInput::Text(other.to_string()),
+                (_, Value::String(text)) => ToolInput::Raw(text.clone()),
+                (_, Value::Null) => ToolInput::Json(json!({})),
+                (_, other) => ToolInput::Json(other.clone()),
             };
             of(tool, input)
         })
@@ -159,7 +161,7 @@ fn literal(asked: &Asked, name: &str, input: &Value) -> Option<Call> {
 }
 
 /// A tool of codeteam's MCP server: one that is offered, or found by a search, or called by a script.
-fn team(asked: &Asked, tool: &str, input: &Value) -> Option<Call> {
+fn team(asked: &ModelRequest, tool: &str, input: &Value) -> Option<ToolCall> {
     let names = ["__", "_", "."].map(|between| format!("codeteam{between}{tool}"));
     let is_it = |name: &str| names.iter().any(|known| name.ends_with(known));
     let input = if input.is_null() {
@@ -169,14 +171,14 @@ fn team(asked: &Asked, tool: &str, input: &Value) -> Option<Call> {
     };
     let offered = asked.tools.iter().find(|known| is_it(&known.full_name()));
     if let Some(known) = offered {
-        return Some(of(known, Input::Json(input)));
+        return Some(of(known, ToolInput::Json(input)));
     }
-    if let Some(search) = find(asked, Asked::SEARCH, ToolKind::Search) {
-        let searched = asked.called_last(|name| name == Asked::SEARCH);
+    if let Some(search) = find(asked, ModelRequest::SEARCH, ToolKind::Search) {
+        let searched = asked.called_last(|name| name == ModelRequest::SEARCH);
         return (!searched).then(|| {
             of(
                 search,
-                Input::Json(json!({"query": format!("codeteam {tool}")})),
+                ToolInput::Json(json!({"query": format!("codeteam {tool}")})),
             )
         });
     }
@@ -185,13 +187,13 @@ fn team(asked: &Asked, tool: &str, input: &Value) -> Option<Call> {
         "const tool = ALL_TOOLS.find((tool) => tool.name.endsWith(\"codeteam__{tool}\"));\n\
          const result = await tools[tool.name]({input});\ntext(result);\n"
     );
-    Some(of(exec, Input::Text(script)))
+    Some(of(exec, ToolInput::Text(script)))
 }
 
 /// The tool that takes a submission, called with it.
-pub(crate) fn submit_tool(asked: &Asked, answer: &Value) -> Option<Call> {
+pub(crate) fn submit_tool(asked: &ModelRequest, answer: &Value) -> Option<ToolCall> {
     let tool = asked.tools.iter().find(|tool| is_submit(&tool.name));
-    tool.map(|tool| of(tool, Input::Json(answer.clone())))
+    tool.map(|tool| of(tool, ToolInput::Json(answer.clone())))
         .or_else(|| {
             let exec = find(asked, "exec", ToolKind::Custom)?;
             let name = identifiers(&exec.description).find(|name| is_submit(name))?;
@@ -201,26 +203,27 @@ pub(crate) fn submit_tool(asked: &Asked, answer: &Value) -> Option<Call> {
 
 /// The way to a tool for submissions that codex has and does not show: a search for it, after which
 /// it is offered, or a script that finds it. For roads that are forced; there may be none.
-pub(crate) fn hidden_submit_tool(asked: &Asked, answer: &Value) -> Option<Call> {
-    if let Some(search) = find(asked, Asked::SEARCH, ToolKind::Search) {
-        let searched = asked.called_last(|name| name == Asked::SEARCH);
-        return (!searched).then(|| of(search, Input::Json(json!({"query": "submit"}))));
+pub(crate) fn hidden_submit_tool(asked: &ModelRequest, answer: &Value) -> Option<ToolCall> {
+    if let Some(search) = find(asked, ModelRequest::SEARCH, ToolKind::Search) {
+        let searched = asked.called_last(|name| name == ModelRequest::SEARCH);
+        return (!searched).then(|| of(search, ToolInput::Json(json!({"query": "submit"}))));
     }
     let exec = find(asked, "exec", ToolKind::Custom)?;
     let script = format!(
         "const submit = ALL_TOOLS.find((tool) => tool.name.endsWith(\"submit\"));\n\
          const result = await tools[submit.name]({answer});\ntext(result);\n"
     );
-    Some(of(exec, Input::Text(script)))
+    Some(of(exec, ToolInput::Text(script)))
 }
 
 /// claude's tool for answers that must fit a schema.
-pub(crate) fn structured_tool(asked: &Asked, answer: &Value) -> Option<Call> {
-    find(asked, STRUCTURED, ToolKind::Function).map(|tool| of(tool, Input::Json(answer.clone())))
+pub(crate) fn structured_tool(asked: &ModelRequest, answer: &Value) -> Option<ToolCall> {
+    find(asked, STRUCTURED, ToolKind::Function)
+        .map(|tool| of(tool, ToolInput::Json(answer.clone())))
 }
 
 /// The schema of the answer, wherever it is offered.
-pub(crate) fn answer_schema(asked: &Asked) -> Option<&Value> {
+pub(crate) fn answer_schema(asked: &ModelRequest) -> Option<&Value> {
     asked
         .tools
         .iter()

@@ -28,20 +28,20 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use codeteam_context::find::{Corpus, Found, History, Options, rank};
+use codeteam_context::find::{CommitHistory, RankedFile, RankingOptions, SearchCorpus, rank};
 use codeteam_context::language::Language;
 
-use self::past::Clone;
-use self::tasks::Task;
+use self::past::ClonedRepo;
+use self::tasks::CommitTask;
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
+type BenchOutcome<T> = Result<T, Box<dyn Error>>;
 
 /// How many files may be named.
 const AT: usize = 10;
 
 /// What was measured on one repository: means of recall at 10.
 #[derive(Default)]
-struct Row {
+struct RecallRow {
     name: String,
     tasks: usize,
     /// Of the baseline, of ours, and of ours without history, over all files of the truth.
@@ -50,7 +50,7 @@ struct Row {
     sources: [f64; 3],
 }
 
-fn main() -> Outcome<()> {
+fn main() -> BenchOutcome<()> {
     // `cargo test --all-targets` also runs this; figures are for `cargo bench`.
     let mut args: Vec<String> = std::env::args().skip(1).collect();
     if !args.iter().any(|arg| arg == "--bench") {
@@ -88,7 +88,7 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-fn show(row: &Row) {
+fn show(row: &RecallRow) {
     let columns = |[bm25, ours, without]: [f64; 3]| {
         let (ratio, less) = (ours / bm25, without / bm25);
         format!("{bm25:>9.3}{ours:>9.3}{ratio:>7.2}{without:>12.3}{less:>8.2}")
@@ -102,10 +102,10 @@ fn show(row: &Row) {
     );
 }
 
-fn summary(rows: &[Row]) {
-    let mut mean = Row {
+fn summary(rows: &[RecallRow]) {
+    let mut mean = RecallRow {
         name: "mean".to_owned(),
-        ..Row::default()
+        ..RecallRow::default()
     };
     for row in rows {
         mean.tasks += row.tasks;
@@ -126,18 +126,22 @@ fn summary(rows: &[Row]) {
     println!("least ratio {least:.3}, goal 1: {}", ok(least >= 1.0));
 }
 
-fn measure(path: &Path, most: usize, mut dump: Option<&mut BufWriter<File>>) -> Outcome<Row> {
-    let mut clone = Clone::open(path)?;
+fn measure(
+    path: &Path,
+    most: usize,
+    mut dump: Option<&mut BufWriter<File>>,
+) -> BenchOutcome<RecallRow> {
+    let mut clone = ClonedRepo::open(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let mut row = Row {
+    let mut row = RecallRow {
         name: name.into_owned(),
-        ..Row::default()
+        ..RecallRow::default()
     };
     let limit = if dump.is_some() { usize::MAX } else { AT };
-    let options = Options {
+    let options = RankingOptions {
         limit,
         reasons: false,
-        ..Options::default()
+        ..RankingOptions::default()
     };
     let mut with_sources = 0;
     for task in tasks::choose(&clone, most)? {
@@ -151,12 +155,12 @@ fn measure(path: &Path, most: usize, mut dump: Option<&mut BufWriter<File>>) -> 
         if truth.is_empty() {
             continue;
         }
-        let history = History::new(clone.before(&task.parent), tree.paths());
-        let mut corpus = Corpus {
+        let history = CommitHistory::new(clone.before(&task.parent), tree.paths());
+        let mut corpus = SearchCorpus {
             files: tree.candidates(),
             look: Some(&tree),
             history: Some(&history),
-            ..Corpus::default()
+            ..SearchCorpus::default()
         };
         let ours = rank(&task.text, &corpus, &options);
         if let Some(out) = &mut dump {
@@ -183,7 +187,7 @@ fn measure(path: &Path, most: usize, mut dump: Option<&mut BufWriter<File>>) -> 
     Ok(row)
 }
 
-fn paths(found: &[Found]) -> Vec<&str> {
+fn paths(found: &[RankedFile]) -> Vec<&str> {
     found.iter().map(|found| found.path.as_str()).collect()
 }
 
@@ -202,10 +206,10 @@ fn recall(answer: &[&str], truth: &HashSet<&str>) -> f64 {
 fn write(
     out: &mut impl Write,
     name: &str,
-    task: &Task,
-    found: &[Found],
+    task: &CommitTask,
+    found: &[RankedFile],
     truth: &HashSet<&str>,
-) -> Outcome<()> {
+) -> BenchOutcome<()> {
     for (at, file) in found.iter().enumerate() {
         let is = truth.contains(file.path.as_str());
         if at < 300 || is {

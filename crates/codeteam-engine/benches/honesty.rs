@@ -10,27 +10,27 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use codeteam_context::redact::Redactor;
-use codeteam_core::workflow::Rule;
-use codeteam_engine::config::{Config, Origins};
-use codeteam_engine::git::{Diff, Environment, Git, Oid, Repo};
-use codeteam_engine::verify::honest::{Pairs, Subject, hard_coded, look};
-use codeteam_engine::verify::proof::Tests;
-use codeteam_engine::verify::{Change, Found, Side};
+use codeteam_core::workflow::HonestyRule;
+use codeteam_engine::config::{Config, ConfigOrigins};
+use codeteam_engine::git::{GitEnvironment, GitProgram, Oid, Repo, TreeDiff};
+use codeteam_engine::verify::honest::{HardCodedAnswers, HonestySubject, hard_coded, look};
+use codeteam_engine::verify::proof::TestPatterns;
+use codeteam_engine::verify::{ChangeSet, CheckFindings, FileVersion};
 
 /// How many commits of each repository.
 const COMMITS: usize = 200;
 /// The rules that need nothing but a change.
-const RULES: [Rule; 5] = [
-    Rule::TestsKept,
-    Rule::GateKept,
-    Rule::Secrets,
-    Rule::Stubs,
-    Rule::HardCoded,
+const RULES: [HonestyRule; 5] = [
+    HonestyRule::TestsKept,
+    HonestyRule::GateKept,
+    HonestyRule::Secrets,
+    HonestyRule::Stubs,
+    HonestyRule::HardCoded,
 ];
 
-type Failure = Box<dyn std::error::Error>;
+type BenchFailure = Box<dyn std::error::Error>;
 
-fn main() -> Result<(), Failure> {
+fn main() -> Result<(), BenchFailure> {
     let mut arguments = std::env::args().skip(1).filter(|word| word != "--bench");
     let (mut repositories, mut shown) = (Vec::new(), None);
     while let Some(word) = arguments.next() {
@@ -40,25 +40,27 @@ fn main() -> Result<(), Failure> {
             repositories.push(PathBuf::from(word));
         }
     }
-    let tests = Config::load(&Origins::default())?.verification.test_paths;
+    let tests = Config::load(&ConfigOrigins::default())?
+        .verification
+        .test_paths;
     for repository in repositories {
         measure(&repository, &tests, shown.as_deref())?;
     }
     Ok(())
 }
 
-fn measure(path: &Path, tests: &[String], shown: Option<&str>) -> Result<(), Failure> {
-    let environment = Environment {
+fn measure(path: &Path, tests: &[String], shown: Option<&str>) -> Result<(), BenchFailure> {
+    let environment = GitEnvironment {
         path: "/usr/local/bin:/usr/bin:/bin".into(),
         home: None,
         xdg_config_home: None,
         codeteam: None,
     };
-    let repo = Repo::find(&Git::new(environment)?, path)?;
+    let repo = Repo::find(&GitProgram::new(environment)?, path)?;
     let tip = repo.resolve("HEAD")?;
     let redactor = Redactor::new([]);
     let commands = commands(path);
-    let mut counts: BTreeMap<Rule, (usize, usize)> = BTreeMap::new();
+    let mut counts: BTreeMap<HonestyRule, (usize, usize)> = BTreeMap::new();
     let mut judged = 0;
     for commit in repo.history(&tip, None, COMMITS)? {
         let [parent] = &commit.parents[..] else {
@@ -69,11 +71,11 @@ fn measure(path: &Path, tests: &[String], shown: Option<&str>) -> Result<(), Fai
         };
         let change = change(&repo, &repo.diff(&from, &to)?)?;
         judged += 1;
-        let subject = Subject {
+        let subject = HonestySubject {
             held: &[],
             forbidden: &[],
             change: &change,
-            tests: Tests(tests),
+            tests: TestPatterns(tests),
             files: &[],
             commands: &commands,
             redactor: &redactor,
@@ -81,7 +83,7 @@ fn measure(path: &Path, tests: &[String], shown: Option<&str>) -> Result<(), Fai
         };
         for rule in RULES {
             let found = match rule {
-                Rule::HardCoded => answers(&repo, &to, &subject)?,
+                HonestyRule::HardCoded => answers(&repo, &to, &subject)?,
                 rule => look(rule, &subject),
             };
             let count = counts.entry(rule).or_default();
@@ -126,10 +128,14 @@ fn commands(path: &Path) -> Vec<String> {
     commands.into_iter().map(str::to_owned).collect()
 }
 
-fn answers(repo: &Repo, tree: &Oid, subject: &Subject<'_>) -> Result<Found, Failure> {
-    let pairs = Pairs::of(subject);
+fn answers(
+    repo: &Repo,
+    tree: &Oid,
+    subject: &HonestySubject<'_>,
+) -> Result<CheckFindings, BenchFailure> {
+    let pairs = HardCodedAnswers::of(subject);
     if pairs.is_empty() {
-        return Ok(Found::default());
+        return Ok(CheckFindings::default());
     }
     let files: Vec<(String, Oid)> = repo
         .all_files_of(tree)?
@@ -142,7 +148,7 @@ fn answers(repo: &Repo, tree: &Oid, subject: &Subject<'_>) -> Result<Found, Fail
     let texts: Vec<(String, String)> = files
         .into_iter()
         .filter_map(|(path, id)| {
-            let text = Side::of(blobs.get(&id).map(Vec::as_slice));
+            let text = FileVersion::of(blobs.get(&id).map(Vec::as_slice));
             Some((path, text.text()?.to_owned()))
         })
         .collect();
@@ -152,21 +158,21 @@ fn answers(repo: &Repo, tree: &Oid, subject: &Subject<'_>) -> Result<Found, Fail
     Ok(hard_coded(&pairs, texts, &|| true))
 }
 
-fn change(repo: &Repo, diff: &Diff) -> Result<Change, Failure> {
-    let ends = |file: &codeteam_engine::git::Changed| [file.old.clone(), file.new.clone()];
+fn change(repo: &Repo, diff: &TreeDiff) -> Result<ChangeSet, BenchFailure> {
+    let ends = |file: &codeteam_engine::git::DiffEntry| [file.old.clone(), file.new.clone()];
     let ids: Vec<Oid> = diff.files.iter().flat_map(ends).flatten().collect();
     let asked: Vec<&Oid> = ids.iter().collect();
     let blobs = repo.blobs(&asked)?;
     let side = |id: &Option<Oid>| match id {
-        None => Side::Absent,
+        None => FileVersion::Absent,
         Some(id) => match blobs.get(id) {
-            Some(bytes) => Side::of(Some(bytes)),
-            None => Side::Other,
+            Some(bytes) => FileVersion::of(Some(bytes)),
+            None => FileVersion::Other,
         },
     };
     let files = diff.files.iter().map(|file| {
         let path = file.path.to_string_lossy().into_owned();
         (path, side(&file.old), side(&file.new))
     });
-    Ok(Change::new(files, &diff.text))
+    Ok(ChangeSet::new(files, &diff.text))
 }

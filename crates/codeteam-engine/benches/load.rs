@@ -16,19 +16,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use codeteam_core::yaml::{self, Sources};
+use codeteam_core::yaml::{self, SourceFiles};
 use codeteam_engine::built_in;
-use codeteam_engine::config::{Config, Origins};
-use codeteam_engine::library::{Library, Places};
+use codeteam_engine::config::{Config, ConfigOrigins};
+use codeteam_engine::library::{Library, LibraryFolders};
 
 const ROLES: usize = 500;
 const ROUNDS: usize = 41;
 /// Milliseconds that all of it may take.
 const GOAL: f64 = 50.0;
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
+type LoadOutcome<T> = Result<T, Box<dyn Error>>;
 
-fn main() -> Outcome<()> {
+fn main() -> LoadOutcome<()> {
     // `cargo test --all-targets` also runs this; figures are for `cargo bench`.
     if !std::env::args().any(|arg| arg == "--bench") {
         return Ok(());
@@ -72,7 +72,7 @@ fn main() -> Outcome<()> {
 }
 
 /// A project with a configuration and chains of roles, each with a prompt of 1 to 2 KB.
-fn write(project: &Path) -> Outcome<()> {
+fn write(project: &Path) -> LoadOutcome<()> {
     fs::create_dir_all(project.join("roles"))?;
     fs::write(
         project.join("config.yml"),
@@ -108,10 +108,10 @@ fn write(project: &Path) -> Outcome<()> {
 }
 
 /// The same files, as trees.
-fn floor(project: &Path) -> Outcome<usize> {
+fn floor(project: &Path) -> LoadOutcome<usize> {
     let mut read = 0;
-    let mut parse = |text: &str| -> Outcome<()> {
-        let mut sources = Sources::default();
+    let mut parse = |text: &str| -> LoadOutcome<()> {
+        let mut sources = SourceFiles::default();
         yaml::read(&mut sources, "file", text).map_err(|fault| fault.message)?;
         read += 1;
         Ok(())
@@ -133,14 +133,14 @@ fn floor(project: &Path) -> Outcome<usize> {
     Ok(read)
 }
 
-fn read(root: &Path) -> Outcome<(Config, Library)> {
+fn read(root: &Path) -> LoadOutcome<(Config, Library)> {
     let project = root.join(".codeteam");
-    let origins = Origins {
+    let origins = ConfigOrigins {
         project: Some(project.clone()),
-        ..Origins::default()
+        ..ConfigOrigins::default()
     };
     let (config, layers) = Config::layers(&origins)?;
-    let places = Places {
+    let places = LibraryFolders {
         user: None,
         project: Some((project, root.to_owned())),
     };
@@ -148,7 +148,7 @@ fn read(root: &Path) -> Outcome<(Config, Library)> {
     Ok((config, library))
 }
 
-fn resolve(library: &Library) -> Outcome<()> {
+fn resolve(library: &Library) -> LoadOutcome<()> {
     let names = library.role_names();
     if names.len() < ROLES + 60 {
         return Err(format!("there are only {} roles", names.len()).into());
@@ -159,7 +159,7 @@ fn resolve(library: &Library) -> Outcome<()> {
     Ok(())
 }
 
-fn build(config: &Config, library: &mut Library) -> Outcome<()> {
+fn build(config: &Config, library: &mut Library) -> LoadOutcome<()> {
     for listed in library.workflows() {
         library.compile(&listed.name, config.surroundings())?;
     }

@@ -14,16 +14,18 @@ use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use codeteam_engine::store::{self, Append, Lease, NewEvent, Owner, RunUpdate, Store};
+use codeteam_engine::store::{
+    self, AppendRequest, Lease, NewEvent, ProcessIdentity, RunUpdate, Store,
+};
 use rusqlite::Connection;
 
 const ROUNDS: usize = 15;
 const ROUND: Duration = Duration::from_millis(400);
 const CROWD: usize = 200;
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
+type StoreOutcome<T> = Result<T, Box<dyn Error>>;
 
-fn main() -> Outcome<()> {
+fn main() -> StoreOutcome<()> {
     // `cargo test --all-targets` also runs this; figures are for `cargo bench`.
     if !std::env::args().any(|arg| arg == "--bench") {
         return Ok(());
@@ -31,15 +33,15 @@ fn main() -> Outcome<()> {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("store-bench");
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir)?;
-    let mut floor = Floor::open(&dir.join("floor.db"))?;
+    let mut floor = PlainSqlite::open(&dir.join("floor.db"))?;
     let store = Store::open(&dir.join("state.db"))?;
     // Ids of runs begin with their time, so the run under way sorts last.
-    let mut alone = vec![Writer::start(&store, "newest")?];
+    let mut alone = vec![RunWriter::start(&store, "newest")?];
     let mut crowd = (0..CROWD)
-        .map(|n| Writer::start(&store, &format!("crowd-{n}")))
-        .collect::<Outcome<Vec<_>>>()?;
+        .map(|n| RunWriter::start(&store, &format!("crowd-{n}")))
+        .collect::<StoreOutcome<Vec<_>>>()?;
 
-    let mut moving = vec![Writer::start(&store, "newest-moving")?];
+    let mut moving = vec![RunWriter::start(&store, "newest-moving")?];
     moving[0].moves = true;
 
     let (mut floors, mut ours, mut groups) = (Vec::new(), Vec::new(), Vec::new());
@@ -77,13 +79,13 @@ fn main() -> Outcome<()> {
 }
 
 /// One row per transaction, one connection, no rules.
-struct Floor {
+struct PlainSqlite {
     conn: Connection,
     seq: u64,
 }
 
-impl Floor {
-    fn open(path: &Path) -> Outcome<Self> {
+impl PlainSqlite {
+    fn open(path: &Path) -> StoreOutcome<Self> {
         let conn = Connection::open(path)?;
         conn.execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
@@ -93,7 +95,7 @@ impl Floor {
         Ok(Self { conn, seq: 0 })
     }
 
-    fn round(&mut self) -> Outcome<f64> {
+    fn round(&mut self) -> StoreOutcome<f64> {
         let sql = "INSERT INTO events VALUES ('newest', ?1, ?2)";
         let data = payload();
         let start = Instant::now();
@@ -108,16 +110,16 @@ impl Floor {
 }
 
 /// One run and where it stands.
-struct Writer {
+struct RunWriter {
     lease: Lease,
     seq: u64,
     /// Whether every append changes what the run's row says, as most do.
     moves: bool,
 }
 
-impl Writer {
-    fn start(store: &Store, run: &str) -> Outcome<Self> {
-        let lease = store.take_lease(run, &Owner::this_process("bench"), 0, i64::MAX)?;
+impl RunWriter {
+    fn start(store: &Store, run: &str) -> StoreOutcome<Self> {
+        let lease = store.take_lease(run, &ProcessIdentity::this_process("bench"), 0, i64::MAX)?;
         let mut writer = Self {
             lease,
             seq: 0,
@@ -128,7 +130,7 @@ impl Writer {
     }
 
     fn append(&mut self, store: &Store, events: Vec<NewEvent>) -> Result<(), store::Error> {
-        self.seq = store.append(Append {
+        self.seq = store.append(AppendRequest {
             run: self.lease.run.clone(),
             expected_seq: self.seq,
             token: self.lease.token,
@@ -146,14 +148,14 @@ impl Writer {
     }
 }
 
-fn set_moving(writers: &mut [Writer], moves: bool) {
+fn set_moving(writers: &mut [RunWriter], moves: bool) {
     for writer in writers {
         writer.moves = moves;
     }
 }
 
 /// Appends per second of all writers together, each on a thread of its own.
-fn round(store: &Store, writers: &mut [Writer]) -> Outcome<f64> {
+fn round(store: &Store, writers: &mut [RunWriter]) -> StoreOutcome<f64> {
     let start = Instant::now();
     let turns = std::thread::scope(|scope| {
         let threads: Vec<_> = writers
@@ -180,8 +182,8 @@ fn round(store: &Store, writers: &mut [Writer]) -> Outcome<f64> {
 }
 
 /// The median time to read a long run and parse its events.
-fn load(store: &Store) -> Outcome<f64> {
-    let mut writer = Writer::start(store, "long")?;
+fn load(store: &Store) -> StoreOutcome<f64> {
+    let mut writer = RunWriter::start(store, "long")?;
     for _ in 0..100 {
         writer.append(store, vec![event(); 1000])?;
     }
@@ -203,7 +205,7 @@ fn load(store: &Store) -> Outcome<f64> {
 }
 
 /// The median time of what a status call asks of the store.
-fn open(path: &Path) -> Outcome<f64> {
+fn open(path: &Path) -> StoreOutcome<f64> {
     let mut times = Vec::new();
     for _ in 0..21 {
         let start = Instant::now();

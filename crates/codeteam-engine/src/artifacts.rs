@@ -19,14 +19,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use codeteam_core::event::Outcome;
-use codeteam_core::ids::{AttemptId, FramePath, RunId, StepId, Time};
+use codeteam_core::event::FrameOutcome;
+use codeteam_core::ids::{AttemptId, EpochMillis, FramePath, RunId, StepId};
 use codeteam_core::quoted::escape_json;
-use codeteam_core::role::Kind;
+use codeteam_core::role::RoleKind;
 use codeteam_core::workflow::StepKind;
 use codeteam_core::{Event, Run, plan};
 
-use self::chronicle::Chronicle;
+use self::chronicle::PendingArtifacts;
 pub(crate) use self::reports::owner;
 pub use self::reports::path as report_path;
 use crate::engine::Engine;
@@ -47,14 +47,14 @@ pub struct Error {
 
 /// The files of one run.
 #[derive(Default)]
-pub struct Artifacts {
+pub struct ArtifactWriter {
     log: Option<File>,
     /// The plan's file as it was last written, to tell a person's changes from our own.
     plan: Option<String>,
-    chronicle: Chronicle,
+    chronicle: PendingArtifacts,
 }
 
-impl Artifacts {
+impl ArtifactWriter {
     /// Takes the files of a run up again: they are brought to where the events are.
     pub fn reopen(engine: &Engine, run: &Run) -> Result<Self, Error> {
         let mut lines = String::new();
@@ -103,7 +103,7 @@ impl Artifacts {
         &mut self,
         engine: &Engine,
         run: &Run,
-        at: Time,
+        at: EpochMillis,
         events: &[Event],
     ) -> Result<(), Error> {
         self.append_log(engine, run, at, events)?;
@@ -168,7 +168,7 @@ impl Artifacts {
         &mut self,
         engine: &Engine,
         run: &Run,
-        at: Time,
+        at: EpochMillis,
         events: &[Event],
     ) -> Result<(), Error> {
         let path = folder(engine, run).join("log.jsonl");
@@ -211,7 +211,7 @@ fn is_analyst(run: &Run, id: &AttemptId) -> bool {
         _ => None,
     };
     let role = role.and_then(|name| run.roles.get(name));
-    role.is_some_and(|role| role.kind == Kind::Analyst)
+    role.is_some_and(|role| role.kind == RoleKind::Analyst)
 }
 
 /// The folder of a run's files.
@@ -280,7 +280,7 @@ pub fn is_accepted(run: &Run) -> bool {
     let root = run.frames.get(&FramePath::root());
     let reached = root.is_some_and(|root| root.visits.keys().any(is_each));
     let worked = root.is_some_and(|root| root.change.is_some() || !root.commits.is_empty());
-    let completed = run.outcome == Some(Outcome::Completed);
+    let completed = run.outcome == Some(FrameOutcome::Completed);
     run.plan_given || reached || worked || completed
 }
 
@@ -304,7 +304,7 @@ pub fn plan_was_edited(engine: &Engine, run: &Run) -> bool {
     }
 }
 
-fn log_line(seq: u64, at: Time, event: &Event) -> String {
+fn log_line(seq: u64, at: EpochMillis, event: &Event) -> String {
     let mut value = serde_json::to_value(event).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
         let mut line = serde_json::Map::new();
@@ -317,7 +317,7 @@ fn log_line(seq: u64, at: Time, event: &Event) -> String {
 }
 
 /// A moment in time, as logs carry it.
-pub fn timestamp(at: Time) -> String {
+pub fn timestamp(at: EpochMillis) -> String {
     let millis = i64::try_from(at.0).unwrap_or(0);
     jiff::Timestamp::from_millisecond(millis)
         .map(|t| t.to_string())
@@ -378,11 +378,11 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::git::fixture::Fixture;
+    use crate::git::fixture::GitFixture;
 
     #[test]
     fn a_plan_that_came_with_the_repository_is_read_within_it_and_within_bounds() {
-        let fixture = Fixture::new();
+        let fixture = GitFixture::new();
         let (repo, _) = fixture.open();
         let own = repo.top_level().join(".codeteam/planning/a");
         fs::create_dir_all(&own).unwrap();

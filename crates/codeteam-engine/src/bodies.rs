@@ -1,7 +1,7 @@
 //! Content-addressed files: prompts, transcripts, diffs and reports.
 //!
 //! A body is named by the blake3 hash of its bytes and is never changed. When
-//! [`Bodies::put`] or [`Bodies::adopt`] returns, the body survives a power cut,
+//! [`BodyStore::put`] or [`BodyStore::adopt`] returns, the body survives a power cut,
 //! so the event that names it may be appended. This module knows nothing about
 //! events and never deletes a body.
 
@@ -69,12 +69,12 @@ pub(crate) fn hash_of(path: &Path) -> io::Result<String> {
 
 /// A directory of bodies. Any number of threads and processes may share it.
 #[derive(Debug)]
-pub struct Bodies {
+pub struct BodyStore {
     dir: PathBuf,
     staged: AtomicU64,
 }
 
-impl Bodies {
+impl BodyStore {
     /// Opens the store at `dir`, creating the directory if it is absent.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, Error> {
         let dir = dir.into();

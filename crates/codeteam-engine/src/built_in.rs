@@ -1,10 +1,10 @@
 //! The files that ship with codeteam, as they are in the repository.
 
 /// A file: its path below `data`, and its text.
-type File = (&'static str, &'static str);
+type BuiltInFile = (&'static str, &'static str);
 
 /// All of them, in the order of their paths.
-const FILES: &[File] = include!(concat!(env!("OUT_DIR"), "/data.rs"));
+const FILES: &[BuiltInFile] = include!(concat!(env!("OUT_DIR"), "/data.rs"));
 
 /// The default configuration.
 pub fn config() -> &'static str {

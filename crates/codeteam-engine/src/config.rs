@@ -15,33 +15,35 @@ mod values;
 mod workers;
 
 pub use self::access::{AccessRequest, RequestState, TrustPolicy};
-pub use self::grounds::Grounds;
-pub use self::layers::{Layers, Origins};
-pub use self::sandbox::{Cache, CacheMode, Host, Sandbox, Setup, absolute};
-pub use self::schema::{Schema, schema};
+pub use self::grounds::GateConfig;
+pub use self::layers::{ConfigLayers, ConfigOrigins};
+pub use self::sandbox::{CacheConfig, CacheMode, HostConfig, SandboxConfig, SetupConfig, absolute};
+pub use self::schema::{SchemaKind, schema};
 pub use self::sections::{
-    Adaptive, Agent, BaselinePolicy, Command, Continuity, ContinuityMode, Git, GitMode, Honesty,
-    Judging, Layout, Limits, Llm, Metrics, Output, Package, ProofMode, Proving, Redaction,
-    Verification,
+    AdaptiveConfig, AgentConfig, BaselinePolicy, CommandConfig, ContinuityConfig, ContinuityMode,
+    GitConfig, GitMode, HonestyConfig, HonestyMode, LayoutKind, LimitsConfig, LlmConfig,
+    MetricsConfig, OutputConfig, PackageConfig, ProofConfig, ProofMode, RedactionConfig,
+    VerificationConfig,
 };
 pub use self::shown::concealed;
-pub use self::workers::{Price, Worker};
+pub use self::workers::{ModelPrice, WorkerConfig};
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use codeteam_core::budget;
-use codeteam_core::message::Format;
+use codeteam_core::message::MessageFormat;
 use codeteam_core::retry;
 use codeteam_core::role::Role;
 use codeteam_core::workflow::{
-    AsksBefore, Check, CheckKind, Compiled, FileRetry, Metric, Proof, Rule, Surroundings,
+    Check, CheckKind, CodeMetric, CommitApproval, CompileInputs, CompiledWorkflow, FileRetry,
+    HonestyRule, TestProof,
 };
-use codeteam_core::yaml::{Fault, Node, Problems, Sources};
+use codeteam_core::yaml::{Diagnostic, FileProblems, SourceFiles, YamlNode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::context::strategies::Strategies;
+use crate::context::strategies::StrategyCatalog;
 use crate::dialect::{McpServer, SUBMIT_SERVER};
 use crate::verify::proof;
 
@@ -65,7 +67,7 @@ pub enum Error {
     },
     /// It is not valid.
     #[error(transparent)]
-    Invalid(#[from] Problems),
+    Invalid(#[from] FileProblems),
 }
 
 /// What is configured.
@@ -76,16 +78,16 @@ pub struct Config {
     pub version: Option<f64>,
     /// The workflow a run follows: a name, or changes to one, or one of its own.
     #[serde(skip)]
-    pub flow: Option<Node>,
+    pub flow: Option<YamlNode>,
     /// Roles, and changes to roles.
     #[serde(skip)]
-    pub roles: Option<Node>,
+    pub roles: Option<YamlNode>,
     /// What is said and has no effect yet.
     #[serde(skip)]
     pub notes: Vec<String>,
     /// Where all of it was read.
     #[serde(skip)]
-    pub sources: Sources,
+    pub sources: SourceFiles,
     /// What the repository asks for beyond what the user's own configuration allows. What is not
     /// trusted is not in force, and not in any other field.
     #[serde(skip)]
@@ -99,18 +101,18 @@ pub struct Config {
     pub trust: TrustPolicy,
     /// How the repository is laid out, beyond `.codeteam`: `strict` has `prompts/`, `config/`, `kb/`,
     /// `workspace/` and `runs/`, which `codeteam init --layout strict` makes.
-    pub layout: Option<Layout>,
+    pub layout: Option<LayoutKind>,
     /// What carries out roles that name no worker. If left out, `scripted` if there is a `script`,
     /// else the first of `claude`, `codex` and `gemini` that is installed and logged in.
     pub worker: Option<String>,
     /// The script of the scripted worker.
     pub script: Option<PathBuf>,
     /// The model of roles that name none, where the worker is Claude or codeteam's own.
-    pub llm: Llm,
+    pub llm: LlmConfig,
     /// Settings of single roles.
-    pub agents: BTreeMap<String, Agent>,
+    pub agents: BTreeMap<String, AgentConfig>,
     /// What codeteam checks itself.
-    pub verification: Verification,
+    pub verification: VerificationConfig,
     /// Who judges where the workflow's setting `security_review` asks for it.
     pub security_role: Option<String>,
     /// How many workers play a role that verifies, by the role's name.
@@ -123,34 +125,34 @@ pub struct Config {
     /// what they mean.
     pub embeddings: Option<PathBuf>,
     /// What a run may use up; without limit where nothing is said.
-    pub limits: Limits,
+    pub limits: LimitsConfig,
     /// Branches and commits.
-    pub git: Git,
+    pub git: GitConfig,
     /// What codeteam writes for people.
-    pub output: Output,
+    pub output: OutputConfig,
     /// Which roles may go on in the session of their last attempt.
-    pub continuity: Continuity,
+    pub continuity: ContinuityConfig,
     /// Retry policies by name; `default` is for steps that name none.
     pub policies: BTreeMap<String, FileRetry>,
     /// The packages of a repository of several.
-    pub projects: Vec<Package>,
+    pub projects: Vec<PackageConfig>,
     /// Whether workers are chosen by how they did before.
-    pub adaptive: Option<Adaptive>,
+    pub adaptive: Option<AdaptiveConfig>,
     /// How workers and gates are confined.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxConfig,
     /// What makes a fresh worktree ready for work.
-    pub setup: Option<Setup>,
+    pub setup: Option<SetupConfig>,
     /// Workers by name.
-    pub workers: BTreeMap<String, Worker>,
+    pub workers: BTreeMap<String, WorkerConfig>,
     /// What a million tokens cost, by the model's name or its beginning and `*`.
-    pub prices: BTreeMap<String, Price>,
+    pub prices: BTreeMap<String, ModelPrice>,
     /// MCP servers that roles may name.
     pub mcp_servers: BTreeMap<String, McpServer>,
     /// What is taken out of what is kept and shown.
-    pub redaction: Redaction,
+    pub redaction: RedactionConfig,
 }
 
-impl Git {
+impl GitConfig {
     /// Where the work goes, all in all.
     pub fn mode(&self) -> GitMode {
         match self.mode {
@@ -160,21 +162,21 @@ impl Git {
     }
 
     /// The form of commit messages.
-    pub fn message(&self) -> Format {
+    pub fn message(&self) -> MessageFormat {
         let said = self.commit_message_format.as_deref();
         // What is not one has been refused when it was read.
-        said.and_then(|said| Format::parse(said).ok())
+        said.and_then(|said| MessageFormat::parse(said).ok())
             .unwrap_or_default()
     }
 
     /// Before which commits a person is asked.
-    pub fn asks_before(&self) -> AsksBefore {
+    pub fn asks_before(&self) -> CommitApproval {
         if self.auto_commit == Some(false) {
-            AsksBefore::Each
+            CommitApproval::Each
         } else if self.dry_run_preview == Some(true) {
-            AsksBefore::First
+            CommitApproval::First
         } else {
-            AsksBefore::Nothing
+            CommitApproval::Nothing
         }
     }
 
@@ -232,7 +234,7 @@ pub fn base_ref(run: &str) -> String {
 impl Config {
     /// The workflow that is used if nothing is said.
     pub fn usual_workflow() -> String {
-        let mut sources = Sources::default();
+        let mut sources = SourceFiles::default();
         let node = codeteam_core::yaml::read(&mut sources, "", crate::built_in::config());
         let name = node
             .ok()
@@ -241,21 +243,21 @@ impl Config {
     }
 
     /// What is configured for a project; a missing file is an empty one.
-    pub fn load(origins: &Origins) -> Result<Self, Error> {
+    pub fn load(origins: &ConfigOrigins) -> Result<Self, Error> {
         layers::read(origins).map(|(config, _)| config)
     }
 
     /// The same, with where each value was said.
-    pub fn layers(origins: &Origins) -> Result<(Self, Layers), Error> {
+    pub fn layers(origins: &ConfigOrigins) -> Result<(Self, ConfigLayers), Error> {
         layers::read(origins)
     }
 
     /// What is wrong though its form is right. `mine` is what the project alone says: some things
     /// only the user may, whatever they trust a repository with.
-    fn checked(&self, node: &Node, mine: &Node) -> Result<(), Vec<Fault>> {
+    fn checked(&self, node: &YamlNode, mine: &YamlNode) -> Result<(), Vec<Diagnostic>> {
         const MINE: &str = "put it into your own `~/.config/codeteam/config.yml`";
         let mut faults = Vec::new();
-        let at = |node: &Node, path: &str| {
+        let at = |node: &YamlNode, path: &str| {
             let mut place = node.place;
             let mut here = Some(node);
             for part in path.split('.') {
@@ -264,8 +266,8 @@ impl Config {
             }
             place
         };
-        let mut refuse = |node: &Node, path: &str, message: String, hint: &str| {
-            let fault = Fault::at(at(node, path), message);
+        let mut refuse = |node: &YamlNode, path: &str, message: String, hint: &str| {
+            let fault = Diagnostic::at(at(node, path), message);
             faults.push(if hint.is_empty() {
                 fault
             } else {
@@ -348,7 +350,7 @@ impl Config {
     }
 
     /// What a workflow is compiled with, but for the roles.
-    pub fn surroundings(&self) -> Surroundings {
+    pub fn surroundings(&self) -> CompileInputs {
         let limits = &self.limits;
         let usual = FileRetry {
             max_attempts: limits.step_max_retries.map(|n| n.saturating_add(1)),
@@ -357,12 +359,12 @@ impl Config {
             backoff_multiplier: limits.retry_exponential_base,
             ..FileRetry::default()
         };
-        let below = retry::Policy::default();
+        let below = retry::RetryPolicy::default();
         let below = match self.policies.get("default") {
             Some(own) => own.policy(&below),
             None => below,
         };
-        Surroundings {
+        CompileInputs {
             checks: self.checks(),
             policies: self.policies.clone(),
             instances: self.verifier_instances.clone(),
@@ -374,7 +376,7 @@ impl Config {
             security_role: self.security_role.clone(),
             small_change: Some(self.verification.small_change.clone()),
             asks_before: self.git.asks_before(),
-            ..Surroundings::default()
+            ..CompileInputs::default()
         }
     }
 
@@ -414,7 +416,7 @@ impl Config {
     }
 
     /// What is told to every role of a workflow: its own rules, then those of the configuration.
-    pub fn rules_of(&self, compiled: &Compiled) -> Vec<String> {
+    pub fn rules_of(&self, compiled: &CompiledWorkflow) -> Vec<String> {
         let mut rules: Vec<String> = Vec::new();
         for rule in compiled.rules.iter().chain(&self.rules) {
             if !rules.contains(rule) {
@@ -425,7 +427,7 @@ impl Config {
     }
 
     /// How many tokens a role's prompt may be.
-    pub fn token_budget(&self, role: &Role, strategies: &Strategies) -> u64 {
+    pub fn token_budget(&self, role: &Role, strategies: &StrategyCatalog) -> u64 {
         let default = self.limits.default_token_budget;
         let most = self.limits.max_token_budget.unwrap_or(u64::MAX);
         strategies.budget(role, default.unwrap_or(TOKEN_BUDGET), most)
@@ -440,7 +442,7 @@ impl Config {
 
     /// The checks that the project has named. Without one of them, nothing of the project is run.
     pub fn own_checks(&self) -> Vec<Check> {
-        let check = |c: &Command| Check {
+        let check = |c: &CommandConfig| Check {
             name: if c.name.is_empty() {
                 c.command.clone()
             } else {
@@ -457,10 +459,10 @@ impl Config {
     }
 }
 
-impl Verification {
+impl VerificationConfig {
     /// The check that tests prove something, if there is a command that runs them.
     fn proof(&self) -> Option<Check> {
-        let Proving { commands, mode } = &self.proof;
+        let ProofConfig { commands, mode } = &self.proof;
         let found = || {
             let all = self.commands.iter();
             all.filter(|c| proof::runs_tests(&c.name, &c.command))
@@ -476,7 +478,7 @@ impl Verification {
         let timeout = found().filter_map(|c| c.timeout_seconds).max();
         Some(Check {
             name: "Tests Proved".to_owned(),
-            what: CheckKind::Proved(Proof {
+            what: CheckKind::Proved(TestProof {
                 commands,
                 tests: self.test_paths.clone(),
                 told_only: *mode == ProofMode::Report,
@@ -486,51 +488,51 @@ impl Verification {
     }
 }
 
-impl Honesty {
+impl HonestyConfig {
     /// What becomes of what a rule finds.
-    pub fn of(&self, rule: Rule) -> Judging {
+    pub fn of(&self, rule: HonestyRule) -> HonestyMode {
         let said = match rule {
-            Rule::Scope => self.scope,
-            Rule::TestsKept => self.tests_kept,
-            Rule::GateKept => self.gate_kept,
-            Rule::Secrets => self.secrets,
-            Rule::Stubs => self.stubs,
-            Rule::HardCoded => self.hard_coded,
-            Rule::OwnWork => self.own_work,
-            Rule::Claims => self.claims,
+            HonestyRule::Scope => self.scope,
+            HonestyRule::TestsKept => self.tests_kept,
+            HonestyRule::GateKept => self.gate_kept,
+            HonestyRule::Secrets => self.secrets,
+            HonestyRule::Stubs => self.stubs,
+            HonestyRule::HardCoded => self.hard_coded,
+            HonestyRule::OwnWork => self.own_work,
+            HonestyRule::Claims => self.claims,
         };
-        said.unwrap_or(Judging::Fail)
+        said.unwrap_or(HonestyMode::Fail)
     }
 
     fn checks(&self) -> impl Iterator<Item = Check> {
-        let rules = Rule::ALL.into_iter();
+        let rules = HonestyRule::ALL.into_iter();
         rules
             .map(|rule| (rule, self.of(rule)))
-            .filter(|(_, judging)| *judging != Judging::Off)
+            .filter(|(_, judging)| *judging != HonestyMode::Off)
             .map(|(rule, judging)| Check {
                 name: rule.as_str().to_owned(),
                 what: CheckKind::Honest {
                     rule,
-                    told_only: judging == Judging::Report,
+                    told_only: judging == HonestyMode::Report,
                 },
                 timeout_ms: 0,
             })
     }
 }
 
-impl Metrics {
+impl MetricsConfig {
     /// The checks of the limits that are set.
     fn checks(&self) -> impl Iterator<Item = Check> {
         let limits = [
-            ("File Length", Metric::FileLines, self.max_file_lines),
+            ("File Length", CodeMetric::FileLines, self.max_file_lines),
             (
                 "Method Length",
-                Metric::FunctionLines,
+                CodeMetric::FunctionLines,
                 self.max_method_lines,
             ),
             (
                 "Import Cycles",
-                Metric::ImportCycles,
+                CodeMetric::ImportCycles,
                 self.max_import_cycles,
             ),
         ];
@@ -544,10 +546,10 @@ impl Metrics {
     }
 }
 
-impl Limits {
+impl LimitsConfig {
     /// The limits of a run's budget.
-    pub fn budget(&self) -> budget::Limits {
-        budget::Limits {
+    pub fn budget(&self) -> budget::BudgetLimits {
+        budget::BudgetLimits {
             money_microusd: self.max_cost_usd.map(microusd),
             tokens: self.max_tokens,
             attempts: self.max_attempts,

@@ -3,12 +3,12 @@
 mod examine;
 mod exposure;
 
-pub use self::examine::{Look, Looked, Seen};
+pub use self::examine::{ProfileReport, SandboxObservation, SandboxProbe};
 pub(crate) use self::exposure::credentials_in;
 pub use self::exposure::private_paths;
 pub use codeteam_sandbox::container::image;
 pub use codeteam_sandbox::egress::{NameRoute, look_up};
-pub use codeteam_sandbox::{Profile, shim};
+pub use codeteam_sandbox::{SandboxProfile, shim};
 
 use std::ffi::OsStr;
 use std::fs;
@@ -18,18 +18,20 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use codeteam_core::event::Sandbox;
+use codeteam_core::event::SandboxKind;
 use codeteam_sandbox::container;
-use codeteam_sandbox::egress::Serving;
+use codeteam_sandbox::egress::PortServer;
 use codeteam_sandbox::{
-    Access, Backend, Confined, Entry, Lifeline, Policy, Shim, Toolchains, probe, system,
+    ConfinedCommand, Lifeline, MountAccess, MountEntry, SandboxBackend, SandboxPolicy, Shim,
+    Toolchains, probe, system,
 };
 
 use crate::config;
 use crate::env::Env;
 use crate::git::NEEDED;
 use crate::process::{
-    CommandSpec, Error, Hold, Launch, Launcher, MARK, Network, Unconfined, mark_only,
+    CommandGuard, CommandLauncher, CommandSpec, Error, LaunchSpec, MARK, NetworkAccess,
+    UnconfinedLauncher, mark_only,
 };
 
 /// The hidden subcommand that brings codeteam's own program into the sandbox's shim, where there is
@@ -41,13 +43,13 @@ const START: Duration = Duration::from_mins(1);
 
 /// Why nothing can be confined, and what to do about it.
 #[derive(Debug, thiserror::Error)]
-pub enum Missing {
+pub enum ConfinementError {
     /// By bubblewrap.
     #[error(transparent)]
-    Bubblewrap(#[from] probe::Missing),
+    Bubblewrap(#[from] probe::BubblewrapUnavailable),
     /// By containers.
     #[error(transparent)]
-    Container(#[from] container::Missing),
+    Container(#[from] container::ContainersUnavailable),
     /// What a worker has done is looked at by bubblewrap's or the image's git.
     #[error(
         "what a worker has done cannot be looked at: the image `{image}` has no git of at least \
@@ -84,27 +86,27 @@ pub enum Missing {
 }
 
 /// What runs a command on the host, as the user would.
-pub fn unconfined(env: &Env) -> Unconfined {
+pub fn unconfined(env: &Env) -> UnconfinedLauncher {
     let mut variables = vec![("PATH".into(), env.path.clone())];
     let home = env.home.iter();
     variables.extend(home.map(|home| ("HOME".into(), home.clone().into())));
-    Unconfined { env: variables }
+    UnconfinedLauncher { env: variables }
 }
 
 /// A backend that was found to work, and what every command sees of this host.
 pub struct Confinement {
-    backend: Backend,
-    brief: Backend,
-    base: Policy,
+    backend: SandboxBackend,
+    brief: SandboxBackend,
+    base: SandboxPolicy,
     toolchains: Toolchains,
     specs: PathBuf,
     codeteam: PathBuf,
     description: String,
-    git: Git,
+    git: GitLocation,
 }
 
 /// Where git looks at what a worker has done.
-enum Git {
+enum GitLocation {
     /// In the same kind of sandbox, with the host's own.
     Here,
     /// In a container, with the image's own at this place.
@@ -118,14 +120,14 @@ impl Confinement {
     /// may see: see [`private_paths`]. `specs` is a folder for small files that no confined command
     /// sees; what crashes have left is removed.
     pub fn find(
-        sandbox: Sandbox,
+        sandbox: SandboxKind,
         env: &Env,
-        config: &config::Sandbox,
+        config: &config::SandboxConfig,
         private: &[PathBuf],
         codeteam: &Path,
         specs: &Path,
-    ) -> Result<Option<Self>, Missing> {
-        let failed = |source| Missing::Specs {
+    ) -> Result<Option<Self>, ConfinementError> {
+        let failed = |source| ConfinementError::Specs {
             path: specs.to_owned(),
             source,
         };
@@ -134,8 +136,8 @@ impl Confinement {
         let shim = Shim::of(codeteam, SHIM);
         let mut toolchains = Toolchains::default();
         let backend = match (sandbox, &env.home) {
-            (Sandbox::None, _) => return Ok(None),
-            (Sandbox::Bubblewrap, home) => {
+            (SandboxKind::None, _) => return Ok(None),
+            (SandboxKind::Bubblewrap, home) => {
                 if let Some(home) = home {
                     // Tools are in a home, and some keep them where configuration is.
                     let off_limits = private.iter().filter(|path| {
@@ -151,16 +153,17 @@ impl Confinement {
                 probe(&env.path, shim, specs)?
             }
             // An image has toolchains of its own.
-            (Sandbox::Container, _) => {
+            (SandboxKind::Container, _) => {
                 let image = config.image.as_deref().unwrap_or(image::NAME);
                 container::probe(&env.path, &shim, image, specs)?
             }
         };
         // What is left of an earlier one keeps nobody from starting.
         let _ = backend.sweep();
-        let mut base = Policy::new(Profile::Executor, system::root(), config.limits());
+        let mut base =
+            SandboxPolicy::new(SandboxProfile::Executor, system::root(), config.limits());
         // In a container the image takes the system's place.
-        if sandbox == Sandbox::Bubblewrap {
+        if sandbox == SandboxKind::Bubblewrap {
             exposure::cover_in_system(&mut base, private);
             exposure::cover_credentials_in_system(&mut base, private);
         }
@@ -171,9 +174,9 @@ impl Confinement {
                 show_toolchain(&mut base, &path);
             }
         }
-        let system: &[Entry] = match sandbox {
-            Sandbox::Bubblewrap => &base.root,
-            Sandbox::Container | Sandbox::None => &[],
+        let system: &[MountEntry] = match sandbox {
+            SandboxKind::Bubblewrap => &base.root,
+            SandboxKind::Container | SandboxKind::None => &[],
         };
         exposure::check(system, &base.entries, private)?;
         exposure::check_caches(config, env, private)?;
@@ -185,17 +188,23 @@ impl Confinement {
             toolchains,
             specs: specs.to_owned(),
             codeteam: codeteam.to_owned(),
-            git: Git::Here,
+            git: GitLocation::Here,
         };
         if let Some(container) = found.backend.containers() {
             let image = container.image.clone();
-            found.git = match Self::find(Sandbox::Bubblewrap, env, config, private, codeteam, specs)
-            {
-                Ok(Some(beside)) => Git::Bubblewrap(Box::new(beside)),
-                _ => Git::Image(
+            found.git = match Self::find(
+                SandboxKind::Bubblewrap,
+                env,
+                config,
+                private,
+                codeteam,
+                specs,
+            ) {
+                Ok(Some(beside)) => GitLocation::Bubblewrap(Box::new(beside)),
+                _ => GitLocation::Image(
                     found
                         .find_git()
-                        .map_err(|found| Missing::Git { image, found })?,
+                        .map_err(|found| ConfinementError::Git { image, found })?,
                 ),
             };
         }
@@ -206,12 +215,14 @@ impl Confinement {
     fn program<'a>(&'a self, spec: &'a CommandSpec) -> &'a OsStr {
         let program = Path::new(&spec.program);
         match &self.git {
-            Git::Image(git) if program.is_absolute() && program.ends_with("git") => git.as_os_str(),
+            GitLocation::Image(git) if program.is_absolute() && program.ends_with("git") => {
+                git.as_os_str()
+            }
             _ => &spec.program,
         }
     }
 
-    fn policy(&self, spec: &CommandSpec, profile: Profile) -> Policy {
+    fn policy(&self, spec: &CommandSpec, profile: SandboxProfile) -> SandboxPolicy {
         let mut policy = self.base.clone();
         policy.profile = profile;
         policy.entries.extend(spec.view.entries.iter().cloned());
@@ -223,9 +234,9 @@ impl Confinement {
     }
 }
 
-impl Launcher for Confinement {
-    fn launch(&self, spec: &CommandSpec, profile: Profile) -> Result<Launch, Error> {
-        if let (true, Git::Bubblewrap(beside)) = (spec.brief, &self.git) {
+impl CommandLauncher for Confinement {
+    fn launch(&self, spec: &CommandSpec, profile: SandboxProfile) -> Result<LaunchSpec, Error> {
+        if let (true, GitLocation::Bubblewrap(beside)) = (spec.brief, &self.git) {
             return beside.launch(spec, profile);
         }
         let failed = |source: io::Error| Error::Confine {
@@ -234,8 +245,8 @@ impl Launcher for Confinement {
         };
         let mut policy = self.policy(spec, profile);
         let network = match profile {
-            Profile::Executor => None,
-            Profile::Worker | Profile::Setup => spec.view.network.clone(),
+            SandboxProfile::Executor => None,
+            SandboxProfile::Worker | SandboxProfile::Setup => spec.view.network.clone(),
         };
         if let Some(network) = &network {
             network.add_to(&mut policy);
@@ -250,13 +261,13 @@ impl Launcher for Confinement {
             .confine(policy, &path, self.program(spec), &spec.args)
             .map_err(failed)?;
         let (lifeline, stdin) = Lifeline::new().map_err(failed)?;
-        Ok(Launch {
+        Ok(LaunchSpec {
             program: confined.program.clone().into(),
             args: confined.args.clone(),
             env: mark_only(&spec.env),
             cwd: "/".into(),
             stdin,
-            hold: Some(Box::new(Held {
+            hold: Some(Box::new(ConfinementGuard {
                 lifeline: Some(lifeline),
                 was_ready: false,
                 network,
@@ -272,15 +283,15 @@ impl Launcher for Confinement {
 }
 
 /// What holds one command to life. The lifeline goes first.
-struct Held {
+struct ConfinementGuard {
     lifeline: Option<Lifeline>,
     was_ready: bool,
-    network: Option<Network>,
-    serving: Vec<Serving>,
-    _confined: Confined,
+    network: Option<NetworkAccess>,
+    serving: Vec<PortServer>,
+    _confined: ConfinedCommand,
 }
 
-impl Hold for Held {
+impl CommandGuard for ConfinementGuard {
     fn started(&mut self, patience: Duration, ends: &[BorrowedFd<'_>]) -> io::Result<()> {
         let (Some(lifeline), Some(network)) = (&self.lifeline, &self.network) else {
             return Ok(());
@@ -304,13 +315,13 @@ impl Hold for Held {
 }
 
 /// Shows a toolchain at its own place; its programs are found if it has a `bin`.
-fn show_toolchain(policy: &mut Policy, path: &Path) {
+fn show_toolchain(policy: &mut SandboxPolicy, path: &Path) {
     let source = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let covered = exposure::credentials_in(&source, path);
-    policy.entries.push(Entry::Bind {
+    policy.entries.push(MountEntry::Bind {
         source,
         target: path.to_owned(),
-        access: Access::ReadOnly,
+        access: MountAccess::ReadOnly,
     });
     policy.entries.extend(covered);
     let bin = path.join("bin");
@@ -329,7 +340,7 @@ fn is_same(folder: &Path, plain: &Path) -> bool {
 }
 
 /// In one sentence, for people.
-fn describe(backend: &Backend) -> String {
+fn describe(backend: &SandboxBackend) -> String {
     let by = match backend.containers() {
         Some(container) => format!("{} (image {})", container.engine.kind, container.image),
         None => "bubblewrap".to_owned(),

@@ -17,10 +17,10 @@ pub mod strategies;
 mod told;
 
 pub use self::documents::PLACEHOLDERS;
-pub(crate) use self::objects::Objects;
-pub(crate) use self::sight::{About, Sight};
+pub(crate) use self::objects::GitTreeFiles;
+pub(crate) use self::sight::{LazyProject, PromptSubject};
 pub use self::told::Error;
-pub(crate) use self::told::{Asked, Told, named, told};
+pub(crate) use self::told::{PromptRequest, RenderedPrompt, named, told};
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ use codeteam_core::assignment::Assignment;
 use crate::git::{Oid, Repo};
 
 /// Where documents are.
-pub(crate) struct Place<'a> {
+pub(crate) struct DocumentSources<'a> {
     /// The user's repository.
     pub(crate) repo: &'a Repo,
     /// The tree that the task began with.

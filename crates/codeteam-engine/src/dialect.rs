@@ -24,26 +24,26 @@ use std::path::PathBuf;
 
 use codeteam_core::assignment::Assignment;
 use codeteam_core::budget::Usage;
-use codeteam_core::failure::{Facts, Stage};
+use codeteam_core::failure::{FailureFacts, FailureStage};
 use codeteam_core::ids::Account;
-use codeteam_core::input::WorkerEnd;
+use codeteam_core::input::WorkerOutcome;
 use serde::{Deserialize, Serialize};
 
-use crate::config::Price;
-use crate::process::{Exit, Line, Status};
+use crate::config::ModelPrice;
+use crate::process::{CommandExit, ExitReason, OutputLine};
 use crate::prompt::Prompt;
-use crate::workers::{Protocol, Sampling};
+use crate::workers::{ApiProtocol, SamplingOptions};
 
-pub use self::builtin::Builtin;
-pub use self::claude::Claude;
-pub use self::codex::Codex;
-pub use self::gemini::Gemini;
-pub use self::quota::Clock;
-pub use self::scripted::Scripted;
+pub use self::builtin::BuiltinDialect;
+pub use self::claude::ClaudeDialect;
+pub use self::codex::CodexDialect;
+pub use self::gemini::GeminiDialect;
+pub use self::quota::LocalClock;
+pub use self::scripted::ScriptedDialect;
 
 /// What a dialect needs to know to put a command together.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct LaunchSettings {
     /// codeteam's own program, for the workers that are part of it.
     pub codeteam: PathBuf,
     /// The folder of this launch, which the worker can read.
@@ -57,13 +57,13 @@ pub struct Surroundings {
     /// Where its API is, if it has to be told by an option, and the option's name.
     pub base_url: Option<(&'static str, String)>,
     /// Which API it speaks, where it speaks several.
-    pub protocol: Option<Protocol>,
+    pub protocol: Option<ApiProtocol>,
     /// Where it can search the web.
     pub web_search: Option<String>,
     /// What the built-in worker is told of its model.
-    pub sampling: Sampling,
+    pub sampling: SamplingOptions,
     /// What its model's tokens cost, if that is known.
-    pub price: Option<Price>,
+    pub price: Option<ModelPrice>,
     /// Whether it works with a key, not with a login.
     pub keyed: bool,
     /// Whether a sandbox is round it.
@@ -74,7 +74,7 @@ pub struct Surroundings {
 
 /// What has to be known to make sense of what a worker says.
 #[derive(Clone, Debug)]
-pub struct Listening {
+pub struct FoldSettings {
     /// Whose quota it uses up.
     pub account: Account,
     /// The model it was asked for.
@@ -82,7 +82,7 @@ pub struct Listening {
     /// What its session had spent before.
     pub before: Usage,
     /// When it starts, and where.
-    pub clock: Clock,
+    pub clock: LocalClock,
     /// Whether its answer must be nothing but the answer: no fence round it.
     pub bare: bool,
 }
@@ -103,7 +103,7 @@ pub struct McpServer {
 
 /// A program with its arguments and what it needs round it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Program {
+pub struct WorkerCommand {
     /// The program.
     pub program: OsString,
     /// Its arguments.
@@ -123,13 +123,18 @@ pub struct Program {
 /// How one worker is spoken to.
 pub trait Dialect: Send + Sync {
     /// What its program must be and be able to do; `None` if it is codeteam's own.
-    fn needs(&self) -> Option<&'static Needs>;
+    fn needs(&self) -> Option<&'static CliRequirements>;
 
     /// The command that carries an assignment out.
-    fn command(&self, assignment: &Assignment, prompt: &Prompt, around: &Surroundings) -> Program;
+    fn command(
+        &self,
+        assignment: &Assignment,
+        prompt: &Prompt,
+        around: &LaunchSettings,
+    ) -> WorkerCommand;
 
     /// The beginning of a fold over what the worker says.
-    fn fold(&self, listening: &Listening) -> Box<dyn Fold>;
+    fn fold(&self, listening: &FoldSettings) -> Box<dyn OutputFold>;
 
     /// Whether the CLI gets the schema of the answer by an option, so that it need not be said in the
     /// prompt as well.
@@ -145,7 +150,7 @@ pub trait Dialect: Send + Sync {
 
 /// What a CLI must be, and what it must be able to do.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Needs {
+pub struct CliRequirements {
     /// The program's name.
     pub program: &'static str,
     /// Where it comes from, for those who do not have it.
@@ -161,9 +166,9 @@ pub struct Needs {
 }
 
 /// A fold over what a worker says.
-pub trait Fold: Send {
+pub trait OutputFold: Send {
     /// Takes a line; returns what it tells.
-    fn line(&mut self, line: &Line<'_>) -> Vec<Told>;
+    fn line(&mut self, line: &OutputLine<'_>) -> Vec<WorkerEvent>;
 
     /// What it spent, as far as it has told.
     fn usage(&self) -> Usage;
@@ -175,7 +180,7 @@ pub trait Fold: Send {
     fn session(&self) -> Option<&str>;
 
     /// What became of it.
-    fn finish(&mut self, exit: &Exit) -> WorkerEnd;
+    fn finish(&mut self, exit: &CommandExit) -> WorkerOutcome;
 
     /// Why it goes round in circles, if its calls of tools show that it does.
     fn describe_loop(&self) -> Option<String> {
@@ -183,7 +188,7 @@ pub trait Fold: Send {
     }
 
     /// Why it will not get anywhere, though it goes on trying.
-    fn hopeless(&self) -> Option<&Facts> {
+    fn hopeless(&self) -> Option<&FailureFacts> {
         None
     }
 
@@ -197,7 +202,7 @@ pub trait Fold: Send {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the fields say what they are")]
-pub enum Told {
+pub enum WorkerEvent {
     /// It says something.
     Text { text: String },
     /// It uses a tool.
@@ -220,7 +225,7 @@ pub enum Told {
     Noise { text: String },
 }
 
-impl Told {
+impl WorkerEvent {
     /// What a person should see of it.
     pub fn shown(&self) -> Option<String> {
         match self {
@@ -240,7 +245,7 @@ impl Told {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Name {
+pub enum DialectName {
     /// Claude Code.
     Claude,
     /// Codex.
@@ -253,7 +258,7 @@ pub enum Name {
     Scripted,
 }
 
-impl Name {
+impl DialectName {
     /// All of them.
     pub const ALL: [Self; 5] = [
         Self::Claude,
@@ -282,11 +287,11 @@ impl Name {
     /// The dialect itself.
     pub fn dialect(self) -> &'static dyn Dialect {
         match self {
-            Self::Claude => &Claude,
-            Self::Codex => &Codex,
-            Self::Gemini => &Gemini,
-            Self::Builtin => &Builtin,
-            Self::Scripted => &Scripted,
+            Self::Claude => &ClaudeDialect,
+            Self::Codex => &CodexDialect,
+            Self::Gemini => &GeminiDialect,
+            Self::Builtin => &BuiltinDialect,
+            Self::Scripted => &ScriptedDialect,
         }
     }
 }
@@ -299,25 +304,25 @@ pub(crate) const OVER_DISK: &str =
     "it left more on the disk than it may (`sandbox.limits.disk_mb`)";
 
 /// What an exit alone says went wrong.
-fn facts_of(exit: &Exit, stage: Stage, message: String) -> Facts {
-    let mut facts = Facts {
+fn facts_of(exit: &CommandExit, stage: FailureStage, message: String) -> FailureFacts {
+    let mut facts = FailureFacts {
         stage,
         message,
-        ..Facts::default()
+        ..FailureFacts::default()
     };
     match exit.status {
-        Status::Exited(code) => facts.exit = Some(code),
-        Status::Signalled(signal) => facts.signal = Some(signal),
-        Status::TimedOut => {
-            facts.stage = Stage::TimedOut;
+        ExitReason::Exited(code) => facts.exit = Some(code),
+        ExitReason::Signalled(signal) => facts.signal = Some(signal),
+        ExitReason::TimedOut => {
+            facts.stage = FailureStage::TimedOut;
             "it took too long".clone_into(&mut facts.message);
         }
-        Status::Stalled => {
-            facts.stage = Stage::Stalled;
+        ExitReason::Stalled => {
+            facts.stage = FailureStage::Stalled;
             "it said nothing for too long".clone_into(&mut facts.message);
         }
-        Status::OverDisk => OVER_DISK.clone_into(&mut facts.message),
-        Status::Cancelled => "it was cancelled".clone_into(&mut facts.message),
+        ExitReason::OverDisk => OVER_DISK.clone_into(&mut facts.message),
+        ExitReason::Cancelled => "it was cancelled".clone_into(&mut facts.message),
     }
     facts
 }

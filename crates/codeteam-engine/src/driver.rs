@@ -16,24 +16,24 @@ use std::time::{Duration, Instant};
 
 use codeteam_core::budget;
 use codeteam_core::due::next_wake;
-use codeteam_core::effect::{Effect, Waiting};
-use codeteam_core::event::{Outcome, RunStarted};
+use codeteam_core::effect::{Effect, WaitReason};
+use codeteam_core::event::{FrameOutcome, RunStarted};
 use codeteam_core::frame::Question;
-use codeteam_core::hands::Hands;
-use codeteam_core::ids::{AttemptId, RunId, Time};
+use codeteam_core::hands::Operator;
+use codeteam_core::ids::{AttemptId, EpochMillis, RunId};
 use codeteam_core::input::{Decision, Input};
 use codeteam_core::park::ParkReason;
 use codeteam_core::{Event, Run, apply, decide, due, rollup};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::desk::{Desk, News, Said};
-use crate::artifacts::Artifacts;
+pub(crate) use self::desk::{DriverMessage, SessionLink, SessionMessage};
+use crate::artifacts::ArtifactWriter;
 use crate::engine::Engine;
 use crate::env::{Failpoint, die};
-use crate::perform::{self, Context, Halt, Job, now};
-use crate::process::{self, Cancel};
-use crate::store::{self, Append, Lease, NewEvent, Owner, RunUpdate};
-use crate::workers::parks::Parks;
+use crate::perform::{self, Halt, Job, JobContext, now};
+use crate::process::{self, CancelToken};
+use crate::store::{self, AppendRequest, Lease, NewEvent, ProcessIdentity, RunUpdate};
+use crate::workers::parks::ParkedAccountsFile;
 use crate::{artifacts, tell, workers};
 
 /// How often the holder of a lease says that it lives.
@@ -70,7 +70,7 @@ pub enum Error {
 
 /// A decision in the inbox.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Posted {
+pub struct PostedDecision {
     /// Who.
     pub by: String,
     /// What.
@@ -79,23 +79,23 @@ pub struct Posted {
 
 /// Why a driver stopped.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Stop {
+pub enum StopReason {
     /// The run has ended.
-    Ended(Outcome),
+    Ended(FrameOutcome),
     /// A person must decide, and the driver was told not to wait.
     Waiting(Vec<Question>),
     /// A limit is reached.
-    Limited(budget::Kind),
+    Limited(budget::LimitKind),
     /// The driver was told to stop.
     Interrupted,
     /// The run is in other hands: a session's, or those of workers again.
-    Handed(Hands),
+    Handed(Operator),
 }
 
 /// What a driver tells while it drives.
-pub trait Observer: Send + Sync {
+pub trait RunObserver: Send + Sync {
     /// An event is durable; `run` is the run with it applied.
-    fn event(&self, run: &Run, at: Time, event: &Event);
+    fn event(&self, run: &Run, at: EpochMillis, event: &Event);
     /// A worker or a check said something.
     fn line(&self, id: &AttemptId, line: &str);
     /// The run waits for this, now.
@@ -109,20 +109,20 @@ pub trait Observer: Send + Sync {
 }
 
 /// How to drive.
-pub struct Options {
+pub struct DriverOptions {
     /// Whether to stay when only a person can go on.
     pub wait: bool,
     /// Set to stop.
-    pub interrupt: Cancel,
+    pub interrupt: CancelToken,
     /// Names this process to others.
     pub label: String,
     /// Who carries assignments out, if that is a session.
-    pub(crate) desk: Option<Arc<dyn Desk>>,
+    pub(crate) desk: Option<Arc<dyn SessionLink>>,
 }
 
-impl Options {
+impl DriverOptions {
     /// For a run whose assignments are carried out by workers.
-    pub fn new(wait: bool, interrupt: Cancel, label: impl Into<String>) -> Self {
+    pub fn new(wait: bool, interrupt: CancelToken, label: impl Into<String>) -> Self {
         Self {
             wait,
             interrupt,
@@ -136,9 +136,9 @@ impl Options {
 pub fn start(
     engine: &Arc<Engine>,
     started: RunStarted,
-    options: &Options,
-    observer: &Arc<dyn Observer>,
-) -> Result<(RunId, Stop), Error> {
+    options: &DriverOptions,
+    observer: &Arc<dyn RunObserver>,
+) -> Result<(RunId, StopReason), Error> {
     let id = started.run.clone();
     let mut driver = Driver::take(engine, &id, Run::default(), options, observer)?;
     let began = Input::Began(Box::new(started));
@@ -154,9 +154,9 @@ pub fn resume(
     engine: &Arc<Engine>,
     id: &RunId,
     inputs: Vec<Input>,
-    options: &Options,
-    observer: &Arc<dyn Observer>,
-) -> Result<Stop, Error> {
+    options: &DriverOptions,
+    observer: &Arc<dyn RunObserver>,
+) -> Result<StopReason, Error> {
     let mut driver = Driver::take(engine, id, Run::default(), options, observer)?;
     driver.through(|driver| {
         driver.take_up()?;
@@ -174,24 +174,24 @@ struct Driver<'a> {
     engine: Arc<Engine>,
     run: Run,
     lease: Lease,
-    options: &'a Options,
-    observer: Arc<dyn Observer>,
-    artifacts: Artifacts,
-    inflight: BTreeMap<AttemptId, Flight>,
+    options: &'a DriverOptions,
+    observer: Arc<dyn RunObserver>,
+    artifacts: ArtifactWriter,
+    inflight: BTreeMap<AttemptId, InFlightJob>,
     tidying: Vec<JoinHandle<()>>,
-    results: Receiver<News>,
-    sender: Sender<News>,
+    results: Receiver<DriverMessage>,
+    sender: Sender<DriverMessage>,
     /// How much the session has said.
     heard: u64,
     next_heartbeat: Instant,
     inbox_version: i64,
-    parks: Option<Parks>,
+    parks: Option<ParkedAccountsFile>,
     appended: u64,
     performed: Arc<std::sync::atomic::AtomicU64>,
 }
 
-struct Flight {
-    cancel: Cancel,
+struct InFlightJob {
+    cancel: CancelToken,
     thread: JoinHandle<()>,
 }
 
@@ -200,11 +200,11 @@ impl<'a> Driver<'a> {
         engine: &Arc<Engine>,
         id: &RunId,
         run: Run,
-        options: &'a Options,
-        observer: &Arc<dyn Observer>,
+        options: &'a DriverOptions,
+        observer: &Arc<dyn RunObserver>,
     ) -> Result<Self, Error> {
         process::allow_many_files();
-        let owner = Owner::this_process(options.label.clone());
+        let owner = ProcessIdentity::this_process(options.label.clone());
         let stale = engine.env.lease_stale_ms.unwrap_or(STALE_MS);
         let lease = engine
             .store
@@ -219,7 +219,7 @@ impl<'a> Driver<'a> {
             lease,
             options,
             observer: Arc::clone(observer),
-            artifacts: Artifacts::default(),
+            artifacts: ArtifactWriter::default(),
             inflight: BTreeMap::new(),
             tidying: Vec::new(),
             results,
@@ -227,7 +227,9 @@ impl<'a> Driver<'a> {
             heard: 0,
             next_heartbeat: Instant::now() + HEARTBEAT,
             inbox_version: -1,
-            parks: engine.state_folder().map(|state| Parks::of(&state)),
+            parks: engine
+                .state_folder()
+                .map(|state| ParkedAccountsFile::of(&state)),
             appended: 0,
             performed: Arc::default(),
         })
@@ -237,8 +239,8 @@ impl<'a> Driver<'a> {
     /// nobody could take the run from it.
     fn through(
         &mut self,
-        drive: impl FnOnce(&mut Self) -> Result<Stop, Error>,
-    ) -> Result<Stop, Error> {
+        drive: impl FnOnce(&mut Self) -> Result<StopReason, Error>,
+    ) -> Result<StopReason, Error> {
         let driven = drive(self);
         if driven.is_ok() {
             self.leave();
@@ -255,7 +257,7 @@ impl<'a> Driver<'a> {
         let id = RunId(self.lease.run.clone());
         // What its log says has happened is not ahead, even if the clock was set back.
         if let Some(row) = engine.store.run(id.as_str())? {
-            perform::not_before(Time(u64::try_from(row.updated_at).unwrap_or(0)));
+            perform::not_before(EpochMillis(u64::try_from(row.updated_at).unwrap_or(0)));
         }
         // Only with the lease is nobody else writing.
         self.run = engine
@@ -274,7 +276,7 @@ impl<'a> Driver<'a> {
                 )
             })
             .collect();
-        self.artifacts = Artifacts::reopen(&engine, &self.run)?;
+        self.artifacts = ArtifactWriter::reopen(&engine, &self.run)?;
         // A run that is to be ended starts nothing again before that.
         self.take_messages(|posted| matches!(posted.decision, Decision::Abort { .. }))?;
         self.first(&Input::Resumed { at: now(), lost })
@@ -284,20 +286,20 @@ impl<'a> Driver<'a> {
         self.feed(input, Vec::new())
     }
 
-    fn drive(&mut self) -> Result<Stop, Error> {
+    fn drive(&mut self) -> Result<StopReason, Error> {
         loop {
             self.read_inbox()?;
             self.hear_of_parks()?;
             if self.is_elsewhere() {
                 // What is under way is begun anew there, and counted as lost here.
                 self.abandon();
-                return Ok(Stop::Handed(self.run.hands));
+                return Ok(StopReason::Handed(self.run.hands));
             }
             let effects = due(&self.run);
             self.reconcile(&effects)?;
             if self.options.interrupt.is_cancelled() {
                 self.abandon();
-                return Ok(Stop::Interrupted);
+                return Ok(StopReason::Interrupted);
             }
             if let Some(desk) = &self.options.desk {
                 desk.shows(&self.run, self.heard, !self.inflight.is_empty());
@@ -307,7 +309,7 @@ impl<'a> Driver<'a> {
                     return Ok(stop);
                 }
                 if let Some(outcome) = &self.run.outcome {
-                    return Ok(Stop::Ended(outcome.clone()));
+                    return Ok(StopReason::Ended(outcome.clone()));
                 }
                 self.observer.waits(&self.run, &effects);
             }
@@ -318,22 +320,22 @@ impl<'a> Driver<'a> {
     /// Whether the run is in other hands than those that this driver is for.
     fn is_elsewhere(&self) -> bool {
         let own = match self.options.desk {
-            Some(_) => Hands::Session,
-            None => Hands::Workers,
+            Some(_) => Operator::Session,
+            None => Operator::Workers,
         };
         self.run.hands != own && !self.run.is_terminal()
     }
 
     /// Whether the driver has nothing more to do here and may not wait. Nobody can raise a limit of a
     /// run that is being driven, so that is never waited for alone.
-    fn stop(&self, effects: &[Effect]) -> Option<Stop> {
+    fn stop(&self, effects: &[Effect]) -> Option<StopReason> {
         if self.run.is_terminal() {
             return None;
         }
         let asked = effects.iter().any(|e| matches!(e, Effect::Ask(_)));
         let limit = effects.iter().find_map(|e| match e {
             Effect::Wait {
-                why: Waiting::Limit { what },
+                why: WaitReason::Limit { what },
                 ..
             } => Some(*what),
             _ => None,
@@ -350,7 +352,7 @@ impl<'a> Driver<'a> {
             return None;
         }
         if let Some(what) = limit {
-            return Some(Stop::Limited(what));
+            return Some(StopReason::Limited(what));
         }
         let questions: Vec<Question> = effects
             .iter()
@@ -359,7 +361,7 @@ impl<'a> Driver<'a> {
                 _ => None,
             })
             .collect();
-        (!questions.is_empty()).then_some(Stop::Waiting(questions))
+        (!questions.is_empty()).then_some(StopReason::Waiting(questions))
     }
 
     /// Starts what is due and not in flight; cancels what is in flight and no longer due.
@@ -393,15 +395,15 @@ impl<'a> Driver<'a> {
     }
 
     fn launch(&mut self, job: Job) -> Result<(), Error> {
-        let (id, cancel) = (job.id.clone(), Cancel::new());
+        let (id, cancel) = (job.id.clone(), CancelToken::new());
         let (engine, observer) = (Arc::clone(&self.engine), Arc::clone(&self.observer));
         let (sender, own) = (self.sender.clone(), cancel.clone());
         let performed = Arc::clone(&self.performed);
         let body = move || {
             let lines = |id: &AttemptId, line: &str| observer.line(id, line);
-            let report = |input: Input| drop(sender.send(News::Done(Ok(input))));
+            let report = |input: Input| drop(sender.send(DriverMessage::Done(Ok(input))));
             let busy = |id: &AttemptId, what: Option<&str>| observer.busy(id, what);
-            let context = Context {
+            let context = JobContext {
                 engine: &engine,
                 cancel: own,
                 lines: &lines,
@@ -414,13 +416,13 @@ impl<'a> Driver<'a> {
                 die();
             }
             // The driver is gone only if it no longer wants to know.
-            let _ = sender.send(News::Done(done));
+            let _ = sender.send(DriverMessage::Done(done));
         };
         let thread = std::thread::Builder::new()
             .name(format!("attempt {}", id.fence))
             .spawn(body)
             .map_err(Error::Thread)?;
-        self.inflight.insert(id, Flight { cancel, thread });
+        self.inflight.insert(id, InFlightJob { cancel, thread });
         Ok(())
     }
 
@@ -434,8 +436,8 @@ impl<'a> Driver<'a> {
         };
         let timer = until.map_or(poll, |u| Duration::from_millis(u.since(now())));
         match self.results.recv_timeout(timer.min(poll)) {
-            Ok(News::Said(said)) => self.hear(said)?,
-            Ok(News::Done(done)) => {
+            Ok(DriverMessage::Said(said)) => self.hear(said)?,
+            Ok(DriverMessage::Done(done)) => {
                 let input = done?;
                 self.landed(&input);
                 self.feed(&input, Vec::new())?;
@@ -506,11 +508,11 @@ impl<'a> Driver<'a> {
     }
 
     /// Takes in the messages that are wanted, each with its consequences in one transaction.
-    fn take_messages(&mut self, wanted: impl Fn(&Posted) -> bool) -> Result<(), Error> {
+    fn take_messages(&mut self, wanted: impl Fn(&PostedDecision) -> bool) -> Result<(), Error> {
         for row in self.engine.store.inbox(self.run.id.as_str())? {
-            let input = match serde_json::from_str::<Posted>(&row.data) {
+            let input = match serde_json::from_str::<PostedDecision>(&row.data) {
                 Ok(posted) if !wanted(&posted) => continue,
-                Ok(Posted { by, decision }) => Input::Decided {
+                Ok(PostedDecision { by, decision }) => Input::Decided {
                     at: now(),
                     by,
                     decision,
@@ -569,7 +571,7 @@ impl<'a> Driver<'a> {
             status: rollup::status(&after).as_str().to_owned(),
             headline: tell::headline(&after),
         };
-        self.engine.store.append(Append {
+        self.engine.store.append(AppendRequest {
             run: after.id.0.clone(),
             expected_seq,
             token: self.lease.token,
@@ -654,6 +656,6 @@ fn is_said_by_person(input: &Input) -> bool {
     )
 }
 
-fn millis(at: Time) -> i64 {
+fn millis(at: EpochMillis) -> i64 {
     i64::try_from(at.0).unwrap_or(i64::MAX)
 }

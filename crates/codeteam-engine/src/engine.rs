@@ -17,45 +17,45 @@ mod trusted;
 
 pub use self::current::CurrentChecks;
 pub use self::error::Error;
-pub use self::ground::Ground;
+pub use self::ground::CommandLocation;
 pub use self::kept::KeptDecision;
-pub use self::known::Untouched;
-pub(crate) use self::known::{BaseFailures, SetupDigests, Tried};
+pub use self::known::CleanWorktrees;
+pub(crate) use self::known::{BaseFailures, CommandOutcomes, SetupDigests};
 pub use self::places::{IGNORE, make_folder, refuse_links};
 use self::places::{state_folder, workspaces_root};
-pub use self::preview::Preview;
+pub use self::preview::PreviewRequest;
 pub(crate) use self::project::library as project_library;
-pub use self::project::{Cast, Prepared, Project};
+pub use self::project::{PreparedRun, Project, RoleAssignees};
 pub use self::secrets::RemovedSecrets;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use codeteam_core::event::{Basis, RunAccess, RunStarted, Sandbox};
+use codeteam_core::event::{GateSettings, RunAccess, RunStarted, SandboxKind};
 use codeteam_core::frame::Tip;
-use codeteam_core::hands::Hands;
-use codeteam_core::ids::{Account, RunId, TaskId, Time, WorkerName};
+use codeteam_core::hands::Operator;
+use codeteam_core::ids::{Account, EpochMillis, RunId, TaskId, WorkerName};
 use codeteam_core::input::Decision;
 use codeteam_core::plan::{self, Plan};
-use codeteam_core::role::Kind;
-use codeteam_core::schedule::Status;
-use codeteam_core::workflow::{Check, CheckKind, Over, Step, StepKind};
+use codeteam_core::role::RoleKind;
+use codeteam_core::schedule::TaskStatus;
+use codeteam_core::workflow::{Check, CheckKind, EachItem, Step, StepKind};
 use codeteam_core::{Event, Run, budget};
 
 use codeteam_context::redact::Redactor;
 
-use crate::bodies::{self, Bodies};
+use crate::bodies::{self, BodyStore};
 use crate::config::{BaselinePolicy, Config, access};
 use crate::driver;
 use crate::env::Env;
-use crate::git::{self, Head, Identity, Repo};
+use crate::git::{self, CheckoutHead, GitIdentity, Repo};
 use crate::layout;
 use crate::logins::Logins;
-use crate::process::Launcher;
+use crate::process::CommandLauncher;
 use crate::store::Store;
-use crate::workers::parks::Parks;
-use crate::workers::probe::Probed;
+use crate::workers::parks::ParkedAccountsFile;
+use crate::workers::probe::ProgramProbe;
 
 /// How many tasks a plan may have if the configuration does not say.
 pub const MAX_TASKS: usize = 1_000;
@@ -67,11 +67,11 @@ pub struct Engine {
     /// The user's repository.
     pub repo: Repo,
     /// Where its checkout stood when codeteam looked.
-    pub head: Head,
+    pub head: CheckoutHead,
     /// The log.
     pub store: Store,
     /// Prompts, transcripts, diffs, reports.
-    pub bodies: Bodies,
+    pub bodies: BodyStore,
     /// `.codeteam`.
     pub folder: PathBuf,
     /// The project's configuration.
@@ -81,26 +81,26 @@ pub struct Engine {
     /// codeteam's own program.
     pub codeteam: PathBuf,
     /// Worktrees that nobody has touched since they were last looked at.
-    pub untouched: Untouched,
+    pub untouched: CleanWorktrees,
     /// How commands of gates have ended on which trees.
-    pub(crate) tried: Tried,
+    pub(crate) tried: CommandOutcomes,
     pub(crate) base_failures: BaseFailures,
     pub(crate) setup_digests: SetupDigests,
-    identity: OnceLock<Option<Identity>>,
+    identity: OnceLock<Option<GitIdentity>>,
     workspaces: PathBuf,
     /// Takes secrets out of everything that is kept or shown.
     pub redactor: Redactor,
     /// The user's logins, to be lent to workers.
     pub logins: Logins,
     /// By what confines, and by what the configuration says of that.
-    launchers: Mutex<BTreeMap<(Sandbox, String), Arc<dyn Launcher>>>,
+    launchers: Mutex<BTreeMap<(SandboxKind, String), Arc<dyn CommandLauncher>>>,
     /// What CLIs have said of themselves while this process lives.
-    probed: Mutex<BTreeMap<PathBuf, Probed>>,
+    probed: Mutex<BTreeMap<PathBuf, ProgramProbe>>,
 }
 
 /// What a run is to be.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub struct RunRequest {
     /// What the user wants.
     pub goal: String,
     /// The workflow, if not the configured one.
@@ -110,20 +110,20 @@ pub struct Request {
     /// The script of the scripted worker, if not the configured or the embedded one.
     pub script: Option<PathBuf>,
     /// A plan that is there already.
-    pub plan: Option<(Plan, BTreeMap<TaskId, Status>)>,
+    pub plan: Option<(Plan, BTreeMap<TaskId, TaskStatus>)>,
     /// Where to start from, if not where the checkout stands.
     pub base: Option<git::Oid>,
     /// Limits over those of the configuration.
-    pub limits: budget::Limits,
+    pub limits: budget::BudgetLimits,
     /// What confines workers and gates, if not what is configured.
-    pub sandbox: Option<Sandbox>,
+    pub sandbox: Option<SandboxKind>,
     /// Roles that are played by another one.
     pub cast: BTreeMap<String, String>,
     /// Settings of the workflow, over what it says itself; one that it does not ask for is left
     /// alone.
     pub settings: BTreeMap<String, bool>,
     /// In whose hands it will be.
-    pub hands: Hands,
+    pub hands: Operator,
     /// Values of the configuration that were set for this run.
     pub set: Vec<String>,
     /// Whether it is to run without what the repository asks for beyond the user's own
@@ -150,7 +150,7 @@ impl Engine {
             matches!(
                 &step.kind,
                 StepKind::Each {
-                    over: Over::Task,
+                    over: EachItem::Task,
                     cap: 1,
                     ..
                 }
@@ -172,7 +172,7 @@ impl Engine {
         let has = |key: &str| flow.is_some_and(|flow| flow.get(key).is_some());
         let of_runs = ["overrides", "disable"].into_iter().find(|key| has(key));
         if let Some(key) = of_runs
-            && started.hands == Hands::Session
+            && started.hands == Operator::Session
             && !has("extends")
             && !has("template")
         {
@@ -245,7 +245,7 @@ impl Engine {
     }
 
     /// The repository that `start` is in.
-    pub fn discover(start: &Path, env: &Env) -> Result<(Repo, Head), Error> {
+    pub fn discover(start: &Path, env: &Env) -> Result<(Repo, CheckoutHead), Error> {
         project::discover(start, env)
     }
 
@@ -267,7 +267,7 @@ impl Engine {
             return Err(Error::MisnamedRun(id));
         }
         let redactor = redactor(&env, &config)?;
-        let bodies = Bodies::open(folder.join("bodies"))?;
+        let bodies = BodyStore::open(folder.join("bodies"))?;
         let workspaces = workspaces_root(&env, repo.common_dir())?;
         let logins = Logins::of(&env);
         Ok(Self {
@@ -279,8 +279,8 @@ impl Engine {
             config,
             env,
             codeteam,
-            untouched: Untouched::default(),
-            tried: Tried::default(),
+            untouched: CleanWorktrees::default(),
+            tried: CommandOutcomes::default(),
             base_failures: BaseFailures::default(),
             setup_digests: SetupDigests::default(),
             identity: OnceLock::new(),
@@ -293,7 +293,7 @@ impl Engine {
     }
 
     /// Everything a new run pins, and the folders that make its names its own.
-    pub fn plan_run(&self, prepared: Prepared, at: Time) -> Result<RunStarted, Error> {
+    pub fn plan_run(&self, prepared: PreparedRun, at: EpochMillis) -> Result<RunStarted, Error> {
         if prepared.identity.is_some() {
             // It need not be asked for again.
             let _ = self.identity.set(prepared.identity);
@@ -301,12 +301,12 @@ impl Engine {
         // Before any name is taken: without it there is no run.
         let confinement = self.launcher(prepared.sandbox)?.describe().to_owned();
         let basis = match prepared.hands {
-            Hands::Session => Some(self.basis(&prepared.base)?),
-            Hands::Workers => None,
+            Operator::Session => Some(self.basis(&prepared.base)?),
+            Operator::Workers => None,
         };
         let edited_config = match prepared.hands {
-            Hands::Session => self.edited_config(),
-            Hands::Workers => Vec::new(),
+            Operator::Session => self.edited_config(),
+            Operator::Workers => Vec::new(),
         };
         let run = self.new_id(&prepared.goal, at)?;
         let goes_through = |step: &Step| matches!(step.kind, StepKind::Each { .. });
@@ -316,13 +316,14 @@ impl Engine {
                 .compiled
                 .roles
                 .values()
-                .any(|role| role.kind == Kind::Planner);
+                .any(|role| role.kind == RoleKind::Planner);
         let named = prepared
             .plan
             .as_ref()
             .is_some_and(|p| !p.plan_id.is_empty());
         let mut roles = prepared.compiled.roles.values();
-        let before = if roles.any(|role| layout::is_strict(role) && role.kind == Kind::Planner) {
+        let before = if roles.any(|role| layout::is_strict(role) && role.kind == RoleKind::Planner)
+        {
             "plan_"
         } else {
             "feature-"
@@ -394,7 +395,7 @@ impl Engine {
     }
 
     /// What gates of a run that begins now go by beside their checks.
-    fn basis(&self, base: &Tip) -> Result<Basis, Error> {
+    fn basis(&self, base: &Tip) -> Result<GateSettings, Error> {
         let unknown = || git::Error::UnknownRevision {
             rev: base.tree.0.clone(),
         };
@@ -419,7 +420,7 @@ impl Engine {
                 included.insert(name.to_owned(), hash);
             }
         }
-        Ok(Basis {
+        Ok(GateSettings {
             config: serde_json::to_value(self.config.grounds()).unwrap_or_default(),
             included,
         })
@@ -434,16 +435,18 @@ impl Engine {
     fn resting(
         &self,
         accounts: &BTreeMap<WorkerName, Account>,
-        at: Time,
-    ) -> BTreeMap<Account, Time> {
-        let parks = self.state_folder().map(|state| Parks::of(&state).news(at));
+        at: EpochMillis,
+    ) -> BTreeMap<Account, EpochMillis> {
+        let parks = self
+            .state_folder()
+            .map(|state| ParkedAccountsFile::of(&state).news(at));
         let is_used = |account: &Account| accounts.values().any(|used| used == account);
         let parks = parks.unwrap_or_default().into_iter();
         parks.filter(|(account, _)| is_used(account)).collect()
     }
 
     /// Reads a plan file.
-    pub fn read_plan(&self, path: &Path) -> Result<plan::Loaded, Error> {
+    pub fn read_plan(&self, path: &Path) -> Result<plan::LoadedPlan, Error> {
         project::read_plan(&self.repo, path, &self.config, &self.redactor)
     }
 
@@ -457,7 +460,7 @@ impl Engine {
             let id = RunId(row.id);
             let run = self.load(&id)?;
             let mut roles = run.roles.values();
-            if roles.any(|role| role.kind == Kind::Implementer) {
+            if roles.any(|role| role.kind == RoleKind::Implementer) {
                 return Ok(id);
             }
         }
@@ -502,7 +505,7 @@ impl Engine {
         &self,
         run: &RunId,
         after: u64,
-        mut each: impl FnMut(u64, Time, Event),
+        mut each: impl FnMut(u64, EpochMillis, Event),
     ) -> Result<(), Error> {
         self.store.for_each_event(run.as_str(), after, |stored| {
             let event =
@@ -513,7 +516,7 @@ impl Engine {
                 })?;
             each(
                 stored.seq,
-                Time(u64::try_from(stored.at).unwrap_or(0)),
+                EpochMillis(u64::try_from(stored.at).unwrap_or(0)),
                 event,
             );
             Ok(())
@@ -537,7 +540,7 @@ impl Engine {
         let at = crate::perform::now();
         let mut decision = decision.clone();
         self.filter_decision(&mut decision);
-        let posted = driver::Posted {
+        let posted = driver::PostedDecision {
             by: by.to_owned(),
             decision,
         };
@@ -547,14 +550,14 @@ impl Engine {
     }
 
     /// What a program said of itself to this process.
-    pub(crate) fn probed(&self, program: &Path) -> Option<Probed> {
+    pub(crate) fn probed(&self, program: &Path) -> Option<ProgramProbe> {
         let known = self.probed.lock();
         let known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
         known.get(program).cloned()
     }
 
     /// Remembers what a program said of itself.
-    pub(crate) fn note_probed(&self, program: &Path, probed: &Probed) {
+    pub(crate) fn note_probed(&self, program: &Path, probed: &ProgramProbe) {
         let known = self.probed.lock();
         let mut known = known.unwrap_or_else(std::sync::PoisonError::into_inner);
         known.insert(program.to_owned(), probed.clone());
@@ -566,7 +569,7 @@ impl Engine {
     }
 
     /// Who the user is to git, if they have said so; asked once.
-    pub fn identity(&self) -> Result<Option<&Identity>, git::Error> {
+    pub fn identity(&self) -> Result<Option<&GitIdentity>, git::Error> {
         if let Some(known) = self.identity.get() {
             return Ok(known.as_ref());
         }

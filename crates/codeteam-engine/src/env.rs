@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use codeteam_sandbox::egress::Through;
+use codeteam_sandbox::egress::UserProxy;
 
-pub use self::direct::Direct;
+pub use self::direct::ProxyExceptions;
 
-use crate::git::Identity;
+use crate::git::GitIdentity;
 use crate::logins::clis;
-use crate::logins::keys::Keys;
+use crate::logins::keys::ApiKeys;
 
 /// What codeteam takes from its environment.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct Env {
     /// Where programs keep what they can do without: `XDG_CACHE_HOME`, or `.cache` below the home.
     pub cache_home: Option<PathBuf>,
     /// API keys, which no worker sees.
-    pub keys: Keys,
+    pub keys: ApiKeys,
     /// What a model that a cloud serves is reached with; only a worker of such a provider sees it.
     pub cloud: BTreeMap<&'static str, String>,
     /// How often claude asks an API again that does not answer, if the user says.
@@ -38,12 +38,12 @@ pub struct Env {
     /// Where the user's CLIs keep their files, if not below the home.
     pub moved: BTreeMap<&'static str, OsString>,
     /// The proxy that everything has to go through to leave this machine.
-    pub proxy: Option<Through>,
+    pub proxy: Option<UserProxy>,
     /// What does not have to.
-    pub direct: Direct,
+    pub direct: ProxyExceptions,
     /// Who makes commits, if `GIT_AUTHOR_NAME` and `GIT_AUTHOR_EMAIL` say it; as in git, they come
     /// before what is configured.
-    pub author: Option<Identity>,
+    pub author: Option<GitIdentity>,
     /// Who decides, as the log names them.
     pub user: String,
     /// What clients of the MCP server must know, if the user has chosen it.
@@ -152,7 +152,7 @@ impl Env {
                 .and_then(|text| text.parse().ok()),
             failpoint: text("CODETEAM_FAILPOINT").and_then(|text| Failpoint::parse(&text)),
             settings: settings(std::env::vars_os()),
-            keys: Keys::from_env(std::env::vars_os()),
+            keys: ApiKeys::from_env(std::env::vars_os()),
             cloud: CLOUD
                 .iter()
                 .filter_map(|&name| Some((name, text(name)?)))
@@ -166,11 +166,13 @@ impl Env {
             proxy: ["HTTPS_PROXY", "https_proxy"]
                 .into_iter()
                 .find_map(text)
-                .and_then(|proxy| Through::parse(&proxy).ok()),
+                .and_then(|proxy| UserProxy::parse(&proxy).ok()),
             direct: ["NO_PROXY", "no_proxy"]
                 .into_iter()
                 .find_map(text)
-                .map_or_else(Direct::default, |names| Direct::parse(&names)),
+                .map_or_else(ProxyExceptions::default, |names| {
+                    ProxyExceptions::parse(&names)
+                }),
             home,
         }
     }
@@ -185,9 +187,9 @@ impl Env {
 }
 
 /// Who makes commits, if both of what makes somebody known to git are said.
-fn author(text: impl Fn(&str) -> Option<String>) -> Option<Identity> {
+fn author(text: impl Fn(&str) -> Option<String>) -> Option<GitIdentity> {
     let either = |one: &str, other: &str| text(one).or_else(|| text(other));
-    Some(Identity {
+    Some(GitIdentity {
         name: either("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME")?,
         email: either("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL")?,
     })

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use codeteam_context::cache;
-use codeteam_context::find::meaning::{self, Model};
-use codeteam_context::find::{Candidate, Commit, Corpus, Found, History, Options, Sketches, rank};
-use codeteam_context::tree::{self, Tree};
+use codeteam_context::find::meaning::{self, EmbeddingModel};
+use codeteam_context::find::{
+    CandidateFile, Commit, CommitHistory, RankedFile, RankingOptions, SearchCorpus, SketchIndex,
+    rank,
+};
+use codeteam_context::tree::{self, FileTree};
 use serde::{Deserialize, Serialize};
 
 use crate::git::{self, Oid, Repo};
@@ -20,7 +23,7 @@ const VERSION: u32 = 1;
 
 /// Where to look.
 #[derive(Clone, Debug)]
-pub struct Search<'a> {
+pub struct FileSearch<'a> {
     /// The top of the checkout, or of a folder that is none.
     pub root: &'a Path,
     /// Only files below this folder of it, as `src/web`; all if empty.
@@ -35,9 +38,9 @@ pub struct Search<'a> {
 
 /// What was found.
 #[derive(Clone, Debug)]
-pub struct Findings {
+pub struct SearchResults {
     /// The files, best first.
-    pub found: Vec<Found>,
+    pub found: Vec<RankedFile>,
     /// Among how many.
     pub files: usize,
     /// By how many past commits.
@@ -58,22 +61,26 @@ pub enum Error {
 }
 
 /// How far it is: so many files of so many.
-pub type Progress<'p> = &'p (dyn Fn(usize, usize) + Sync);
+pub type SearchProgress<'p> = &'p (dyn Fn(usize, usize) + Sync);
 
 /// Ranks the files of a checkout for the text of a task.
 pub fn find(
     text: &str,
-    search: &Search<'_>,
-    options: &Options,
-    progress: Progress<'_>,
-) -> Result<Findings, Error> {
-    let model = search.model.as_deref().map(Model::load).transpose()?;
+    search: &FileSearch<'_>,
+    options: &RankingOptions,
+    progress: SearchProgress<'_>,
+) -> Result<SearchResults, Error> {
+    let model = search
+        .model
+        .as_deref()
+        .map(EmbeddingModel::load)
+        .transpose()?;
     let cache = search.cache.as_deref();
-    let tree = Tree::walk(search.root, &tree::Options::default(), &|_| {})?;
+    let tree = FileTree::walk(search.root, &tree::TreeOptions::default(), &|_| {})?;
     // Git takes a core of its own meanwhile.
     let (sketches, past) = thread::scope(|scope| {
         let past = scope.spawn(|| search.history.map(|(repo, tip)| past(repo, tip, cache)));
-        let sketches = Sketches::take_with(&tree, cache, progress);
+        let sketches = SketchIndex::take_with(&tree, cache, progress);
         (sketches, past.join().unwrap_or_default())
     });
     let mut notes = Vec::new();
@@ -84,12 +91,12 @@ pub fn find(
             Vec::new()
         }
     };
-    let within = |candidate: &Candidate<'_>| is_below(candidate.path, search.below);
-    let files: Vec<Candidate<'_>> = sketches.candidates().filter(within).collect();
-    let history =
-        (!commits.is_empty()).then(|| History::new(&commits, files.iter().map(|file| file.path)));
+    let within = |candidate: &CandidateFile<'_>| is_below(candidate.path, search.below);
+    let files: Vec<CandidateFile<'_>> = sketches.candidates().filter(within).collect();
+    let history = (!commits.is_empty())
+        .then(|| CommitHistory::new(&commits, files.iter().map(|file| file.path)));
     let meaning = model.map(|model| model.nearness(text, &files, &tree, cache));
-    let corpus = Corpus {
+    let corpus = SearchCorpus {
         files,
         look: Some(&sketches),
         history: history.as_ref(),
@@ -98,7 +105,7 @@ pub fn find(
     let found = rank(text, &corpus, options);
     // What cannot be kept is worked out again.
     let _ = sketches.save();
-    Ok(Findings {
+    Ok(SearchResults {
         found,
         files: corpus.files.len(),
         commits: commits.len(),
@@ -114,7 +121,7 @@ fn is_below(path: &str, folder: &str) -> bool {
 
 /// Past commits, as they are kept.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct CachedCommits {
     tip: String,
     commits: Vec<Commit>,
 }
@@ -126,7 +133,7 @@ pub(crate) fn past(
     cache: Option<&Path>,
 ) -> Result<Vec<Commit>, git::Error> {
     let place = cache.map(|folder| folder.join(HISTORY));
-    let kept: Option<Kept> = place.as_ref().and_then(|place| cache::load(place, VERSION));
+    let kept: Option<CachedCommits> = place.as_ref().and_then(|place| cache::load(place, VERSION));
     let commits = match kept {
         Some(kept) if kept.tip == tip.as_str() => return Ok(kept.commits),
         Some(kept) => after(repo, tip, kept)?,
@@ -136,7 +143,7 @@ pub(crate) fn past(
         Some(commits) => commits,
         None => repo.history(tip, None, COMMITS)?,
     };
-    let kept = Kept {
+    let kept = CachedCommits {
         tip: tip.as_str().to_owned(),
         commits,
     };
@@ -148,7 +155,7 @@ pub(crate) fn past(
 }
 
 /// The commits up to `tip`, if it comes after what is kept.
-fn after(repo: &Repo, tip: &Oid, kept: Kept) -> Result<Option<Vec<Commit>>, git::Error> {
+fn after(repo: &Repo, tip: &Oid, kept: CachedCommits) -> Result<Option<Vec<Commit>>, git::Error> {
     let Some(known) = Oid::parse(&kept.tip) else {
         return Ok(None);
     };

@@ -6,7 +6,7 @@
 //! `command` for how). The exceptions are the few calls that act on the
 //! user's own checkout on the user's behalf, which are named there.
 //!
-//! [`Repo`] is the user's repository. [`PrivateDir`] is a git directory that
+//! [`Repo`] is the user's repository. [`PrivateGitDir`] is a git directory that
 //! only codeteam writes, with which it looks at work trees that workers write.
 //! Nothing here decides policy. Every call has a deadline and ends with the
 //! [`Patience`](crate::process) of its thread, and only a confined call that
@@ -34,17 +34,17 @@ pub(crate) mod fixture;
 #[cfg(test)]
 mod tests;
 
-pub use command::{Environment, Git, NEEDED};
-pub use commits::{CommitInfo, Identity, Signature};
-pub use diff::{Change, Changed, Diff};
+pub use command::{GitEnvironment, GitProgram, NEEDED};
+pub use commits::{BranchCommit, CommitSignature, GitIdentity};
+pub use diff::{DiffEntry, DiffStatus, TreeDiff};
 pub use error::Error;
 pub use filters::FilteredFile;
 pub use index::IndexEntry;
-pub use merge::{Merged, MergedInto, Strategy};
-pub use objects::{ObjectFormat, Oid, Reader, TreeFile};
-pub use private::{Placed, PrivateDir, Scope};
-pub use push::Remote;
-pub use refs::{Expected, reference};
-pub use repo::{Head, Repo};
+pub use merge::{BranchMove, MergeOutcome, MergeStrategy};
+pub use objects::{BlobReader, ObjectFormat, Oid, TreeFile};
+pub use private::{PrivateGitDir, SnapshotScope, TreeEdit};
+pub use push::PushTarget;
+pub use refs::{ExpectedRef, reference};
+pub use repo::{CheckoutHead, Repo};
 
-pub use crate::walk::{Repairs, SpecialFile, SpecialKind};
+pub use crate::walk::{SpecialFile, SpecialKind, TreeRepairs};

@@ -15,7 +15,7 @@ use crate::bodies;
 use crate::engine::Engine;
 use crate::git::{self, Oid};
 use crate::perform::{frame_change, workspace_name};
-use crate::workspace::{self, Ignored, Workspace};
+use crate::workspace::{self, IgnoredFiles, Workspace};
 
 /// What the name of such a worktree ends in.
 pub(crate) const SUFFIX: &str = "@hand";
@@ -49,7 +49,7 @@ pub enum Error {
 
 /// A worktree lent to a person.
 #[derive(Debug)]
-pub struct Lent {
+pub struct EditWorktree {
     workspace: Workspace,
     /// Whether an earlier edit is taken up.
     pub taken_up: bool,
@@ -59,7 +59,7 @@ pub struct Lent {
 
 /// What came back.
 #[derive(Debug)]
-pub enum Back {
+pub enum EditOutcome {
     /// What was lent, unchanged.
     Same,
     /// Something that cannot be taken, and why.
@@ -75,7 +75,7 @@ pub enum Back {
     },
 }
 
-impl Lent {
+impl EditWorktree {
     /// Where the files are.
     pub fn folder(&self) -> PathBuf {
         self.workspace.tree_dir()
@@ -83,7 +83,7 @@ impl Lent {
 }
 
 /// Makes a frame's tree a worktree for a person, or takes up the one that is there for that tree.
-pub fn lend(engine: &Engine, run: &Run, frame: &Frame) -> Result<Lent, Error> {
+pub fn lend(engine: &Engine, run: &Run, frame: &Frame) -> Result<EditWorktree, Error> {
     let own = engine.workspace(&run.id, run.sandbox, &workspace_name(&frame.path))?;
     let (tree, base) = (oid(&frame.tree.0)?, oid(&frame.base.commit.0)?);
     if let Some(change) = &frame.change
@@ -100,7 +100,7 @@ pub fn lend(engine: &Engine, run: &Run, frame: &Frame) -> Result<Lent, Error> {
     let taken_up =
         fs::read_to_string(&note).is_ok_and(|lent| lent == frame.tree.0) && !workspace.is_missing();
     if !taken_up {
-        workspace.prepare(&tree, &base, Ignored::Keep)?;
+        workspace.prepare(&tree, &base, IgnoredFiles::Keep)?;
         write(&note, &frame.tree.0)?;
     }
     let failed = |source| Error::Note {
@@ -110,7 +110,7 @@ pub fn lend(engine: &Engine, run: &Run, frame: &Frame) -> Result<Lent, Error> {
     let lock = File::open(&note).map_err(failed)?;
     // Two who edit at once share it; whoever tidies up looks for either.
     lock.lock_shared().map_err(failed)?;
-    Ok(Lent {
+    Ok(EditWorktree {
         workspace,
         taken_up,
         _lock: lock,
@@ -136,8 +136,8 @@ pub fn take_back(
     engine: &Engine,
     frame: &Frame,
     question: &Question,
-    lent: &Lent,
-) -> Result<Back, Error> {
+    lent: &EditWorktree,
+) -> Result<EditOutcome, Error> {
     let workspace = &lent.workspace;
     let (before, base) = (oid(&frame.tree.0)?, oid(&frame.base.tree.0)?);
     let (tree, diff) = match workspace.changes(&base) {
@@ -146,26 +146,26 @@ pub fn take_back(
             error @ (workspace::Error::NestedRepositories { .. }
             | workspace::Error::Unrecordable { .. }
             | workspace::Error::Filtered { .. }),
-        ) => return Ok(Back::Refused(error.to_string())),
+        ) => return Ok(EditOutcome::Refused(error.to_string())),
         Err(error) => return Err(error.into()),
     };
     if tree == before {
-        return Ok(Back::Same);
+        return Ok(EditOutcome::Same);
     }
     if let Some(link) = diff.gitlinks().next() {
         let path = link.path.display();
-        return Ok(Back::Refused(format!(
+        return Ok(EditOutcome::Refused(format!(
             "`{path}` refers to another repository"
         )));
     }
     workspace.transfer(&tree, &oid(&frame.base.commit.0)?)?;
     let own = workspace.diff(&before, &tree)?;
-    let names = |files: &[git::Changed]| {
-        let name = |file: &git::Changed| file.path.to_string_lossy().into_owned();
+    let names = |files: &[git::DiffEntry]| {
+        let name = |file: &git::DiffEntry| file.path.to_string_lossy().into_owned();
         files.iter().map(name).collect::<Vec<_>>()
     };
     let change = frame_change(engine, question.id.lasting(), &diff)?;
-    Ok(Back::Changed {
+    Ok(EditOutcome::Changed {
         change: Box::new((Tree(tree.as_str().to_owned()), change)),
         files: names(&own.files),
         own: own.text,

@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 
 use codeteam_core::ids::WorkerName;
 use codeteam_core::plan::Plan;
-use codeteam_core::role::{Contract, Kind, Mode, Role};
-use codeteam_core::submission::{self, About, Form, Submission};
-use codeteam_core::workflow::{CheckKind, Compiled, StepKind};
-use codeteam_core::yaml::{self, Problem, Problems};
+use codeteam_core::role::{Contract, EditMode, Role, RoleKind};
+use codeteam_core::submission::{self, AnswerForm, Submission, SubmissionConstraints};
+use codeteam_core::workflow::{CheckKind, CompiledWorkflow, StepKind};
+use codeteam_core::yaml::{self, FileProblem, FileProblems};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-pub use self::policies::{Policies, program};
+pub use self::policies::{PoliciesFile, program};
 use crate::built_in;
-use crate::config::Command;
+use crate::config::CommandConfig;
 use crate::inside;
 
 /// The folder of what a run writes.
@@ -49,7 +49,7 @@ pub enum Error {
     },
     /// One is not valid.
     #[error(transparent)]
-    Invalid(#[from] Problems),
+    Invalid(#[from] FileProblems),
     /// A command is not one of those that may run.
     #[error("the command `{command}` is not allowed by `{POLICIES}`")]
     NotAllowed {
@@ -70,37 +70,37 @@ pub enum Error {
 
 /// What the files of a project say.
 #[derive(Clone, Debug, Default)]
-pub struct Layout {
+pub struct StrictLayout {
     /// What is allowed.
-    pub policies: Policies,
+    pub policies: PoliciesFile,
     /// The goal, if it is said there.
     pub goal: Option<String>,
     /// The tasks, if they are said there.
     pub plan: Option<Plan>,
-    agents: Agents,
-    prompts: Prompts,
+    agents: AgentsFile,
+    prompts: AgentPrompts,
 }
 
 /// Who plays the agents.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Agents {
-    planner: Agent,
-    coder: Agent,
-    tester: Agent,
+struct AgentsFile {
+    planner: AgentEntry,
+    coder: AgentEntry,
+    tester: AgentEntry,
 }
 
 /// Who plays an agent.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Agent {
+struct AgentEntry {
     worker: Option<String>,
     model: Option<String>,
 }
 
 /// What agents are told that they are.
 #[derive(Clone, Debug, Default)]
-struct Prompts {
+struct AgentPrompts {
     system: Option<String>,
     planner: Option<String>,
     coder: Option<String>,
@@ -110,26 +110,26 @@ struct Prompts {
 /// What is to be done.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Tasks {
+struct TasksFile {
     goal: Option<String>,
     plan_id: Option<String>,
     #[serde(rename = "tasks")]
     all: Vec<Map<String, Value>>,
 }
 
-impl Layout {
+impl StrictLayout {
     /// Reads the files of a project. One that is not there says nothing.
     pub fn read(root: &Path) -> Result<Self, Error> {
-        let policies: Policies = parsed(root, POLICIES)?.unwrap_or_default();
+        let policies: PoliciesFile = parsed(root, POLICIES)?.unwrap_or_default();
         policies.check()?;
         let prompt = |name: &str| text(root, &format!("prompts/{name}.md"));
-        let prompts = Prompts {
+        let prompts = AgentPrompts {
             system: prompt("system")?,
             planner: prompt("planner")?,
             coder: prompt("coder")?,
             tester: prompt("tester")?,
         };
-        let tasks: Tasks = parsed(root, TASKS)?.unwrap_or_default();
+        let tasks: TasksFile = parsed(root, TASKS)?.unwrap_or_default();
         let plan = plan(&tasks, policies.root())?;
         Ok(Self {
             agents: parsed(root, AGENTS)?.unwrap_or_default(),
@@ -141,9 +141,9 @@ impl Layout {
     }
 
     /// The commands of the tests, as the project's own gate has them.
-    pub fn commands(&self) -> Vec<Command> {
+    pub fn commands(&self) -> Vec<CommandConfig> {
         let execution = &self.policies.execution;
-        vec![Command {
+        vec![CommandConfig {
             name: String::new(),
             command: execution.command.clone(),
             timeout_seconds: Some(execution.timeout_seconds),
@@ -152,7 +152,7 @@ impl Layout {
 
     /// Puts what the files say into a workflow's roles and gates. Only what is allowed runs, and it
     /// runs where the code is.
-    pub fn furnish(&self, compiled: &mut Compiled) -> Result<(), Error> {
+    pub fn furnish(&self, compiled: &mut CompiledWorkflow) -> Result<(), Error> {
         for role in compiled.roles.values_mut().filter(|role| is_strict(role)) {
             self.cast(role);
         }
@@ -182,8 +182,8 @@ impl Layout {
     /// Who plays a role, and what it is told.
     fn cast(&self, role: &mut Role) {
         let (agent, own) = match role.kind {
-            Kind::Planner => (&self.agents.planner, &self.prompts.planner),
-            Kind::Implementer => (&self.agents.coder, &self.prompts.coder),
+            RoleKind::Planner => (&self.agents.planner, &self.prompts.planner),
+            RoleKind::Implementer => (&self.agents.coder, &self.prompts.coder),
             _ => (&self.agents.tester, &self.prompts.tester),
         };
         if let Some(worker) = &agent.worker {
@@ -215,21 +215,21 @@ pub fn is_strict(role: &Role) -> bool {
 }
 
 /// The tasks as a plan; none if there are none.
-fn plan(tasks: &Tasks, root: Option<&str>) -> Result<Option<Plan>, Error> {
+fn plan(tasks: &TasksFile, root: Option<&str>) -> Result<Option<Plan>, Error> {
     if tasks.all.is_empty() {
         return Ok(None);
     }
-    let form = Form {
-        kind: Kind::Planner,
+    let form = AnswerForm {
+        kind: RoleKind::Planner,
         contract: Contract::Strict,
-        mode: Mode::Edits,
+        mode: EditMode::Edits,
         asks: false,
     };
     let plan_id = tasks.plan_id.as_deref();
-    let about = About {
+    let about = SubmissionConstraints {
         plan: Some(plan_id.unwrap_or_default()),
         root,
-        ..About::default()
+        ..SubmissionConstraints::default()
     };
     let answer = json!({ "plan_id": plan_id.unwrap_or("plan_0001"), "tasks": tasks.all });
     match submission::parse_about(form, &answer.to_string(), &about) {
@@ -239,7 +239,7 @@ fn plan(tasks: &Tasks, root: Option<&str>) -> Result<Option<Plan>, Error> {
             Ok(Some(plan))
         }
         Ok(_) => Ok(None),
-        Err(why) => Err(Problems::one(Problem::of(TASKS, why)).into()),
+        Err(why) => Err(FileProblems::one(FileProblem::of(TASKS, why)).into()),
     }
 }
 

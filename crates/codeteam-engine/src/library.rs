@@ -12,13 +12,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codeteam_core::role::{Book, Kind, Layer, Resolved};
-use codeteam_core::workflow::{self, Compiled, SETTINGS, Surroundings};
-use codeteam_core::yaml::{self, Fault, Node, Place, Problem, Problems, Sources, Value, nearest};
+use codeteam_core::role::{ResolvedRole, RoleCatalog, RoleKind, SourceLayer};
+use codeteam_core::workflow::{self, CompileInputs, CompiledWorkflow, SETTINGS};
+use codeteam_core::yaml::{
+    self, Diagnostic, FileProblem, FileProblems, SourceFiles, SourcePosition, YamlNode, YamlValue,
+    nearest,
+};
 
 use crate::built_in;
 use crate::config::Config;
-use crate::context::strategies::Strategies;
+use crate::context::strategies::StrategyCatalog;
 use crate::inside;
 
 /// No file is longer.
@@ -39,12 +42,12 @@ pub enum Error {
     },
     /// It is not valid.
     #[error(transparent)]
-    Invalid(#[from] Problems),
+    Invalid(#[from] FileProblems),
 }
 
 /// Where files are looked for.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
+pub struct LibraryFolders {
     /// The user's folder.
     pub user: Option<PathBuf>,
     /// The project's folder, and the repository that it must not lead out of.
@@ -56,11 +59,11 @@ pub const CONFIGURED: &str = "project";
 
 /// A workflow that there is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct WorkflowListing {
     /// Its name.
     pub name: String,
     /// Where it comes from.
-    pub layer: Layer,
+    pub layer: SourceLayer,
     /// Its file, as the user would name it.
     pub file: String,
 }
@@ -69,21 +72,25 @@ pub struct Listed {
 #[derive(Debug, Default)]
 pub struct Library {
     /// Where everything was read.
-    pub sources: Sources,
+    pub sources: SourceFiles,
     /// The roles.
-    pub book: Book,
-    places: Places,
+    pub book: RoleCatalog,
+    places: LibraryFolders,
     /// What is wrong with role files, by the roles' names.
-    broken: BTreeMap<String, Vec<Fault>>,
+    broken: BTreeMap<String, Vec<Diagnostic>>,
     /// The files of roles, topmost first.
-    files: BTreeMap<String, Vec<(Layer, String)>>,
+    files: BTreeMap<String, Vec<(SourceLayer, String)>>,
     /// What the configuration says of roles.
-    configured: BTreeMap<String, Node>,
+    configured: BTreeMap<String, YamlNode>,
 }
 
 impl Library {
     /// Reads all roles. `configured` are those of the configuration, with their sources.
-    pub fn read(places: Places, sources: Sources, configured: Option<&Node>) -> Self {
+    pub fn read(
+        places: LibraryFolders,
+        sources: SourceFiles,
+        configured: Option<&YamlNode>,
+    ) -> Self {
         let mut library = Self {
             sources,
             places,
@@ -91,7 +98,7 @@ impl Library {
         };
         for (name, text) in built_in::folder("roles", ".yml") {
             library.role(
-                Layer::BuiltIn,
+                SourceLayer::BuiltIn,
                 name,
                 &format!("built-in role `{name}`"),
                 text,
@@ -101,13 +108,13 @@ impl Library {
             library.roles(layer, &folder, inside.as_deref());
             library.agents(layer, &folder, inside.as_deref());
         }
-        for (key, node) in configured.and_then(Node::as_map).unwrap_or_default() {
+        for (key, node) in configured.and_then(YamlNode::as_map).unwrap_or_default() {
             let mut node = node.clone();
             if node.is_null() {
-                node = Node::empty(key.place);
+                node = YamlNode::empty(key.place);
             }
             library.configured.insert(key.name.clone(), node.clone());
-            library.book.add(Layer::Project, &key.name, node);
+            library.book.add(SourceLayer::Project, &key.name, node);
         }
         library
     }
@@ -115,25 +122,25 @@ impl Library {
     /// The names of the context strategies there are.
     pub fn strategies(&self) -> BTreeSet<String> {
         let folders = self.folders();
-        Strategies::names_in(folders.iter().map(|(_, folder, _)| folder.as_path()))
+        StrategyCatalog::names_in(folders.iter().map(|(_, folder, _)| folder.as_path()))
     }
 
     /// The user's folder and the project's.
-    fn folders(&self) -> Vec<(Layer, PathBuf, Option<PathBuf>)> {
+    fn folders(&self) -> Vec<(SourceLayer, PathBuf, Option<PathBuf>)> {
         let user = self
             .places
             .user
             .clone()
-            .map(|folder| (Layer::User, folder, None));
+            .map(|folder| (SourceLayer::User, folder, None));
         let project = self.places.project.clone();
         let project = project.map(|(folder, root)| {
             let root = fs::canonicalize(&root).unwrap_or(root);
-            (Layer::Project, folder, Some(root))
+            (SourceLayer::Project, folder, Some(root))
         });
         user.into_iter().chain(project).collect()
     }
 
-    fn roles(&mut self, layer: Layer, folder: &Path, inside: Option<&Path>) {
+    fn roles(&mut self, layer: SourceLayer, folder: &Path, inside: Option<&Path>) {
         let root = folder.join("roles");
         let mut files = yaml_files(&root, "");
         for scope in entries(&root).into_iter().filter(|path| path.is_dir()) {
@@ -146,7 +153,7 @@ impl Library {
     }
 
     /// The folder form: a prompt, and what else there is to say.
-    fn agents(&mut self, layer: Layer, folder: &Path, inside: Option<&Path>) {
+    fn agents(&mut self, layer: SourceLayer, folder: &Path, inside: Option<&Path>) {
         let folders = |path: &Path| entries(path).into_iter().filter(|path| path.is_dir());
         for agent in folders(&folder.join("agents")) {
             let name = file_name(&agent);
@@ -157,7 +164,7 @@ impl Library {
         }
     }
 
-    fn agent(&mut self, layer: Layer, name: &str, agent: &Path, inside: Option<&Path>) {
+    fn agent(&mut self, layer: SourceLayer, name: &str, agent: &Path, inside: Option<&Path>) {
         for file in ["agent.yaml", "agent.yml"] {
             let path = agent.join(file);
             if path.exists() {
@@ -169,7 +176,7 @@ impl Library {
             Ok(Some(text)) => {
                 let file = path.display().to_string();
                 let source = self.sources.add(&file, &text);
-                let place = Place {
+                let place = SourcePosition {
                     source,
                     line: 1,
                     column: 1,
@@ -183,7 +190,7 @@ impl Library {
         }
     }
 
-    fn role_file(&mut self, layer: Layer, name: &str, path: &Path, inside: Option<&Path>) {
+    fn role_file(&mut self, layer: SourceLayer, name: &str, path: &Path, inside: Option<&Path>) {
         match read(path, inside) {
             Ok(Some(text)) => self.role(layer, name, &path.display().to_string(), &text),
             Ok(None) => {}
@@ -191,7 +198,7 @@ impl Library {
         }
     }
 
-    fn role(&mut self, layer: Layer, name: &str, file: &str, text: &str) {
+    fn role(&mut self, layer: SourceLayer, name: &str, file: &str, text: &str) {
         match yaml::read(&mut self.sources, file, text) {
             Ok(node) => self.book.add(layer, name, node),
             Err(fault) => self.add_fault(layer, name, fault),
@@ -199,48 +206,49 @@ impl Library {
         self.note(layer, name, file.to_owned());
     }
 
-    fn note(&mut self, layer: Layer, name: &str, file: String) {
+    fn note(&mut self, layer: SourceLayer, name: &str, file: String) {
         let files = self.files.entry(name.to_owned()).or_default();
         files.insert(0, (layer, file));
     }
 
-    fn add_fault(&mut self, layer: Layer, name: &str, fault: Fault) {
+    fn add_fault(&mut self, layer: SourceLayer, name: &str, fault: Diagnostic) {
         self.book.add_broken(layer, name, fault.clone());
         self.broken.entry(name.to_owned()).or_default().push(fault);
     }
 
-    fn break_role(&mut self, layer: Layer, name: &str, path: &Path, problem: String) {
+    fn break_role(&mut self, layer: SourceLayer, name: &str, path: &Path, problem: String) {
         let source = self.sources.add(&path.display().to_string(), "");
-        let place = Place {
+        let place = SourcePosition {
             source,
-            ..Place::NONE
+            ..SourcePosition::NONE
         };
-        self.add_fault(layer, name, Fault::at(place, problem));
+        self.add_fault(layer, name, Diagnostic::at(place, problem));
         self.note(layer, name, path.display().to_string());
     }
 
     /// Lets roles that do not say their kind have it from the sequences that name them: that of the
     /// configuration, and those of the workflows that people have written.
-    pub fn learn_kinds(&mut self, flow: Option<&Node>) {
-        let mut flows: Vec<Node> = flow.cloned().into_iter().collect();
+    pub fn learn_kinds(&mut self, flow: Option<&YamlNode>) {
+        let mut flows: Vec<YamlNode> = flow.cloned().into_iter().collect();
         for (_, folder, inside) in self.folders() {
             for (_, path) in yaml_files(&folder.join("workflows"), "") {
                 let text = read(&path, inside.as_deref()).ok().flatten();
                 let text = text.unwrap_or_default();
-                flows.extend(yaml::read(&mut Sources::default(), "", &text));
+                flows.extend(yaml::read(&mut SourceFiles::default(), "", &text));
             }
         }
         for flow in flows {
             let flow = flow.get("workflow").unwrap_or(&flow);
             for member in flow
                 .get("sequence")
-                .and_then(Node::as_list)
+                .and_then(YamlNode::as_list)
                 .unwrap_or_default()
             {
-                let role = member.get("role").and_then(Node::as_text);
+                let role = member.get("role").and_then(YamlNode::as_text);
                 let kind = member.get("type").or_else(|| member.get("kind"));
-                let kind = kind.and_then(Node::as_text);
-                let kind = kind.and_then(|word| Kind::ALL.into_iter().find(|k| k.as_str() == word));
+                let kind = kind.and_then(YamlNode::as_text);
+                let kind =
+                    kind.and_then(|word| RoleKind::ALL.into_iter().find(|k| k.as_str() == word));
                 if let (Some(role), Some(kind)) = (role, kind) {
                     self.book.add_kind(role, kind);
                 }
@@ -266,19 +274,19 @@ impl Library {
     }
 
     /// The files that say something of a role, topmost first.
-    pub fn files_of(&self, name: &str) -> &[(Layer, String)] {
+    pub fn files_of(&self, name: &str) -> &[(SourceLayer, String)] {
         self.files.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// What the configuration says of a role, and where.
-    pub fn configured(&self, name: &str) -> Option<(String, &Node)> {
+    pub fn configured(&self, name: &str) -> Option<(String, &YamlNode)> {
         let node = self.configured.get(name)?;
         Some((self.sources.describe(node.place), node))
     }
 
     /// The layers that say something of a role, topmost first.
-    pub fn layers_of(&self, name: &str) -> Vec<Layer> {
-        let mut layers: Vec<Layer> = self.book.layers(name).collect();
+    pub fn layers_of(&self, name: &str) -> Vec<SourceLayer> {
+        let mut layers: Vec<SourceLayer> = self.book.layers(name).collect();
         for (layer, _) in self.files_of(name) {
             if !layers.contains(layer) {
                 layers.push(*layer);
@@ -297,7 +305,7 @@ impl Library {
     }
 
     /// A role by its full name, with everything it builds on.
-    pub fn resolve(&self, name: &str) -> Result<Resolved, Error> {
+    pub fn resolve(&self, name: &str) -> Result<ResolvedRole, Error> {
         if let Some(faults) = self.broken.get(name) {
             return Err(self.sources.problems(faults.clone()).into());
         }
@@ -315,7 +323,7 @@ impl Library {
 
     /// The workflows that use each role, by the full name of every role that has a say in what they call
     /// by a name. Workflows that cannot be compiled are passed over: `workflow validate` tells of them.
-    pub fn users(&mut self, surroundings: &Surroundings) -> BTreeMap<String, BTreeSet<String>> {
+    pub fn users(&mut self, surroundings: &CompileInputs) -> BTreeMap<String, BTreeSet<String>> {
         let mut users: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let names: Vec<String> = self.workflows().into_iter().map(|one| one.name).collect();
         for name in names {
@@ -338,13 +346,13 @@ impl Library {
     }
 
     /// All workflows there are, each in its topmost layer, and the lower ones it hides.
-    pub fn workflows(&self) -> Vec<Listed> {
-        let mut found: BTreeMap<String, Listed> = BTreeMap::new();
+    pub fn workflows(&self) -> Vec<WorkflowListing> {
+        let mut found: BTreeMap<String, WorkflowListing> = BTreeMap::new();
         for (name, _) in built_in::folder("workflows", ".yml") {
             if !name.contains('/') {
-                let listed = Listed {
+                let listed = WorkflowListing {
                     name: name.to_owned(),
-                    layer: Layer::BuiltIn,
+                    layer: SourceLayer::BuiltIn,
                     file: format!("built-in workflow `{name}`"),
                 };
                 found.insert(name.to_owned(), listed);
@@ -353,7 +361,7 @@ impl Library {
         for (layer, folder, _) in self.folders() {
             for (name, path) in yaml_files(&folder.join("workflows"), "") {
                 let file = path.display().to_string();
-                let listed = Listed {
+                let listed = WorkflowListing {
                     name: name.clone(),
                     layer,
                     file,
@@ -370,9 +378,9 @@ impl Library {
         &self,
         name: &str,
         below: usize,
-    ) -> Result<Option<(String, String)>, Problems> {
+    ) -> Result<Option<(String, String)>, FileProblems> {
         let problem = |path: &Path, message: String| {
-            Problems::one(Problem::of(path.display().to_string(), message))
+            FileProblems::one(FileProblem::of(path.display().to_string(), message))
         };
         if is_file(name) {
             let path = Path::new(name);
@@ -400,7 +408,11 @@ impl Library {
     }
 
     /// Compiles a workflow: by its name, or from its file.
-    pub fn compile(&mut self, name: &str, surroundings: Surroundings) -> Result<Compiled, Error> {
+    pub fn compile(
+        &mut self,
+        name: &str,
+        surroundings: CompileInputs,
+    ) -> Result<CompiledWorkflow, Error> {
         self.compile_named(name, surroundings, is_file(name))
     }
 
@@ -413,11 +425,11 @@ impl Library {
     fn compile_named(
         &mut self,
         name: &str,
-        surroundings: Surroundings,
+        surroundings: CompileInputs,
         trusts: bool,
-    ) -> Result<Compiled, Error> {
+    ) -> Result<CompiledWorkflow, Error> {
         if !trusts && let Some(why) = self.refusal(name) {
-            return Err(Problems::one(Problem::of(name, why)).into());
+            return Err(FileProblems::one(FileProblem::of(name, why)).into());
         }
         let Some((file, text)) = self.workflow_text(name, 0)? else {
             let known = self.workflows();
@@ -453,9 +465,9 @@ impl Library {
     /// own. Changes that name none are to the usual one.
     pub fn compile_configured(
         &mut self,
-        flow: Option<&Node>,
-        surroundings: Surroundings,
-    ) -> Result<Compiled, Error> {
+        flow: Option<&YamlNode>,
+        surroundings: CompileInputs,
+    ) -> Result<CompiledWorkflow, Error> {
         let Some(node) = flow else {
             return self.compile(&Config::usual_workflow(), surroundings);
         };
@@ -474,7 +486,7 @@ impl Library {
                     "`workflow.rebound` changes sessions alone: no step of `{usual}` offers another approach"
                 ));
             }
-            node.set("extends", Node::text(usual));
+            node.set("extends", YamlNode::text(usual));
         }
         let mut compiled = self.build_from(CONFIGURED, node, surroundings, trusts)?;
         compiled.notes.extend(ignored);
@@ -482,7 +494,7 @@ impl Library {
     }
 
     /// Whether a step of a workflow offers another approach after a number of rejections.
-    fn offers_rebound(&mut self, name: &str, surroundings: &Surroundings) -> Result<bool, Error> {
+    fn offers_rebound(&mut self, name: &str, surroundings: &CompileInputs) -> Result<bool, Error> {
         let compiled = self.compile(name, surroundings.clone())?;
         let mut steps = compiled.workflow.steps.values();
         Ok(steps.any(|step| step.rebound.is_some()))
@@ -493,10 +505,10 @@ impl Library {
     /// of single steps belongs to the workflow of runs.
     pub fn compile_for_session(
         &mut self,
-        flow: Option<&Node>,
+        flow: Option<&YamlNode>,
         base: &str,
-        surroundings: Surroundings,
-    ) -> Result<Compiled, Error> {
+        surroundings: CompileInputs,
+    ) -> Result<CompiledWorkflow, Error> {
         let Some(node) = flow.filter(|node| node.as_map().is_some()) else {
             return self.compile(base, surroundings);
         };
@@ -509,7 +521,8 @@ impl Library {
                 changes.take(&key.name);
             }
         }
-        if let Some(Value::Map(settings)) = changes.get_mut("settings").map(|node| &mut node.value)
+        if let Some(YamlValue::Map(settings)) =
+            changes.get_mut("settings").map(|node| &mut node.value)
         {
             let known = |name: &str| SETTINGS.iter().any(|setting| setting.name == name);
             settings.retain(|(key, _)| known(&key.name));
@@ -519,7 +532,7 @@ impl Library {
         }
         let said_in = self.sources.file(node.place).unwrap_or_default();
         let trusts = self.is_trusted(said_in);
-        changes.set("extends", Node::text(base));
+        changes.set("extends", YamlNode::text(base));
         self.build_from(CONFIGURED, changes, surroundings, trusts)
     }
 
@@ -527,9 +540,9 @@ impl Library {
     pub fn build(
         &mut self,
         name: &str,
-        node: Node,
-        surroundings: Surroundings,
-    ) -> Result<Compiled, Error> {
+        node: YamlNode,
+        surroundings: CompileInputs,
+    ) -> Result<CompiledWorkflow, Error> {
         self.build_from(name, node, surroundings, true)
     }
 
@@ -537,20 +550,23 @@ impl Library {
     fn build_from(
         &mut self,
         name: &str,
-        node: Node,
-        mut surroundings: Surroundings,
+        node: YamlNode,
+        mut surroundings: CompileInputs,
         trusts: bool,
-    ) -> Result<Compiled, Error> {
+    ) -> Result<CompiledWorkflow, Error> {
         surroundings.book = self.book.clone();
         let mut sources = std::mem::take(&mut self.sources);
         let mut find = |name: &str, below: usize| {
             if !trusts && let Some(why) = self.refusal(name) {
-                return Err(vec![Fault::at(Place::NONE, format!("`{name}` {why}"))]);
+                return Err(vec![Diagnostic::at(
+                    SourcePosition::NONE,
+                    format!("`{name}` {why}"),
+                )]);
             }
             let found = self.workflow_text(name, below);
             let found = found.map_err(|problems| {
                 let said = problems.to_string();
-                vec![Fault::at(Place::NONE, said)]
+                vec![Diagnostic::at(SourcePosition::NONE, said)]
             })?;
             match found {
                 None => Ok(None),
@@ -562,7 +578,7 @@ impl Library {
         };
         let built = workflow::build(name, node, &mut surroundings, &mut find);
         self.sources = sources;
-        let broken = |faults: Vec<Fault>| self.sources.problems(faults);
+        let broken = |faults: Vec<Diagnostic>| self.sources.problems(faults);
         Ok(built.map_err(broken)?)
     }
 }
@@ -588,7 +604,7 @@ const ANY_WORKFLOW: [&str; 15] = [
 
 /// Whether what the configuration says of the workflow has its own steps, or names the workflow whose
 /// steps they are.
-fn names_its_steps(flow: &Node) -> bool {
+fn names_its_steps(flow: &YamlNode) -> bool {
     let own = ["steps", "sequence", "extends", "template"];
     own.iter().any(|key| flow.get(key).is_some())
 }

@@ -7,7 +7,7 @@
 //!
 //! A copy is written by a worker, so only the tokens in it are believed: they are put into the
 //! user's file, which otherwise stays as it is. A copy that cannot be believed is
-//! [`Outcome::Refused`]; an `Err` is about the user's own file or codeteam's.
+//! [`LoanOutcome::Refused`]; an `Err` is about the user's own file or codeteam's.
 
 pub mod clis;
 mod credentials;
@@ -24,45 +24,45 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use clis::Cli;
+pub use clis::WorkerCli;
 pub use error::Error;
 use jiff::Timestamp;
 
 use crate::env::Env;
-use clis::Moved;
-use lent::Lent;
+use clis::DirectoryVariable;
+use lent::LentLogin;
 
 /// The user's logins, and who has them. A clone is another handle to the same.
 #[derive(Debug, Clone)]
-pub struct Logins(Arc<Inner>);
+pub struct Logins(Arc<LoginRegistry>);
 
 #[derive(Debug)]
-struct Inner {
+struct LoginRegistry {
     /// Where the user has each CLI's files.
     directories: BTreeMap<&'static str, PathBuf>,
     lock: PathBuf,
-    loans: Mutex<Loans>,
+    loans: Mutex<LoanTable>,
 }
 
 #[derive(Debug, Default)]
-struct Loans {
-    lent: BTreeMap<u64, Lent>,
+struct LoanTable {
+    lent: BTreeMap<u64, LentLogin>,
     next: u64,
 }
 
 /// A login that one worker has, until it is given back. If it is dropped instead, the copy stays
 /// for [`Logins::recover`].
 #[derive(Debug)]
-pub struct Loan {
+pub struct LoginLoan {
     logins: Logins,
     number: u64,
-    cli: &'static Cli,
+    cli: &'static WorkerCli,
     directory: PathBuf,
 }
 
 /// What came of giving a login back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum LoanOutcome {
     /// The worker had the login that the user has.
     Unchanged,
     /// The worker had renewed it, and now the user has it too.
@@ -81,7 +81,7 @@ pub enum Outcome {
 /// How a login of the user's stands, as far as its file tells. Whether the server still takes it,
 /// only the server knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum LoginFileStatus {
     /// There is none, or no place to look for one.
     None {
         /// Where it was looked for.
@@ -114,13 +114,13 @@ impl Logins {
                 .map(PathBuf::from)
                 .filter(|path| path.is_absolute())
         };
-        let below = |home: &Path, cli: &Cli| home.join(cli.directory);
-        let directory = |cli: &'static Cli| match cli.moved_by {
-            Moved::Directory(name) => moved(name).or_else(|| Some(below(home?, cli))),
-            Moved::Home(name) => Some(below(moved(name).as_deref().or(home)?, cli)),
+        let below = |home: &Path, cli: &WorkerCli| home.join(cli.directory);
+        let directory = |cli: &'static WorkerCli| match cli.moved_by {
+            DirectoryVariable::Directory(name) => moved(name).or_else(|| Some(below(home?, cli))),
+            DirectoryVariable::Home(name) => Some(below(moved(name).as_deref().or(home)?, cli)),
         };
-        let found = |cli: &'static Cli| Some((cli.name, directory(cli)?));
-        Logins(Arc::new(Inner {
+        let found = |cli: &'static WorkerCli| Some((cli.name, directory(cli)?));
+        Logins(Arc::new(LoginRegistry {
             directories: clis::ALL.into_iter().filter_map(found).collect(),
             lock: state.join("logins.lock"),
             loans: Mutex::default(),
@@ -139,11 +139,11 @@ impl Logins {
     /// one worker's alone; `None` if the user has none.
     pub fn lend(
         &self,
-        cli: &'static Cli,
+        cli: &'static WorkerCli,
         login: Option<&Path>,
         directory: &Path,
-    ) -> Result<Option<Loan>, Error> {
-        if let Some(left) = Lent::find(cli, directory)? {
+    ) -> Result<Option<LoginLoan>, Error> {
+        if let Some(left) = LentLogin::find(cli, directory)? {
             self.settle(left)?;
         }
         let known = self.0.directories.get(cli.name).map(PathBuf::as_path);
@@ -151,7 +151,7 @@ impl Logins {
             return Ok(None);
         };
         let user = users.join(cli.credentials.file);
-        let Some(lent) = Lent::begin(cli, &user, directory)? else {
+        let Some(lent) = LentLogin::begin(cli, &user, directory)? else {
             return Ok(None);
         };
         let directory = lent.copy.directory();
@@ -159,7 +159,7 @@ impl Logins {
         let number = loans.next;
         loans.next += 1;
         loans.lent.insert(number, lent);
-        Ok(Some(Loan {
+        Ok(Some(LoginLoan {
             logins: self.clone(),
             number,
             cli,
@@ -168,16 +168,20 @@ impl Logins {
     }
 
     /// How the user's login stands, the one in `login` if that is said. Nothing is copied.
-    pub fn standing(&self, cli: &'static Cli, login: Option<&Path>) -> Result<Standing, Error> {
+    pub fn standing(
+        &self,
+        cli: &'static WorkerCli,
+        login: Option<&Path>,
+    ) -> Result<LoginFileStatus, Error> {
         let known = self.0.directories.get(cli.name).map(PathBuf::as_path);
         let Some(users) = login.or(known) else {
-            return Ok(Standing::None { path: None });
+            return Ok(LoginFileStatus::None { path: None });
         };
         let path = users.join(cli.credentials.file);
         Ok(match lent::read_user(cli, &path)? {
-            None => Standing::None { path: Some(path) },
-            Some((_, login)) if !login.is_usable() => Standing::Ended { path },
-            Some((_, login)) => Standing::Usable {
+            None => LoginFileStatus::None { path: Some(path) },
+            Some((_, login)) if !login.is_usable() => LoginFileStatus::Ended { path },
+            Some((_, login)) => LoginFileStatus::Usable {
                 until: login.until(),
                 path,
             },
@@ -202,33 +206,36 @@ impl Logins {
 
     /// Gives back what a killed codeteam has lent in `directory`, and removes the copies. Nobody
     /// may be working there.
-    pub fn recover(&self, directory: &Path) -> Result<Vec<(&'static Cli, Outcome)>, Error> {
+    pub fn recover(
+        &self,
+        directory: &Path,
+    ) -> Result<Vec<(&'static WorkerCli, LoanOutcome)>, Error> {
         let mut outcomes = Vec::new();
         for cli in clis::ALL {
-            if let Some(lent) = Lent::find(cli, directory)? {
+            if let Some(lent) = LentLogin::find(cli, directory)? {
                 outcomes.push((cli, self.settle(lent)?));
             }
         }
         Ok(outcomes)
     }
 
-    fn settle(&self, mut lent: Lent) -> Result<Outcome, Error> {
+    fn settle(&self, mut lent: LentLogin) -> Result<LoanOutcome, Error> {
         let _lock = files::lock(&self.0.lock)?;
         let outcome = lent.give()?;
         lent.end()?;
         Ok(outcome)
     }
 
-    fn loans(&self) -> MutexGuard<'_, Loans> {
+    fn loans(&self) -> MutexGuard<'_, LoanTable> {
         let loans = self.0.loans.lock();
         loans.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Outcome {
+impl LoanOutcome {
     /// What a person should know of it, if there is something to be seen to.
-    pub fn objection(&self, cli: &Cli) -> Option<String> {
-        let Outcome::Refused { reason, .. } = self else {
+    pub fn objection(&self, cli: &WorkerCli) -> Option<String> {
+        let LoanOutcome::Refused { reason, .. } = self else {
             return None;
         };
         let name = cli.name;
@@ -238,9 +245,9 @@ impl Outcome {
     }
 }
 
-impl Loan {
+impl LoginLoan {
     /// Whose login it is.
-    pub fn cli(&self) -> &'static Cli {
+    pub fn cli(&self) -> &'static WorkerCli {
         self.cli
     }
 
@@ -258,13 +265,13 @@ impl Loan {
 
     /// Gives the login back and removes the copy; its worker must have ended. If this fails, the
     /// copy stays for [`Logins::recover`].
-    pub fn give_back(self) -> Result<Outcome, Error> {
+    pub fn give_back(self) -> Result<LoanOutcome, Error> {
         let lent = self.logins.loans().lent.remove(&self.number);
-        lent.map_or(Ok(Outcome::Unchanged), |lent| self.logins.settle(lent))
+        lent.map_or(Ok(LoanOutcome::Unchanged), |lent| self.logins.settle(lent))
     }
 }
 
-impl Drop for Loan {
+impl Drop for LoginLoan {
     fn drop(&mut self) {
         self.logins.loans().lent.remove(&self.number);
     }

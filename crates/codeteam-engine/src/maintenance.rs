@@ -8,25 +8,25 @@ use std::path::{Path, PathBuf};
 
 use codeteam_core::Run;
 use codeteam_core::ids::RunId;
-use codeteam_core::workflow::Class;
+use codeteam_core::workflow::CheckClass;
 use serde::Serialize;
 
-use crate::config::{Config, Origins};
+use crate::config::{Config, ConfigOrigins};
 use crate::driver::housekeeping::{close, unescape, workspaces_in, worktree_refs};
 use crate::engine::{Engine, Error, project_library};
 use crate::env::Env;
 use crate::git::{Oid, Repo};
 use crate::perform::{SetupCache, clear_attempts, clear_leftovers, with_causes};
-use crate::store::{self, Owner, Store};
-use crate::walk::{self, Visitor, WalkEntry};
-use crate::workers::look::Looked;
+use crate::store::{self, ProcessIdentity, Store};
+use crate::walk::{self, WalkEntry, WalkVisitor};
+use crate::workers::look::WorkerDiagnosis;
 use crate::workspace;
 
 /// What pruning did, or would do.
 #[derive(Debug, Default, Serialize)]
-pub struct Pruned {
+pub struct PruneReport {
     /// Worktrees that are gone.
-    pub removed: Vec<Gone>,
+    pub removed: Vec<RemovedWorktree>,
     /// Worktrees that were left, and why.
     pub left: BTreeMap<String, String>,
     /// How much room that made.
@@ -39,7 +39,7 @@ pub struct Pruned {
 
 /// A worktree that is gone.
 #[derive(Debug, Serialize)]
-pub struct Gone {
+pub struct RemovedWorktree {
     /// Its run.
     pub run: String,
     /// Its name.
@@ -50,8 +50,8 @@ pub struct Gone {
 
 /// Removes the worktrees of runs that have ended and that nobody drives. What they hold and no
 /// branch has is kept as a commit first.
-pub fn prune(engine: &Engine, dry_run: bool) -> Result<Pruned, Error> {
-    let mut pruned = Pruned::default();
+pub fn prune(engine: &Engine, dry_run: bool) -> Result<PruneReport, Error> {
+    let mut pruned = PruneReport::default();
     for row in engine.store.runs()? {
         let id = RunId(row.id);
         let root = engine.workspaces_of(&id);
@@ -98,7 +98,7 @@ pub fn prune(engine: &Engine, dry_run: bool) -> Result<Pruned, Error> {
 
 /// Why nothing of a run may go yet, if it may not.
 fn still_needed(engine: &Engine, run: &Run) -> Result<Option<&'static str>, Error> {
-    let own = Owner::this_process("");
+    let own = ProcessIdentity::this_process("");
     let holder = engine.store.holder(run.id.as_str())?;
     if holder.is_some_and(|holder| !holder.owner.is_gone(&own)) {
         return Ok(Some("someone drives its run"));
@@ -106,7 +106,7 @@ fn still_needed(engine: &Engine, run: &Run) -> Result<Option<&'static str>, Erro
     Ok((!run.is_terminal()).then_some("its run has not ended"))
 }
 
-impl Pruned {
+impl PruneReport {
     fn remove(&mut self, engine: &Engine, run: &Run, name: String, dry_run: bool) {
         let bytes = size(&engine.workspaces_of(&run.id).join(&name));
         let closed = if dry_run {
@@ -121,7 +121,7 @@ impl Pruned {
             Ok(kept) => {
                 self.bytes += bytes;
                 let run = of;
-                self.removed.push(Gone { run, name, kept });
+                self.removed.push(RemovedWorktree { run, name, kept });
             }
             Err(error) => {
                 let why = with_causes(&error);
@@ -147,7 +147,7 @@ pub(crate) fn size(path: &Path) -> u64 {
 
 struct SizeSum(u64);
 
-impl Visitor for SizeSum {
+impl WalkVisitor for SizeSum {
     fn visit(&mut self, entry: &WalkEntry<'_>) -> io::Result<()> {
         let bytes = entry.stat().ok().map(|stat| stat.st_size);
         self.0 += bytes
@@ -163,7 +163,7 @@ impl Visitor for SizeSum {
 
 /// What was kept of a worktree.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct WorktreeSnapshot {
     /// The worktree's name.
     pub name: String,
     /// The reference that keeps it.
@@ -171,7 +171,7 @@ pub struct Kept {
     commit: Oid,
 }
 
-impl Kept {
+impl WorktreeSnapshot {
     /// The task it was for, or `run`.
     pub fn task(&self) -> &str {
         self.name.rsplit('+').next().unwrap_or(&self.name)
@@ -179,12 +179,12 @@ impl Kept {
 }
 
 /// What was kept of a run's worktrees.
-pub fn snapshots(engine: &Engine, run: &RunId) -> Result<Vec<Kept>, Error> {
+pub fn snapshots(engine: &Engine, run: &RunId) -> Result<Vec<WorktreeSnapshot>, Error> {
     let prefix = worktree_refs(run);
     let found = engine.repo.refs_under(&prefix)?;
     Ok(found
         .into_iter()
-        .map(|(reference, commit)| Kept {
+        .map(|(reference, commit)| WorktreeSnapshot {
             name: unescape(reference.trim_start_matches(&prefix)),
             reference,
             commit,
@@ -194,13 +194,17 @@ pub fn snapshots(engine: &Engine, run: &RunId) -> Result<Vec<Kept>, Error> {
 
 /// Writes a snapshot's files into a folder that must not exist or be empty; says which folders below
 /// it git would take for repositories.
-pub fn restore(engine: &Engine, kept: &Kept, folder: &Path) -> Result<Vec<PathBuf>, Error> {
+pub fn restore(
+    engine: &Engine,
+    kept: &WorktreeSnapshot,
+    folder: &Path,
+) -> Result<Vec<PathBuf>, Error> {
     Ok(workspace::restore(&engine.repo, &kept.commit, folder)?)
 }
 
 /// One thing a health check looked at.
 #[derive(Clone, Debug, Serialize)]
-pub struct Check {
+pub struct HealthCheck {
     /// What it is.
     pub name: Cow<'static, str>,
     /// Whether it is fine.
@@ -213,13 +217,13 @@ pub struct Check {
     pub remedy: Option<String>,
     /// The worker, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub worker: Option<Box<Looked>>,
+    pub worker: Option<Box<WorkerDiagnosis>>,
 }
 
-impl Check {
+impl HealthCheck {
     /// A worker. One that cannot be used is worth knowing; if the project needs it, it must be
     /// mended.
-    pub fn worker(looked: Looked, needed: bool) -> Self {
+    pub fn worker(looked: WorkerDiagnosis, needed: bool) -> Self {
         let remedies: Vec<&str> = looked.remedies.iter().map(String::as_str).collect();
         let remedies = remedies.join("; ");
         Self {
@@ -270,28 +274,28 @@ impl Check {
 }
 
 /// Role files that cannot be used. A run that needs one refuses; any other does without it.
-fn look_at_roles(config: &Config, env: &Env, folder: &Path, root: &Path) -> Vec<Check> {
+fn look_at_roles(config: &Config, env: &Env, folder: &Path, root: &Path) -> Vec<HealthCheck> {
     let library = project_library(config, env, folder, root);
     let broken = library.broken_roles(config).into_iter();
-    let check = |(name, problem): (String, String)| Check {
+    let check = |(name, problem): (String, String)| HealthCheck {
         remedy: Some(
             "mend the file; `codeteam role validate` says everything that is wrong".to_owned(),
         ),
-        ..Check::note("roles", format!("`{name}` cannot be used: {problem}"))
+        ..HealthCheck::note("roles", format!("`{name}` cannot be used: {problem}"))
     };
     broken.map(check).collect()
 }
 
 /// Folders in which other tools keep what codeteam keeps in its own: whoever has one may think it is read.
-fn look_at_other_folders(root: &Path) -> Vec<Check> {
+fn look_at_other_folders(root: &Path) -> Vec<HealthCheck> {
     let there = [".team", ".supervisor"].into_iter();
     let there = there.filter(|name| root.join(name).is_dir());
-    let check = |name: &str| Check {
+    let check = |name: &str| HealthCheck {
         remedy: Some(format!(
             "copy what you want to keep from `{name}` into `.codeteam`: `config.yaml`, `agents/`, `roles/` and \
              `context/` have the same form; `codeteam config validate` says what differs"
         )),
-        ..Check::note(
+        ..HealthCheck::note(
             "config",
             format!("`{name}` is there, and codeteam does not read it"),
         )
@@ -304,7 +308,7 @@ fn checks_in_words(config: &Config) -> String {
     let checks = config.own_checks();
     let proof = checks
         .iter()
-        .filter(|check| check.what.class() == Class::Proof);
+        .filter(|check| check.what.class() == CheckClass::Proof);
     let (proof, all) = (proof.count(), checks.len());
     let named = match all - proof {
         1 => "1 check".to_owned(),
@@ -319,40 +323,40 @@ fn checks_in_words(config: &Config) -> String {
 }
 
 /// Looks at a project: its configuration, its roles, its log, the place for worktrees.
-pub fn examine(repo: &Repo, env: &Env) -> Vec<Check> {
+pub fn examine(repo: &Repo, env: &Env) -> Vec<HealthCheck> {
     let folder = repo.top_level().join(".codeteam");
     let mut checks = Vec::new();
-    let config = Config::load(&Origins::of(env, &folder));
+    let config = Config::load(&ConfigOrigins::of(env, &folder));
     checks.extend(look_at_other_folders(repo.top_level()));
     if let Ok(config) = &config {
         checks.extend(look_at_roles(config, env, &folder, repo.top_level()));
     }
     checks.push(match config {
-        Err(error) => Check::bad("config", with_causes(&error), "mend the file"),
-        Ok(config) if config.own_checks().is_empty() => Check {
+        Err(error) => HealthCheck::bad("config", with_causes(&error), "mend the file"),
+        Ok(config) if config.own_checks().is_empty() => HealthCheck {
             remedy: Some(
                 "`codeteam init` proposes them; or name the project's tests in `.codeteam/config.yml` \
                  under `verification.commands`"
                     .to_owned(),
             ),
-            ..Check::note(
+            ..HealthCheck::note(
                 "config",
                 "no checks are configured, so codeteam's own rules and reviewers judge alone"
                     .to_owned(),
             )
         },
-        Ok(config) => Check::good("config", checks_in_words(&config)),
+        Ok(config) => HealthCheck::good("config", checks_in_words(&config)),
     });
     let away = "move the file away to keep it; `codeteam status` then rebuilds";
     checks.push(match Store::open_existing(&folder.join("state.db")) {
-        Err(error) => Check::bad("log", with_causes(&error), away),
-        Ok(None) => Check::good("log", "none yet".to_owned()),
+        Err(error) => HealthCheck::bad("log", with_causes(&error), away),
+        Ok(None) => HealthCheck::good("log", "none yet".to_owned()),
         Ok(Some(store)) => match store.verify().and_then(|()| store.runs()) {
-            Ok(runs) => Check::good("log", format!("{} runs", runs.len())),
+            Ok(runs) => HealthCheck::good("log", format!("{} runs", runs.len())),
             Err(error @ store::Error::Damaged { .. }) => {
-                Check::bad("log", with_causes(&error), away)
+                HealthCheck::bad("log", with_causes(&error), away)
             }
-            Err(error) => Check::bad(
+            Err(error) => HealthCheck::bad(
                 "log",
                 with_causes(&error),
                 "free the disk or mend its rights",
@@ -361,7 +365,7 @@ pub fn examine(repo: &Repo, env: &Env) -> Vec<Check> {
     });
     checks.push(worktrees(env));
     if let Some(found) = foreign_layout(repo.top_level()) {
-        checks.push(Check::note(".team", found));
+        checks.push(HealthCheck::note(".team", found));
     }
     checks
 }
@@ -376,9 +380,9 @@ pub fn foreign_layout(root: &Path) -> Option<String> {
     })
 }
 
-fn worktrees(env: &Env) -> Check {
+fn worktrees(env: &Env) -> HealthCheck {
     let Some(state) = &env.state_home else {
-        return Check::bad(
+        return HealthCheck::bad(
             "worktrees",
             "there is no place for them".to_owned(),
             "set `HOME` or `XDG_STATE_HOME`",
@@ -389,8 +393,8 @@ fn worktrees(env: &Env) -> Check {
     let written = fs::create_dir_all(&root).and_then(|()| fs::write(&probe, ""));
     let _ = fs::remove_file(&probe);
     match written {
-        Ok(()) => Check::good("worktrees", root.display().to_string()),
-        Err(error) => Check::bad(
+        Ok(()) => HealthCheck::good("worktrees", root.display().to_string()),
+        Err(error) => HealthCheck::bad(
             "worktrees",
             format!("`{}` cannot be written: {error}", root.display()),
             "mend its rights, or set `XDG_STATE_HOME`",

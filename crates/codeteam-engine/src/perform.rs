@@ -19,7 +19,9 @@ mod take;
 mod view;
 mod worker;
 
-pub use self::baseline::{BaseTrial, RedCheck, Watching, clear_leftovers, try_base};
+pub use self::baseline::{
+    BaselineReport, FailingCheck, ProgressCallbacks, clear_leftovers, try_base,
+};
 pub(crate) use self::clock::not_before;
 pub use self::clock::now;
 pub use self::halt::Halt;
@@ -27,7 +29,7 @@ pub(crate) use self::homes::{clear as clear_attempts, recover as recover_logins}
 pub use self::integrate::trailer;
 pub(crate) use self::integrate::trailers;
 pub use self::places::workspace_name;
-pub use self::reach::Reach;
+pub use self::reach::WorkerAccess;
 pub(crate) use self::reach::{placed, said};
 pub(crate) use self::setup::SetupCache;
 pub(crate) use self::worker::{replayed, spent};
@@ -37,17 +39,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codeteam_core::assignment::{Assignment, assignment};
-use codeteam_core::event::{BaselineFailure, Basis, Sandbox};
-use codeteam_core::failure::Trouble;
-use codeteam_core::frame::{Frame, FrameChange, Item, SlotState, Tip};
-use codeteam_core::hands::Hands;
+use codeteam_core::event::{BaselineFailure, GateSettings, SandboxKind};
+use codeteam_core::failure::FailureCause;
+use codeteam_core::frame::{Frame, FrameChange, FrameItem, SlotState, Tip};
+use codeteam_core::hands::Operator;
 use codeteam_core::ids::{AttemptId, BodyId, PatchId, RunId, Tree};
 use codeteam_core::input::Input;
 use codeteam_core::message;
-use codeteam_core::role::Kind;
+use codeteam_core::role::RoleKind;
 use codeteam_core::run::HeldFiles;
 use codeteam_core::submission;
-use codeteam_core::workflow::{Check, Delivery, StepKind};
+use codeteam_core::workflow::{Check, DeliveryMethod, StepKind};
 use codeteam_core::{Effect, Run};
 
 use codeteam_sandbox::egress;
@@ -56,7 +58,7 @@ use crate::artifacts;
 use crate::bodies;
 use crate::engine::Engine;
 use crate::git;
-use crate::process::{self, Cancel, Patience};
+use crate::process::{self, CancelToken, WaitLimit};
 use crate::workspace;
 
 /// Something due, with everything needed to do it.
@@ -88,19 +90,19 @@ pub struct Job {
     /// Whether a session has it now, and with it a shell in the repository.
     pub by_session: bool,
     /// What the run's gates go by beside their checks, if a session began it.
-    pub basis: Option<Arc<Basis>>,
+    pub basis: Option<Arc<GateSettings>>,
     /// What may still fail of what failed before anything was changed, as far as that is recorded.
     pub baseline: Arc<Vec<BaselineFailure>>,
     /// What becomes of tests that fail with this change and failed before the run.
     pub old_failures: OldFailures,
     /// What confines the run's workers and gates.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxKind,
     /// The context strategies that the run has pinned.
     pub strategies: Arc<BTreeMap<String, String>>,
     /// The templates of prompts that the run has pinned.
     pub templates: Arc<BTreeMap<String, String>>,
     /// What to do.
-    pub what: What,
+    pub what: JobKind,
 }
 
 /// What becomes of tests that fail with a change and failed before the run, too.
@@ -128,11 +130,11 @@ impl OldFailures {
 
 /// What a job does.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum JobKind {
     /// A worker carries an assignment out.
     Work(Box<Assignment>),
     /// What a session says it has done is taken in.
-    Take(Box<Taken>),
+    Take(Box<SessionSubmission>),
     /// Checks run on a tree.
     Check {
         /// The tree.
@@ -140,7 +142,7 @@ pub enum What {
         /// The checks.
         checks: Vec<Check>,
         /// What the change is judged by, beside itself.
-        about: Box<About>,
+        about: Box<ChangeFacts>,
     },
     /// A change is replayed on the tip.
     Rebase {
@@ -167,7 +169,7 @@ pub enum What {
     /// What was committed is handed over.
     Deliver {
         /// How.
-        how: Delivery,
+        how: DeliveryMethod,
         /// The tip of the run's branch.
         tip: Tip,
     },
@@ -184,9 +186,9 @@ pub enum What {
 
 /// An answer that a session has given to an assignment.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub struct SessionSubmission {
     /// What it was asked.
-    pub kind: Kind,
+    pub kind: RoleKind,
     /// What it says.
     pub text: String,
     /// The tree that is judged.
@@ -199,7 +201,7 @@ pub struct Taken {
 
 /// What a change is judged by, beside itself.
 #[derive(Clone, Debug, Default)]
-pub struct About {
+pub struct ChangeFacts {
     /// The files of the task.
     pub files: Vec<String>,
     /// Tests that a session's task says are to change, as patterns: such a task has no list of files.
@@ -213,17 +215,17 @@ pub struct About {
     /// The change, whatever base it is applied to.
     pub patch: Option<PatchId>,
     /// What its author says of it.
-    pub claimed: Option<submission::Change>,
+    pub claimed: Option<submission::ClaimedChange>,
     /// The changes of other tasks of the run: whose, which, and the patch.
     pub others: Vec<(String, PatchId, BodyId)>,
 }
 
 /// What a job may use while it runs.
-pub struct Context<'a> {
+pub struct JobContext<'a> {
     /// Where things are and how they are done.
     pub engine: &'a Engine,
     /// Ends the job early.
-    pub cancel: Cancel,
+    pub cancel: CancelToken,
     /// Takes what is worth showing, line by line.
     pub lines: &'a (dyn Fn(&AttemptId, &str) + Sync),
     /// Takes what the run is to know before the job's end.
@@ -232,21 +234,21 @@ pub struct Context<'a> {
     pub busy: &'a (dyn Fn(&AttemptId, Option<&str>) + Sync),
 }
 
-impl<'a> Context<'a> {
+impl<'a> JobContext<'a> {
     /// Tells what a job is at, until the result is dropped.
-    fn busy_with(&'a self, id: &'a AttemptId, what: &str) -> Busy<'a> {
+    fn busy_with(&'a self, id: &'a AttemptId, what: &str) -> BusyGuard<'a> {
         (self.busy)(id, Some(what));
-        Busy { context: self, id }
+        BusyGuard { context: self, id }
     }
 }
 
 /// Something that takes long is under way.
-struct Busy<'a> {
-    context: &'a Context<'a>,
+struct BusyGuard<'a> {
+    context: &'a JobContext<'a>,
     id: &'a AttemptId,
 }
 
-impl Drop for Busy<'_> {
+impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
         (self.context.busy)(self.id, None);
     }
@@ -294,7 +296,7 @@ pub enum Error {
     Key(#[from] egress::BadHeader),
     /// An API that cannot be asked.
     #[error(transparent)]
-    Server(#[from] crate::logins::keys::BadServer),
+    Server(#[from] crate::logins::keys::EndpointError),
     /// More is to be hidden from a role than can be.
     #[error(
         "the role's `exclude` names {count} files and folders, more than can be covered one by one; \
@@ -365,18 +367,18 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
     let id = effect.attempt()?.clone();
     let frame = run.frames.get(&id.frame)?;
     let what = match effect {
-        Effect::StartWorker { id, .. } => What::Work(Box::new(assignment(run, id)?)),
+        Effect::StartWorker { id, .. } => JobKind::Work(Box::new(assignment(run, id)?)),
         Effect::RunGate { step, tree, .. } => {
             let StepKind::Gate { checks } = &run.step(step)?.kind else {
                 return None;
             };
-            What::Check {
+            JobKind::Check {
                 tree: tree.clone(),
                 checks: checks.clone(),
                 about: Box::new(about(run, frame)),
             }
         }
-        Effect::Rebase { tree, onto, .. } => What::Rebase {
+        Effect::Rebase { tree, onto, .. } => JobKind::Rebase {
             tree: tree.clone(),
             onto: onto.clone(),
             by: frame
@@ -392,18 +394,18 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
             by,
             accepted_by,
             ..
-        } => What::Integrate {
+        } => JobKind::Integrate {
             tree: tree.clone(),
             onto: onto.clone(),
             message: message.clone(),
             by: by.clone(),
             accepted_by: accepted_by.clone(),
         },
-        Effect::Deliver { how, tip, .. } => What::Deliver {
+        Effect::Deliver { how, tip, .. } => JobKind::Deliver {
             how: how.clone(),
             tip: tip.clone(),
         },
-        Effect::Publish { command, .. } => What::Publish {
+        Effect::Publish { command, .. } => JobKind::Publish {
             command: command.clone(),
             title: title(&run.goal),
             body: format!("{}\n\nCodeteam-Run: {}\n", run.goal.trim(), run.id),
@@ -418,18 +420,18 @@ pub(crate) fn submitted(run: &Run, id: &AttemptId, text: String) -> Option<Job> 
     let assignment = assignment(run, id)?;
     let frame = run.frames.get(&id.frame)?;
     let running = frame.slot(id)?.state == SlotState::Running;
-    let taken = Taken {
+    let taken = SessionSubmission {
         kind: assignment.kind,
         text,
         tree: frame.tree.clone(),
         draft: message::draft(run, id),
         on_branch: run.workflow.delivery().is_none(),
     };
-    let what = What::Take(Box::new(taken));
+    let what = JobKind::Take(Box::new(taken));
     running.then(|| job_of(run, frame, id.clone(), what))
 }
 
-fn job_of(run: &Run, frame: &Frame, id: AttemptId, what: What) -> Job {
+fn job_of(run: &Run, frame: &Frame, id: AttemptId, what: JobKind) -> Job {
     Job {
         id,
         run: run.id.clone(),
@@ -444,8 +446,8 @@ fn job_of(run: &Run, frame: &Frame, id: AttemptId, what: What) -> Job {
             .as_ref()
             .map(|change| change.files.clone())
             .unwrap_or_default(),
-        in_session: run.began_in == Hands::Session,
-        by_session: run.hands == Hands::Session,
+        in_session: run.began_in == Operator::Session,
+        by_session: run.hands == Operator::Session,
         basis: run.basis.clone(),
         audit: artifacts::is_audited(run),
         baseline: Arc::clone(&run.baseline),
@@ -458,17 +460,17 @@ fn job_of(run: &Run, frame: &Frame, id: AttemptId, what: What) -> Job {
 }
 
 /// What a frame's change is judged by.
-fn about(run: &Run, frame: &Frame) -> About {
+fn about(run: &Run, frame: &Frame) -> ChangeFacts {
     let tasks = run.frames.values().chain(run.failed.values());
     let others = tasks
         .filter(|other| other.path != frame.path && other.item != frame.item)
-        .filter(|other| matches!(other.item, Item::Task(_)))
+        .filter(|other| matches!(other.item, FrameItem::Task(_)))
         .filter_map(|other| {
             let change = other.change.as_ref()?;
             let whose = format!("task `{}`", task_name(other));
             Some((whose, change.patch.clone(), change.diff.clone()))
         });
-    About {
+    ChangeFacts {
         files: run.planned_files(frame),
         held: run.files_held_by_others(frame),
         forbidden: run
@@ -495,9 +497,9 @@ pub(crate) const SCRATCH: &str = ".session-index";
 pub(crate) fn frame_change(
     engine: &Engine,
     by: String,
-    diff: &git::Diff,
+    diff: &git::TreeDiff,
 ) -> Result<FrameChange, bodies::Error> {
-    let name = |file: &git::Changed| file.path.to_string_lossy().into_owned();
+    let name = |file: &git::DiffEntry| file.path.to_string_lossy().into_owned();
     Ok(FrameChange {
         by,
         patch: PatchId(diff.patch_id.clone()),
@@ -518,33 +520,33 @@ fn title(goal: &str) -> String {
 
 /// Performs a job to its end. Whatever happens becomes an input, unless codeteam itself is stopped:
 /// then nothing came of it, and it is to be done again.
-pub fn perform(job: &Job, context: &Context<'_>) -> Result<Input, Halt> {
+pub fn perform(job: &Job, context: &JobContext<'_>) -> Result<Input, Halt> {
     // Git and walks through folders end with the job.
-    let _obeys = Patience::obey(&context.cancel);
+    let _obeys = WaitLimit::obey(&context.cancel);
     let done = match &job.what {
-        What::Work(assignment) => worker::work(job, assignment, context),
-        What::Take(taken) => take::take(job, taken, context),
-        What::Check {
+        JobKind::Work(assignment) => worker::work(job, assignment, context),
+        JobKind::Take(taken) => take::take(job, taken, context),
+        JobKind::Check {
             tree,
             checks,
             about,
         } => checks::check(job, tree, checks, about, context),
-        What::Rebase { tree, onto, by } => integrate::rebase(job, tree, onto, by, context),
-        What::Integrate {
+        JobKind::Rebase { tree, onto, by } => integrate::rebase(job, tree, onto, by, context),
+        JobKind::Integrate {
             tree,
             onto,
             message,
             by,
             accepted_by,
         } => {
-            let made = integrate::Made {
+            let made = integrate::ChangeOrigin {
                 by,
                 accepted_by: accepted_by.as_deref(),
             };
             integrate::integrate(job, tree, onto, message, &made, context)
         }
-        What::Deliver { how, tip } => deliver::deliver(job, how, tip, context),
-        What::Publish { command, .. } => checks::publish(job, command, context),
+        JobKind::Deliver { how, tip } => deliver::deliver(job, how, tip, context),
+        JobKind::Publish { command, .. } => checks::publish(job, command, context),
     };
     let folder = context.engine.workspaces_of(&job.run);
     match done {
@@ -558,7 +560,7 @@ pub fn perform(job: &Job, context: &Context<'_>) -> Result<Input, Halt> {
             None => Ok(Input::EffectFailed {
                 at: now(),
                 id: job.id.clone(),
-                trouble: error.is_of_the_machine().then_some(Trouble::Machine),
+                trouble: error.is_of_the_machine().then_some(FailureCause::Machine),
                 message: with_causes(&error),
             }),
         },
@@ -583,9 +585,9 @@ pub fn with_causes(error: &dyn std::error::Error) -> String {
 /// The name a frame goes by in trailers.
 pub fn task_name(frame: &Frame) -> String {
     match &frame.item {
-        Item::Run => "run".to_owned(),
-        Item::Phase(phase) => phase.0.clone(),
-        Item::Task(task) => task.0.clone(),
+        FrameItem::Run => "run".to_owned(),
+        FrameItem::Phase(phase) => phase.0.clone(),
+        FrameItem::Task(task) => task.0.clone(),
     }
 }
 

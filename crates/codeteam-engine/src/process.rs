@@ -37,23 +37,25 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use ansi::plain;
-pub use ask::{Asked, ask};
+pub use ask::{ProgramOutput, ask};
 pub(crate) use brief::{BriefCommand, BriefError, BriefOutput};
-pub use cancel::Cancel;
+pub use cancel::CancelToken;
 pub(crate) use descriptors::allow_many as allow_many_files;
-pub use disk::Disk;
+pub use disk::DiskLimit;
 pub use feed::feed;
-pub use launch::{Hold, Launch, Launcher, Profile, Unconfined, View};
-pub(crate) use launch::{Output, Spawned, mark_only};
+pub use launch::{
+    CommandGuard, CommandLauncher, HostView, LaunchSpec, SandboxProfile, UnconfinedLauncher,
+};
+pub(crate) use launch::{OutputChannel, SpawnedCommand, mark_only};
 pub(crate) use mark::own as own_mark;
 pub use mark::{MARK, sweep};
-pub use network::{Account, Network, RefusedHost};
+pub use network::{NetworkAccess, NetworkLedger, RefusedHost};
 pub use own::own;
-pub(crate) use patience::{Impatience, Patience};
+pub(crate) use patience::{WaitError, WaitLimit};
 pub use supervise::run;
 
 /// Why a command could not be run to its end. A command that fails, is killed
-/// or runs out of time is not an error: that is its [`Exit`].
+/// or runs out of time is not an error: that is its [`CommandExit`].
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The program, or the interpreter its first line names, does not exist.
@@ -148,9 +150,9 @@ pub struct CommandSpec {
     /// [`MARK`] to be [`run`].
     pub env: Vec<(OsString, OsString)>,
     /// What it sees of the host if it is confined.
-    pub view: View,
+    pub view: HostView,
     /// How much it may leave on the disk, if that is limited.
-    pub disk: Option<Disk>,
+    pub disk: Option<DiskLimit>,
     /// Whether it is so short and tame that a limit for all its processes together is not worth
     /// the milliseconds it takes to set up.
     pub brief: bool,
@@ -158,7 +160,7 @@ pub struct CommandSpec {
 
 /// How much a command may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct CommandLimits {
     /// How long it may run.
     pub wall: Duration,
     /// How long it may say nothing, if that is limited.
@@ -173,7 +175,7 @@ pub struct Limits {
 
 /// Where a line was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
+pub enum OutputStream {
     /// Standard output.
     Stdout,
     /// Standard error.
@@ -182,9 +184,9 @@ pub enum Stream {
 
 /// One line of output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct OutputLine<'a> {
     /// Where it was written.
-    pub stream: Stream,
+    pub stream: OutputStream,
     /// The bytes as written, without the newline.
     pub raw: &'a [u8],
     /// The same as a person would read it: see [`plain`].
@@ -193,9 +195,9 @@ pub struct Line<'a> {
     pub truncated: bool,
 }
 
-impl Line<'_> {
+impl OutputLine<'_> {
     /// Whether this line was not written by the command but stands, once per
-    /// stream, for everything past [`Limits::total_bytes`].
+    /// stream, for everything past [`CommandLimits::total_bytes`].
     pub fn is_limit_marker(&self) -> bool {
         self.truncated && self.raw.is_empty() && !self.text.is_empty()
     }
@@ -203,9 +205,9 @@ impl Line<'_> {
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exit {
+pub struct CommandExit {
     /// The way it ended.
-    pub status: Status,
+    pub status: ExitReason,
     /// Whether somebody else killed the sandbox it ran in, so that its end says nothing of it.
     pub lost: bool,
     /// Everything it wrote to standard output, delivered or not.
@@ -221,17 +223,17 @@ pub struct Exit {
 /// The way a command ended. A cancellation and a timeout are recorded by the
 /// runner: after `SIGTERM` some workers still report success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum ExitReason {
     /// It ended by itself with this code.
     Exited(i32),
     /// A signal that codeteam did not send ended it.
     Signalled(i32),
-    /// It ran out of [`Limits::wall`] and was killed.
+    /// It ran out of [`CommandLimits::wall`] and was killed.
     TimedOut,
-    /// It said nothing for [`Limits::silence`] and was killed.
+    /// It said nothing for [`CommandLimits::silence`] and was killed.
     Stalled,
     /// It left more on the disk than [`CommandSpec::disk`] and was killed.
     OverDisk,
-    /// [`Cancel::cancel`] was called and it was killed.
+    /// [`CancelToken::cancel`] was called and it was killed.
     Cancelled,
 }

@@ -12,8 +12,8 @@ mod templates;
 mod values;
 pub mod variables;
 
-pub use self::sample::{Asked, first};
-pub use self::templates::{BUILT_IN, Templates};
+pub use self::sample::{AssignmentRequest, first};
+pub use self::templates::{BUILT_IN, TemplateCatalog};
 pub(crate) use self::values::redact;
 
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ use codeteam_context::redact::Redactor;
 use codeteam_context::tokens;
 use codeteam_core::assignment::Assignment;
 use codeteam_core::role::Contract;
-use codeteam_core::yaml::Problems;
+use codeteam_core::yaml::FileProblems;
 use minijinja::value::Serde;
 use minijinja::{Environment, Value};
 use serde_json::Map;
@@ -49,7 +49,7 @@ impl Prompt {
 
 /// What an assignment refers to.
 #[derive(Clone, Debug, Default)]
-pub struct Attached {
+pub struct PromptAttachments {
     /// The diff that is to be judged.
     pub diff: Option<String>,
     /// What belongs to the feedback.
@@ -63,7 +63,7 @@ pub struct Attached {
     /// What is not shown for want of room, by part.
     pub left_out: Vec<(String, Vec<String>)>,
     /// What the project says about itself.
-    pub documents: Vec<Document>,
+    pub documents: Vec<ProjectDocument>,
     /// The documents there was no room for.
     pub unshown: Vec<String>,
     /// All files as a tree, where a template asks for it.
@@ -100,7 +100,7 @@ pub struct ShownFile {
 
 /// What a project says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Document {
+pub struct ProjectDocument {
     /// Where it stands.
     pub path: String,
     /// What it says, from its beginning.
@@ -114,7 +114,7 @@ pub struct Document {
 pub enum Error {
     /// A template is wrong.
     #[error(transparent)]
-    Invalid(#[from] Problems),
+    Invalid(#[from] FileProblems),
     /// A role names a template that is not there.
     #[error("there is no template `{name}`")]
     Unknown {
@@ -142,8 +142,8 @@ pub enum Error {
 /// Renders an assignment.
 pub fn render(
     assignment: &Assignment,
-    attached: &Attached,
-    templates: &Templates,
+    attached: &PromptAttachments,
+    templates: &TemplateCatalog,
     redactor: &Redactor,
 ) -> Result<Prompt, Error> {
     let role = format!("the prompt of role `{}`", assignment.role);
@@ -189,12 +189,12 @@ pub fn render(
 /// stance.
 pub(crate) fn instructions(
     assignment: &Assignment,
-    templates: &Templates,
+    templates: &TemplateCatalog,
     redactor: &Redactor,
 ) -> Result<String, Error> {
     let role = format!("the prompt of role `{}`", assignment.role);
     let told = |env: &Environment<'_>| -> Result<String, minijinja::Error> {
-        let values = values::of(assignment, &Attached::default(), redactor);
+        let values = values::of(assignment, &PromptAttachments::default(), redactor);
         let prompt = env.template_from_named_str(&role, &assignment.prompt)?;
         let mut text = rendered(&prompt, &values)?.trim().to_owned();
         if text.is_empty() {
@@ -244,15 +244,15 @@ fn rendered(
     template: &minijinja::Template<'_, '_>,
     values: &Map<String, serde_json::Value>,
 ) -> Result<String, minijinja::Error> {
-    let mut output = Bounded(Vec::new());
+    let mut output = BoundedWriter(Vec::new());
     template.render_captured_to(Value::from(Serde(values)), &mut output)?;
     Ok(String::from_utf8_lossy(&output.0).into_owned())
 }
 
 /// Takes no more than a prompt may be.
-struct Bounded(Vec<u8>);
+struct BoundedWriter(Vec<u8>);
 
-impl Write for Bounded {
+impl Write for BoundedWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > MAX_PROMPT {
             return Err(io::Error::other("the prompt is too long"));

@@ -4,7 +4,7 @@ use codeteam_context::quoted::unquote;
 use codeteam_core::Run;
 use codeteam_core::frame::Question;
 use codeteam_core::message;
-use codeteam_core::workflow::{Delivery, StepKind, Target};
+use codeteam_core::workflow::{DeliveryMethod, ExitTarget, StepKind};
 use serde::Serialize;
 
 use crate::engine::Engine;
@@ -15,13 +15,13 @@ const SHOWN: usize = 20;
 
 /// A commit that would be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Proposal {
+pub struct CommitProposal {
     /// The message, without trailers.
     pub message: String,
     /// The trailers.
     pub trailers: String,
     /// The files it touches.
-    pub files: Vec<File>,
+    pub files: Vec<ProposedFile>,
     /// The branch it would be on, or the reference where there is none.
     pub branch: String,
     /// What happens at the end of the run.
@@ -30,7 +30,7 @@ pub struct Proposal {
 
 /// A file of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct File {
+pub struct ProposedFile {
     /// Its name.
     pub path: String,
     /// Lines that are added and removed; `None` if it is no text.
@@ -38,13 +38,13 @@ pub struct File {
 }
 
 /// What would be committed if a person says yes to a question; `None` if it does not lead to a commit.
-pub fn of(engine: &Engine, run: &Run, question: &Question) -> Option<Proposal> {
-    let commits = |target: &Target| match target {
-        Target::Step(step) => {
+pub fn of(engine: &Engine, run: &Run, question: &Question) -> Option<CommitProposal> {
+    let commits = |target: &ExitTarget| match target {
+        ExitTarget::Step(step) => {
             let kind = run.step(step).map(|step| &step.kind);
             matches!(kind, Some(StepKind::Commit { .. }))
         }
-        Target::Done | Target::Fail => false,
+        ExitTarget::Done | ExitTarget::Fail => false,
     };
     let StepKind::Person { answers, .. } = &run.step(&question.id.step)?.kind else {
         return None;
@@ -57,16 +57,16 @@ pub fn of(engine: &Engine, run: &Run, question: &Question) -> Option<Proposal> {
     let diff = engine.bodies.get(change.diff.as_str()).unwrap_or_default();
     let then = match run.workflow.delivery().map(|step| &step.kind) {
         Some(StepKind::Deliver { how }) => match how {
-            Delivery::Forward {
+            DeliveryMethod::Forward {
                 branch: Some(branch),
                 ..
             } => format!("at the end {branch} is moved forward to it"),
-            Delivery::Forward { branch: None, .. } => String::new(),
-            Delivery::Patch => "at the end a patch is left".to_owned(),
+            DeliveryMethod::Forward { branch: None, .. } => String::new(),
+            DeliveryMethod::Patch => "at the end a patch is left".to_owned(),
         },
         _ => "nothing is merged or pushed".to_owned(),
     };
-    Some(Proposal {
+    Some(CommitProposal {
         message: message::of(run, frame).unwrap_or_default(),
         trailers: trailers(
             &run.id,
@@ -81,7 +81,7 @@ pub fn of(engine: &Engine, run: &Run, question: &Question) -> Option<Proposal> {
     })
 }
 
-impl Proposal {
+impl CommitProposal {
     /// For people: what it is under a word each.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -100,7 +100,7 @@ impl Proposal {
         let shown = self.files.iter().take(SHOWN);
         let width = shown.clone().map(|f| f.path.chars().count()).max();
         let width = width.unwrap_or(0);
-        let file = |file: &File| match file.lines {
+        let file = |file: &ProposedFile| match file.lines {
             Some((added, removed)) => format!("{:<width$}  +{added} -{removed}", file.path),
             None => format!("{:<width$}  binary", file.path),
         };
@@ -119,8 +119,8 @@ impl Proposal {
 }
 
 /// The files of a patch with their counts, as git writes it without renames.
-fn files(diff: &[u8]) -> Vec<File> {
-    let mut files: Vec<File> = Vec::new();
+fn files(diff: &[u8]) -> Vec<ProposedFile> {
+    let mut files: Vec<ProposedFile> = Vec::new();
     // How many lines of a hunk are still to come, old and new: within one a line is never a header.
     let (mut old, mut new) = (0_u64, 0_u64);
     for line in diff.split(|byte| *byte == b'\n') {
@@ -146,7 +146,7 @@ fn files(diff: &[u8]) -> Vec<File> {
             // A file that becomes another kind of thing is removed and added.
             if files.last().is_none_or(|file| file.path != path) {
                 let lines = Some((0, 0));
-                files.push(File { path, lines });
+                files.push(ProposedFile { path, lines });
             }
         } else if line == b"GIT binary patch" {
             if let Some(file) = files.last_mut() {
@@ -192,7 +192,7 @@ mod tests {
             diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n\
             diff --git a/link b/link\ndeleted file mode 100644\n--- a/link\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\
             diff --git a/link b/link\nnew file mode 120000\n--- /dev/null\n+++ b/link\n@@ -0,0 +1 @@\n+y\n";
-        let file = |path: &str, lines| File {
+        let file = |path: &str, lines| ProposedFile {
             path: path.to_owned(),
             lines,
         };
@@ -207,11 +207,11 @@ mod tests {
 
     #[test]
     fn a_proposal_in_lines() {
-        let proposal = Proposal {
+        let proposal = CommitProposal {
             message: "feat: do it\n\nBecause.".to_owned(),
             trailers: "Codeteam-Run: r\nCodeteam-Task: t\n".to_owned(),
             files: (0..22)
-                .map(|n| File {
+                .map(|n| ProposedFile {
                     path: format!("{n}.rs"),
                     lines: (n > 0).then_some((n, 1)),
                 })

@@ -7,11 +7,11 @@ use std::time::SystemTime;
 
 use codeteam_core::ids::TaskId;
 use codeteam_core::plan::{self, Plan};
-use codeteam_core::schedule::Status;
-use codeteam_core::views::Twelve;
+use codeteam_core::schedule::TaskStatus;
+use codeteam_core::views::TeamState;
 
 use crate::engine::{Error, MAX_TASKS};
-use crate::git::{CommitInfo, Head, Oid, Repo};
+use crate::git::{BranchCommit, CheckoutHead, Oid, Repo};
 use crate::perform::trailer;
 use crate::{artifacts, inside, tell};
 
@@ -22,7 +22,7 @@ const REPORT_BYTES: u64 = 4 << 20;
 
 /// A plan found in files, with what is known of its tasks.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct PlanOnDisk {
     /// Its file.
     pub path: PathBuf,
     /// The plan.
@@ -34,19 +34,19 @@ pub struct Found {
     /// Where each task stands. A commit that carries a task's trailer, and that the report of its run
     /// names, shows that it is complete, whatever the plan's file says; one on another branch than
     /// `branch` does not count.
-    pub statuses: BTreeMap<TaskId, Status>,
+    pub statuses: BTreeMap<TaskId, TaskStatus>,
     /// The newest report of each task that was judged.
-    pub reports: BTreeMap<TaskId, Reported>,
+    pub reports: BTreeMap<TaskId, ReportOnDisk>,
     /// The branch with its commits, if the checkout does not have them already.
     pub branch: Option<(String, Oid)>,
     /// Commits that say of themselves that they complete a task, where no report of their run names
     /// them: they do not count.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<UnprovedClaim>,
     /// What could not be read, if anything.
     pub problem: Option<String>,
 }
 
-impl Found {
+impl PlanOnDisk {
     /// How many tasks are done, in words.
     pub fn counts(&self) -> String {
         tell::counts(self.plan.tasks.len(), self.statuses.values().copied())
@@ -64,22 +64,22 @@ impl Found {
     }
 
     /// What is known of it, as one of the twelve states.
-    pub fn state(&self) -> Twelve {
+    pub fn state(&self) -> TeamState {
         if self.problem.is_some() {
-            Twelve::HaltedForError
+            TeamState::HaltedForError
         } else if self.is_finished() {
-            Twelve::PlanComplete
+            TeamState::PlanComplete
         } else if self.accepted {
-            Twelve::CodingAwaitingTaskSelection
+            TeamState::CodingAwaitingTaskSelection
         } else {
-            Twelve::PlanningAwaitingReview
+            TeamState::PlanningAwaitingReview
         }
     }
 }
 
 /// A commit that says that it completes a task, and that nothing else speaks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct UnprovedClaim {
     /// The task.
     pub task: TaskId,
     /// The commit.
@@ -88,7 +88,7 @@ pub struct Claim {
 
 /// A report found in files.
 #[derive(Clone, Debug)]
-pub struct Reported {
+pub struct ReportOnDisk {
     /// What it is about: a task, a phase, a plan or a run.
     pub subject: String,
     /// The run it is of.
@@ -103,7 +103,7 @@ pub struct Reported {
 }
 
 /// Every plan of a project, newest file first, with what files and commits tell.
-pub fn plans(repo: &Repo, head: &Head) -> Result<Vec<Found>, Error> {
+pub fn plans(repo: &Repo, head: &CheckoutHead) -> Result<Vec<PlanOnDisk>, Error> {
     let folder = repo.top_level().join(".codeteam/planning");
     let mut files: Vec<(SystemTime, PathBuf)> = fs::read_dir(&folder)
         .into_iter()
@@ -113,7 +113,7 @@ pub fn plans(repo: &Repo, head: &Head) -> Result<Vec<Found>, Error> {
         .filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path)))
         .collect();
     files.sort();
-    let commits = Commits::of(repo, head)?;
+    let commits = CodeteamCommits::of(repo, head)?;
     Ok(files
         .into_iter()
         .rev()
@@ -122,27 +122,27 @@ pub fn plans(repo: &Repo, head: &Head) -> Result<Vec<Found>, Error> {
 }
 
 /// One plan, wherever its file is.
-pub fn plan(repo: &Repo, head: &Head, path: &Path) -> Result<Found, Error> {
-    Ok(found(repo, path, &Commits::of(repo, head)?))
+pub fn plan(repo: &Repo, head: &CheckoutHead, path: &Path) -> Result<PlanOnDisk, Error> {
+    Ok(found(repo, path, &CodeteamCommits::of(repo, head)?))
 }
 
 /// The reports that all runs share, the newest first.
-pub fn reports(repo: &Repo) -> Vec<Reported> {
+pub fn reports(repo: &Repo) -> Vec<ReportOnDisk> {
     let folder = repo.top_level().join(".codeteam/reports");
     let files = fs::read_dir(&folder).into_iter().flatten().flatten();
-    let mut reports: Vec<Reported> = files.filter_map(|f| report(repo, &f.path())).collect();
+    let mut reports: Vec<ReportOnDisk> = files.filter_map(|f| report(repo, &f.path())).collect();
     reports.sort_by(|a, b| (b.modified, &b.path).cmp(&(a.modified, &a.path)));
     reports
 }
 
 /// A report as a file has it; `None` if it is none, or only of one verifier.
-fn report(repo: &Repo, path: &Path) -> Option<Reported> {
+fn report(repo: &Repo, path: &Path) -> Option<ReportOnDisk> {
     let text = inside::read(path, Some(repo.top_level()), REPORT_BYTES).ok()??;
     let mut lines = text.lines();
     let title = lines.next()?.strip_prefix("# Verification Report for ")?;
     let (_, subject) = title.split_once(": ")?;
     let result = lines.find_map(|line| line.strip_prefix("**Overall Result:** "))?;
-    Some(Reported {
+    Some(ReportOnDisk {
         subject: subject.to_owned(),
         run: artifacts::owner(&text)?.to_owned(),
         result: result.to_owned(),
@@ -153,23 +153,23 @@ fn report(repo: &Repo, path: &Path) -> Option<Reported> {
 }
 
 /// The commits of codeteam's.
-struct Commits {
+struct CodeteamCommits {
     /// What the checkout has already.
-    here: Vec<Known>,
+    here: Vec<ClaimedCommit>,
     /// Every branch, its tip, and what it has beyond the checkout.
-    branches: Vec<(String, Oid, Vec<Known>)>,
+    branches: Vec<(String, Oid, Vec<ClaimedCommit>)>,
 }
 
 /// A commit that says of itself that it is codeteam's: its run and its task. Anybody can write that.
-struct Known {
+struct ClaimedCommit {
     run: String,
     task: String,
     commit: Oid,
     tree: Oid,
 }
 
-impl Commits {
-    fn of(repo: &Repo, head: &Head) -> Result<Self, Error> {
+impl CodeteamCommits {
+    fn of(repo: &Repo, head: &CheckoutHead) -> Result<Self, Error> {
         let mut branches = Vec::new();
         // What was handed over otherwise than by a branch is kept beside them.
         let kept = repo.refs_under("refs/codeteam/")?.into_iter();
@@ -192,8 +192,12 @@ impl Commits {
 
     /// The branch that has most of a plan's tasks; of equals the one that sorts last, which is the
     /// newest run's.
-    fn branch(&self, plan: &Plan, proof: &Proof<'_>) -> Option<&(String, Oid, Vec<Known>)> {
-        let tasks = |known: &[Known]| {
+    fn branch(
+        &self,
+        plan: &Plan,
+        proof: &ReportEvidence<'_>,
+    ) -> Option<&(String, Oid, Vec<ClaimedCommit>)> {
+        let tasks = |known: &[ClaimedCommit]| {
             let tasks = plan.tasks.iter();
             tasks.filter(|t| proof.completes(known, &t.id)).count()
         };
@@ -202,10 +206,10 @@ impl Commits {
     }
 }
 
-fn known(commits: &[CommitInfo]) -> Vec<Known> {
+fn known(commits: &[BranchCommit]) -> Vec<ClaimedCommit> {
     let commits = commits.iter();
     let known = commits.filter_map(|commit| {
-        Some(Known {
+        Some(ClaimedCommit {
             run: commit.trailer(trailer::RUN)?.to_owned(),
             task: commit.trailer(trailer::TASK)?.to_owned(),
             commit: commit.oid.clone(),
@@ -216,15 +220,19 @@ fn known(commits: &[CommitInfo]) -> Vec<Known> {
 }
 
 /// What speaks for a commit beside itself: the report of its run.
-struct Proof<'a> {
+struct ReportEvidence<'a> {
     repo: &'a Repo,
     runs: &'a [String],
 }
 
-impl Proof<'_> {
+impl ReportEvidence<'_> {
     /// The commits that say that they complete a task of the plan. Other plans have tasks of the same
     /// name.
-    fn claims<'k>(&self, known: &'k [Known], task: &TaskId) -> impl Iterator<Item = &'k Known> {
+    fn claims<'k>(
+        &self,
+        known: &'k [ClaimedCommit],
+        task: &TaskId,
+    ) -> impl Iterator<Item = &'k ClaimedCommit> {
         let (task, runs) = (task.0.clone(), self.runs.to_vec());
         known
             .iter()
@@ -233,12 +241,12 @@ impl Proof<'_> {
 
     /// Whether a task of the plan is among commits, and the report of its run names the commit, or
     /// passes the very tree that it holds.
-    fn completes(&self, known: &[Known], task: &TaskId) -> bool {
+    fn completes(&self, known: &[ClaimedCommit], task: &TaskId) -> bool {
         self.claims(known, task)
             .any(|claim| self.is_reported(claim))
     }
 
-    fn is_reported(&self, claim: &Known) -> bool {
+    fn is_reported(&self, claim: &ClaimedCommit) -> bool {
         let Some(report) = report_of(self.repo, &claim.run, &claim.task) else {
             return false;
         };
@@ -252,7 +260,7 @@ impl Proof<'_> {
 }
 
 /// What a run has reported of a task.
-fn report_of(repo: &Repo, run: &str, task: &str) -> Option<Reported> {
+fn report_of(repo: &Repo, run: &str, task: &str) -> Option<ReportOnDisk> {
     let is_plain = codeteam_core::ids::is_plain;
     (is_plain(run) && is_plain(task)).then_some(())?;
     let runs = repo.top_level().join(".codeteam/runs");
@@ -260,8 +268,8 @@ fn report_of(repo: &Repo, run: &str, task: &str) -> Option<Reported> {
     report(repo, &runs.join(run).join("reports").join(name))
 }
 
-fn found(repo: &Repo, path: &Path, commits: &Commits) -> Found {
-    let mut found = Found {
+fn found(repo: &Repo, path: &Path, commits: &CodeteamCommits) -> PlanOnDisk {
+    let mut found = PlanOnDisk {
         path: path.to_owned(),
         plan: Plan::default(),
         accepted: false,
@@ -285,7 +293,7 @@ fn found(repo: &Repo, path: &Path, commits: &Commits) -> Found {
     };
     match plan::from_yaml(&path.display().to_string(), &text, MAX_TASKS * 100) {
         Ok(loaded) => {
-            let begun = loaded.statuses.values().any(|s| *s != Status::Pending);
+            let begun = loaded.statuses.values().any(|s| *s != TaskStatus::Pending);
             found.accepted = loaded.accepted.unwrap_or(begun);
             found.plan = loaded.plan;
             found.statuses = loaded.statuses;
@@ -296,7 +304,7 @@ fn found(repo: &Repo, path: &Path, commits: &Commits) -> Found {
             return found;
         }
     }
-    let proof = Proof {
+    let proof = ReportEvidence {
         repo,
         runs: &found.runs,
     };
@@ -305,21 +313,22 @@ fn found(repo: &Repo, path: &Path, commits: &Commits) -> Found {
     let chosen = branch.map_or(&[][..], |(.., known)| known.as_slice());
     for task in &found.plan.tasks {
         let status = found.statuses.entry(task.id.clone()).or_default();
-        let is_in = |known: &[Known]| proof.completes(known, &task.id);
+        let is_in = |known: &[ClaimedCommit]| proof.completes(known, &task.id);
         let elsewhere = commits.branches.iter().any(|(.., known)| is_in(known));
         if is_in(chosen) || is_in(&commits.here) {
-            *status = Status::Completed;
-        } else if *status == Status::Running || (elsewhere && *status == Status::Completed) {
+            *status = TaskStatus::Completed;
+        } else if *status == TaskStatus::Running || (elsewhere && *status == TaskStatus::Completed)
+        {
             // Nobody works on it now; or it is done where the work does not go on.
-            *status = Status::Pending;
+            *status = TaskStatus::Pending;
         }
-        if *status != Status::Completed {
+        if *status != TaskStatus::Completed {
             let everywhere = commits.branches.iter().map(|(.., known)| known.as_slice());
             let claims = everywhere
                 .chain([commits.here.as_slice()])
                 .flat_map(|known| proof.claims(known, &task.id))
                 .filter(|claim| !proof.is_reported(claim));
-            found.claims.extend(claims.map(|claim| Claim {
+            found.claims.extend(claims.map(|claim| UnprovedClaim {
                 task: task.id.clone(),
                 commit: claim.commit.clone(),
             }));

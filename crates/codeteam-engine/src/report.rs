@@ -1,6 +1,6 @@
 //! The verification report of a frame: what checks, verifiers and people say of its change.
 //!
-//! [`of`] takes it from the run alone; [`Report::count`] adds what only the diff tells. It is shown
+//! [`of`] takes it from the run alone; [`VerificationReport::count`] adds what only the diff tells. It is shown
 //! as Markdown for files, in lines for a terminal, and as JSON.
 
 mod markdown;
@@ -11,18 +11,18 @@ mod tests;
 pub(crate) mod text;
 
 use codeteam_core::Run;
-use codeteam_core::event::{CheckResult, Outcome};
-use codeteam_core::findings::{Finding, State};
-use codeteam_core::frame::{Frame, Item, Question, QuestionKind, Stage};
+use codeteam_core::event::{CheckResult, FrameOutcome};
+use codeteam_core::findings::{Finding, FindingState};
+use codeteam_core::frame::{Frame, FrameItem, FrameStage, Question, QuestionKind};
 use codeteam_core::ids::{Commit, PatchId, PhaseId, RoleName, RunId, StepId, TaskId, Tree};
-use codeteam_core::record::{Ballot, Decided, Rejection};
-use codeteam_core::role::Kind;
-use codeteam_core::workflow::{Answer, Class, Condition, Join, StepKind};
+use codeteam_core::record::{ChangeDecision, GatekeeperVote, Rejection};
+use codeteam_core::role::RoleKind;
+use codeteam_core::workflow::{CheckClass, JoinRule, PersonAnswer, StepCondition, StepKind};
 use serde::Serialize;
 
 pub(crate) use self::past::ended;
-pub use self::past::{Past, full, past};
-pub use self::screen::{Line, Span, Tone};
+pub use self::past::{JudgementHistory, full, past};
+pub use self::screen::{ScreenLine, ScreenSpan, TextTone};
 pub(crate) use self::text::{body, code, one_line, passage, quote};
 
 /// Answers that let a change go on, in the order they are looked for.
@@ -30,35 +30,35 @@ const ACCEPTS: [&str; 6] = ["accept", "approve", "yes", "ok", "continue", "done"
 
 /// A verification report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct VerificationReport {
     /// The run.
     pub run: RunId,
     /// What was judged.
-    pub subject: Subject,
+    pub subject: ReportSubject,
     /// What it is about, in a line.
     pub title: String,
     /// All of it in one word.
-    pub result: Mark,
+    pub result: ReportVerdict,
     /// The round that the change was made in.
     pub round: u32,
     /// The tree that was judged.
     pub tree: Tree,
     /// The files of the change.
-    pub files: Vec<Touched>,
+    pub files: Vec<ReportedFile>,
     /// What the orchestrator's checks found.
-    pub checks: Vec<Checked>,
+    pub checks: Vec<ReportedCheck>,
     /// What each verifier said.
-    pub verifiers: Vec<Verifier>,
+    pub verifiers: Vec<VerifierReport>,
     /// Every finding there ever was, with where it stands.
     pub findings: Vec<Finding>,
     /// How earlier changes were sent back, the oldest first.
     pub earlier: Vec<Rejection>,
     /// What a person can decide, if one is asked at all.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub review: Option<Review>,
+    pub review: Option<ReviewChoices>,
     /// What a person decided.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub decided: Option<Decided>,
+    pub decided: Option<ChangeDecision>,
     /// Files of the project's configuration that were not as they are committed when a session began the
     /// run: the checks are those that they name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -67,13 +67,13 @@ pub struct Report {
     pub commits: Vec<Commit>,
     /// How it ended, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended: Option<Outcome>,
+    pub ended: Option<FrameOutcome>,
 }
 
 /// What was judged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Subject {
+pub enum ReportSubject {
     /// The change of a task.
     Task(TaskId),
     /// The change of a phase.
@@ -87,7 +87,7 @@ pub enum Subject {
 /// A verdict in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mark {
+pub enum ReportVerdict {
     /// All is well.
     Pass,
     /// It is not.
@@ -96,7 +96,7 @@ pub enum Mark {
     Pending,
 }
 
-impl Mark {
+impl ReportVerdict {
     /// The word of reports.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -113,7 +113,7 @@ impl Mark {
 
 /// A file of the change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Touched {
+pub struct ReportedFile {
     /// Where.
     pub path: String,
     /// Lines that are new and lines that are gone, where that is known and there are lines.
@@ -123,7 +123,7 @@ pub struct Touched {
 
 /// What a check found, and for which gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Checked {
+pub struct ReportedCheck {
     /// The gate.
     pub gate: StepId,
     /// What it found.
@@ -133,26 +133,26 @@ pub struct Checked {
 
 /// What the instances of one verifier said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Verifier {
+pub struct VerifierReport {
     /// The role.
     pub role: RoleName,
     /// The step.
     pub step: StepId,
     /// All instances in one word.
-    pub result: Mark,
+    pub result: ReportVerdict,
     /// How many approve.
     pub approve: usize,
     /// How many there are.
     pub of: usize,
     /// Each that has spoken.
-    pub ballots: Vec<Ballot>,
+    pub ballots: Vec<GatekeeperVote>,
     /// Its findings that are open.
     pub findings: Vec<Finding>,
 }
 
 /// What a person can decide.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Review {
+pub struct ReviewChoices {
     /// Whether the question is open now.
     pub open: bool,
     /// What is asked.
@@ -175,7 +175,7 @@ pub struct Review {
 }
 
 /// The report of a frame, as far as the run itself tells. `None` if nothing in it was judged yet.
-pub fn of(run: &Run, frame: &Frame) -> Option<Report> {
+pub fn of(run: &Run, frame: &Frame) -> Option<VerificationReport> {
     let record = &frame.record;
     let current = frame.change.as_ref().map(|change| &change.patch);
     // A change that was sent back may be gone from the frame; it is still the one that was judged.
@@ -184,7 +184,7 @@ pub fn of(run: &Run, frame: &Frame) -> Option<Report> {
         .cloned();
     let checks = checks(frame, patch.as_ref());
     let verifiers = verifiers(run, frame, patch.as_ref());
-    let of_this = |decided: &&Decided| decided.patch == patch;
+    let of_this = |decided: &&ChangeDecision| decided.patch == patch;
     let decided = record.decided.as_ref().filter(of_this).cloned();
     let earlier = record.rejections.iter().filter(|r| r.patch != patch);
     let earlier: Vec<Rejection> = earlier.map(|r| Rejection::clone(r)).collect();
@@ -199,7 +199,7 @@ pub fn of(run: &Run, frame: &Frame) -> Option<Report> {
         None => trees.next_back(),
     };
     let files = frame.change.iter().flat_map(|change| &change.files);
-    Some(Report {
+    Some(VerificationReport {
         run: run.id.clone(),
         subject: subject(run, frame, is_plan),
         title: title(run, frame),
@@ -207,7 +207,7 @@ pub fn of(run: &Run, frame: &Frame) -> Option<Report> {
         round: round(frame, &verifiers),
         tree: tree.unwrap_or(&frame.tree).clone(),
         files: files
-            .map(|path| Touched {
+            .map(|path| ReportedFile {
                 path: path.clone(),
                 lines: None,
             })
@@ -221,13 +221,13 @@ pub fn of(run: &Run, frame: &Frame) -> Option<Report> {
         edited_config: run.edited_config.clone(),
         commits: frame.commits.clone(),
         ended: match &frame.stage {
-            Stage::Ended(outcome) => Some(outcome.clone()),
+            FrameStage::Ended(outcome) => Some(outcome.clone()),
             _ => None,
         },
     })
 }
 
-impl Report {
+impl VerificationReport {
     /// Counts the lines of each file by the diff that was judged.
     #[must_use]
     pub fn count(mut self, diff: &[u8]) -> Self {
@@ -240,7 +240,7 @@ impl Report {
     }
 
     /// The checks of a class.
-    pub fn of_class(&self, class: Class) -> Vec<&CheckResult> {
+    pub fn of_class(&self, class: CheckClass) -> Vec<&CheckResult> {
         let all = self.checks.iter().map(|checked| &checked.result);
         all.filter(|result| result.class == class).collect()
     }
@@ -248,15 +248,15 @@ impl Report {
     /// The subject's own name: of the task, the phase, the plan or the run.
     pub fn name(&self) -> &str {
         match &self.subject {
-            Subject::Task(id) => id.as_str(),
-            Subject::Phase(id) => id.as_str(),
-            Subject::Plan(id) => id,
-            Subject::Run(id) => id.as_str(),
+            ReportSubject::Task(id) => id.as_str(),
+            ReportSubject::Phase(id) => id.as_str(),
+            ReportSubject::Plan(id) => id,
+            ReportSubject::Run(id) => id.as_str(),
         }
     }
 
     /// Whether the change was accepted though something spoke against it, and what.
-    pub fn accepted_over(&self) -> Option<&Decided> {
+    pub fn accepted_over(&self) -> Option<&ChangeDecision> {
         let decided = self.decided.as_ref()?;
         let accepts = self.review.as_ref().and_then(|r| r.accept.as_ref());
         let accepted = !decided.rejects
@@ -265,7 +265,7 @@ impl Report {
     }
 }
 
-impl Subject {
+impl ReportSubject {
     /// What kind of thing it is, for headings.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -277,11 +277,11 @@ impl Subject {
     }
 }
 
-impl Verifier {
+impl VerifierReport {
     /// `Code Verifier - Task Completion`.
-    pub fn heading(&self, subject: &Subject) -> String {
+    pub fn heading(&self, subject: &ReportSubject) -> String {
         let kind = match subject {
-            Subject::Plan(_) => "Plan Verifier",
+            ReportSubject::Plan(_) => "Plan Verifier",
             _ => "Code Verifier",
         };
         let own = words(&self.role);
@@ -310,12 +310,12 @@ pub(crate) fn short(role: &RoleName) -> &str {
     role.as_str().rsplit('/').next().unwrap_or(role.as_str())
 }
 
-fn subject(run: &Run, frame: &Frame, is_plan: bool) -> Subject {
+fn subject(run: &Run, frame: &Frame, is_plan: bool) -> ReportSubject {
     match (&frame.item, &run.plan) {
-        (Item::Task(id), _) => Subject::Task(id.clone()),
-        (Item::Phase(id), _) => Subject::Phase(id.clone()),
-        (Item::Run, Some(plan)) if is_plan => Subject::Plan(plan.plan_id.clone()),
-        (Item::Run, _) => Subject::Run(run.id.clone()),
+        (FrameItem::Task(id), _) => ReportSubject::Task(id.clone()),
+        (FrameItem::Phase(id), _) => ReportSubject::Phase(id.clone()),
+        (FrameItem::Run, Some(plan)) if is_plan => ReportSubject::Plan(plan.plan_id.clone()),
+        (FrameItem::Run, _) => ReportSubject::Run(run.id.clone()),
     }
 }
 
@@ -324,7 +324,7 @@ fn title(run: &Run, frame: &Frame) -> String {
     task.unwrap_or_else(|| crate::tell::first_line(&run.goal).to_owned())
 }
 
-fn round(frame: &Frame, verifiers: &[Verifier]) -> u32 {
+fn round(frame: &Frame, verifiers: &[VerifierReport]) -> u32 {
     let judged = verifiers.iter().flat_map(|v| &v.ballots).map(|b| b.round);
     match frame.change {
         Some(_) => frame.record.made,
@@ -332,12 +332,12 @@ fn round(frame: &Frame, verifiers: &[Verifier]) -> u32 {
     }
 }
 
-fn checks(frame: &Frame, patch: Option<&PatchId>) -> Vec<Checked> {
+fn checks(frame: &Frame, patch: Option<&PatchId>) -> Vec<ReportedCheck> {
     let gates = frame.record.gates.iter();
     gates
         .filter(|(_, gate)| gate.patch.as_ref() == patch)
         .flat_map(|(step, gate)| {
-            gate.results.iter().map(|result| Checked {
+            gate.results.iter().map(|result| ReportedCheck {
                 gate: step.clone(),
                 result: result.clone(),
             })
@@ -345,8 +345,8 @@ fn checks(frame: &Frame, patch: Option<&PatchId>) -> Vec<Checked> {
         .collect()
 }
 
-fn verifiers(run: &Run, frame: &Frame, patch: Option<&PatchId>) -> Vec<Verifier> {
-    let mut found: Vec<Verifier> = Vec::new();
+fn verifiers(run: &Run, frame: &Frame, patch: Option<&PatchId>) -> Vec<VerifierReport> {
+    let mut found: Vec<VerifierReport> = Vec::new();
     let mut steps: Vec<&StepId> = frame.record.ballots.keys().collect();
     if !steps.contains(&&frame.step) && is_verifying(run, frame) {
         steps.push(&frame.step);
@@ -356,7 +356,7 @@ fn verifiers(run: &Run, frame: &Frame, patch: Option<&PatchId>) -> Vec<Verifier>
             continue;
         };
         let ballots = frame.record.ballots.get(step).into_iter().flatten();
-        let ballots: Vec<&Ballot> = ballots.filter(|b| b.patch.as_ref() == patch).collect();
+        let ballots: Vec<&GatekeeperVote> = ballots.filter(|b| b.patch.as_ref() == patch).collect();
         let is_here = frame.step == *step && is_verifying(run, frame);
         if ballots.is_empty() && !is_here {
             continue;
@@ -377,10 +377,10 @@ fn verifiers(run: &Run, frame: &Frame, patch: Option<&PatchId>) -> Vec<Verifier>
         }
         for role in roles {
             let of = asked.iter().filter(|(_, r)| *r == role).count();
-            let own: Vec<Ballot> = ballots
+            let own: Vec<GatekeeperVote> = ballots
                 .iter()
                 .filter(|b| b.role == *role)
-                .map(|b| Ballot::clone(b))
+                .map(|b| GatekeeperVote::clone(b))
                 .collect();
             let slots: Vec<u32> = asked
                 .iter()
@@ -388,7 +388,7 @@ fn verifiers(run: &Run, frame: &Frame, patch: Option<&PatchId>) -> Vec<Verifier>
                 .map(|(i, _)| *i)
                 .collect();
             let findings = frame.findings.open();
-            found.push(Verifier {
+            found.push(VerifierReport {
                 role: role.clone(),
                 step: step.clone(),
                 result: mark(role_step.join, &own, of),
@@ -411,51 +411,52 @@ fn is_verifying(run: &Run, frame: &Frame) -> bool {
         return false;
     };
     let role = step.slots.first().and_then(|name| run.roles.get(name));
-    frame.stage == Stage::Working && role.is_some_and(|role| role.kind == Kind::Gatekeeper)
+    frame.stage == FrameStage::Working && role.is_some_and(|role| role.kind == RoleKind::Gatekeeper)
 }
 
 /// What the instances of one role say together.
-fn mark(join: Join, ballots: &[Ballot], of: usize) -> Mark {
+fn mark(join: JoinRule, ballots: &[GatekeeperVote], of: usize) -> ReportVerdict {
     if ballots.len() < of {
-        return Mark::Pending;
+        return ReportVerdict::Pending;
     }
     let votes: Vec<_> = ballots.iter().map(|b| (&b.role, b.vote)).collect();
-    Mark::of(join.approves(&votes))
+    ReportVerdict::of(join.approves(&votes))
 }
 
 fn overall(
     frame: &Frame,
-    checks: &[Checked],
-    verifiers: &[Verifier],
+    checks: &[ReportedCheck],
+    verifiers: &[VerifierReport],
     patch: Option<&PatchId>,
-) -> Mark {
+) -> ReportVerdict {
     let gates = frame.record.gates.values();
     let failed = gates
         .filter(|gate| gate.patch.as_ref() == patch)
         .any(|gate| !gate.passed);
-    let mut marks = vec![Mark::of(!failed)];
+    let mut marks = vec![ReportVerdict::of(!failed)];
     for verifier in verifiers {
         let judged = frame.verdicts.get(&verifier.step);
         let judged = judged.filter(|v| v.patch.as_ref() == patch);
         marks.push(match (judged, verifier.result) {
-            (_, Mark::Pending) => Mark::Pending,
+            (_, ReportVerdict::Pending) => ReportVerdict::Pending,
             // The step's own rule says what the verdict of one role is worth.
-            (Some(judged), _) => Mark::of(judged.approved),
+            (Some(judged), _) => ReportVerdict::of(judged.approved),
             (None, result) => result,
         });
     }
-    if marks.contains(&Mark::Fail) {
-        Mark::Fail
-    } else if marks.contains(&Mark::Pending) || (checks.is_empty() && verifiers.is_empty()) {
-        Mark::Pending
+    if marks.contains(&ReportVerdict::Fail) {
+        ReportVerdict::Fail
+    } else if marks.contains(&ReportVerdict::Pending) || (checks.is_empty() && verifiers.is_empty())
+    {
+        ReportVerdict::Pending
     } else {
-        Mark::Pass
+        ReportVerdict::Pass
     }
 }
 
 /// What a person is asked, or will be, about what is judged here.
-fn review(run: &Run, frame: &Frame, is_plan: bool) -> Option<Review> {
-    if let Stage::Asking(question) = &frame.stage {
+fn review(run: &Run, frame: &Frame, is_plan: bool) -> Option<ReviewChoices> {
+    if let FrameStage::Asking(question) = &frame.stage {
         return asked(run, question);
     }
     if frame.is_ended() || is_plan {
@@ -476,21 +477,21 @@ fn review(run: &Run, frame: &Frame, is_plan: bool) -> Option<Review> {
 }
 
 /// Whether a condition may yet hold: settings are known from the start, all else may come.
-fn may_hold(run: &Run, condition: &Condition) -> bool {
+fn may_hold(run: &Run, condition: &StepCondition) -> bool {
     let on = |name: &String| run.workflow.settings.get(name).copied().unwrap_or(false);
     match condition {
-        Condition::Setting(name) => on(name),
-        Condition::Not(inner) => match inner.as_ref() {
-            Condition::Setting(name) => !on(name),
+        StepCondition::Setting(name) => on(name),
+        StepCondition::Not(inner) => match inner.as_ref() {
+            StepCondition::Setting(name) => !on(name),
             _ => true,
         },
-        Condition::All(all) => all.iter().all(|c| may_hold(run, c)),
-        Condition::Any(any) => any.iter().any(|c| may_hold(run, c)),
+        StepCondition::All(all) => all.iter().all(|c| may_hold(run, c)),
+        StepCondition::Any(any) => any.iter().any(|c| may_hold(run, c)),
         _ => true,
     }
 }
 
-fn asked(run: &Run, question: &Question) -> Option<Review> {
+fn asked(run: &Run, question: &Question) -> Option<ReviewChoices> {
     if matches!(question.kind, QuestionKind::Analyst | QuestionKind::Message) {
         return None;
     }
@@ -501,7 +502,12 @@ fn asked(run: &Run, question: &Question) -> Option<Review> {
     Some(offered(true, &question.text, &question.answers, answers))
 }
 
-fn offered(open: bool, question: &str, names: &[String], answers: &[Answer]) -> Review {
+fn offered(
+    open: bool,
+    question: &str,
+    names: &[String],
+    answers: &[PersonAnswer],
+) -> ReviewChoices {
     let rejects = |name: &&String| answers.iter().any(|a| a.rejects && a.name == **name);
     let reject = names.iter().find(rejects).cloned();
     let accepts = |name: &&String| !rejects(name) && ACCEPTS.contains(&name.as_str());
@@ -511,8 +517,8 @@ fn offered(open: bool, question: &str, names: &[String], answers: &[Answer]) -> 
     let others = names
         .iter()
         .filter(|n| !taken.contains(&&Some((*n).clone())) && !edits(n));
-    let undoes = |answer: &Answer| answer.reverts && Some(&answer.name) == reject.as_ref();
-    Review {
+    let undoes = |answer: &PersonAnswer| answer.reverts && Some(&answer.name) == reject.as_ref();
+    ReviewChoices {
         open,
         reverts: answers.iter().any(undoes),
         edits: names.iter().any(edits),
@@ -525,9 +531,9 @@ fn offered(open: bool, question: &str, names: &[String], answers: &[Answer]) -> 
 
 /// Findings of earlier rounds and those that were answered: what a verifier's own section does not
 /// tell.
-fn history(report: &Report) -> Vec<&Finding> {
+fn history(report: &VerificationReport) -> Vec<&Finding> {
     let findings = report.findings.iter();
     findings
-        .filter(|f| f.state != State::Open || f.round < report.round)
+        .filter(|f| f.state != FindingState::Open || f.round < report.round)
         .collect()
 }

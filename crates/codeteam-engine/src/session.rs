@@ -14,22 +14,27 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use codeteam_core::event::{Outcome, RunStarted};
-use codeteam_core::ids::{AttemptId, RunId, Time};
+use codeteam_core::event::{FrameOutcome, RunStarted};
+use codeteam_core::ids::{AttemptId, EpochMillis, RunId};
 use codeteam_core::input::{Decision, Input};
-use codeteam_core::session::{Turn, examine, turn};
+use codeteam_core::session::{SessionTurn, examine, turn};
 use codeteam_core::{Effect, Event, Run};
 
-pub use self::brief::{Brief, CHOOSE, brief, chosen};
+pub use self::brief::{CHOOSE, SessionBrief, brief, chosen};
 pub use self::checkout::{
-    Brought, advance, alone, bring, commits_since, prepare, start, unsubmitted, was_taken_back,
+    CheckoutUpdate, advance, alone, bring, commits_since, prepare, start, unsubmitted,
+    was_taken_back,
 };
 pub use self::inside::{calling_session, inside};
-pub use self::transfer::{Asked, TakeBack, hand_over, is_driven, open_runs, take_back};
-use crate::driver::{self, Desk, News, Observer, Options, Said, Stop};
+pub use self::transfer::{
+    HandoverResult, TakeBackError, hand_over, is_driven, open_runs, take_back,
+};
+use crate::driver::{
+    self, DriverMessage, DriverOptions, RunObserver, SessionLink, SessionMessage, StopReason,
+};
 use crate::engine::Engine;
 use crate::perform::{now, with_causes};
-use crate::process::Cancel;
+use crate::process::CancelToken;
 
 /// The workflow that leads a session, unless the project has one of its own.
 pub const WORKFLOW: &str = "adversarial";
@@ -40,48 +45,48 @@ const READY: Duration = Duration::from_secs(30);
 
 /// A run that this process leads a session through. Dropped, it is given back, and goes on where it
 /// stands when it is taken up again.
-pub struct Session {
+pub struct SessionRun {
     id: RunId,
-    shared: Arc<Shared>,
+    shared: Arc<SharedSession>,
     thread: Option<JoinHandle<()>>,
     failed: Arc<Mutex<Option<driver::Error>>>,
 }
 
 /// How a run stands.
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct SessionState {
     /// The run.
     pub run: Arc<Run>,
     /// Why it is no longer led from here, if it is not.
-    pub end: Option<End>,
+    pub end: Option<SessionEnd>,
     /// What codeteam's own work has said lately.
     pub progress: Vec<String>,
 }
 
 /// Why a run is no longer led from here.
 #[derive(Clone, Debug, PartialEq)]
-pub enum End {
+pub enum SessionEnd {
     /// It has ended.
-    Over(Outcome),
+    Over(FrameOutcome),
     /// Workers go on with it.
     Handed,
     /// codeteam itself cannot go on.
     Failed(String),
 }
 
-struct Shared {
-    state: Mutex<Inner>,
+struct SharedSession {
+    state: Mutex<SharedState>,
     changed: Condvar,
     /// How much was said.
     said: AtomicU64,
-    interrupt: Cancel,
+    interrupt: CancelToken,
 }
 
-struct Inner {
+struct SharedState {
     run: Arc<Run>,
-    end: Option<End>,
+    end: Option<SessionEnd>,
     lines: VecDeque<String>,
-    sender: Option<Sender<News>>,
+    sender: Option<Sender<DriverMessage>>,
     /// How much of what was said has been heard.
     heard: u64,
     busy: bool,
@@ -90,7 +95,7 @@ struct Inner {
     warnings: Vec<String>,
 }
 
-impl Session {
+impl SessionRun {
     /// Starts a run in the session's hands. `label` names the session to others.
     pub fn start(
         engine: &Arc<Engine>,
@@ -120,12 +125,16 @@ impl Session {
         engine: &Arc<Engine>,
         id: RunId,
         label: &str,
-        drive: impl FnOnce(&Arc<Engine>, &Options, &Arc<dyn Observer>) -> Result<Stop, driver::Error>
+        drive: impl FnOnce(
+            &Arc<Engine>,
+            &DriverOptions,
+            &Arc<dyn RunObserver>,
+        ) -> Result<StopReason, driver::Error>
         + Send
         + 'static,
     ) -> Result<Self, driver::Error> {
-        let shared = Arc::new(Shared {
-            state: Mutex::new(Inner {
+        let shared = Arc::new(SharedSession {
+            state: Mutex::new(SharedState {
                 run: Arc::default(),
                 end: None,
                 lines: VecDeque::new(),
@@ -137,14 +146,14 @@ impl Session {
             }),
             changed: Condvar::new(),
             said: AtomicU64::new(0),
-            interrupt: Cancel::new(),
+            interrupt: CancelToken::new(),
         });
         let failed: Arc<Mutex<Option<driver::Error>>> = Arc::default();
-        let mut options = Options::new(true, shared.interrupt.clone(), label);
-        options.desk = Some(Arc::clone(&shared) as Arc<dyn Desk>);
+        let mut options = DriverOptions::new(true, shared.interrupt.clone(), label);
+        options.desk = Some(Arc::clone(&shared) as Arc<dyn SessionLink>);
         let (engine, own, error) = (Arc::clone(engine), Arc::clone(&shared), Arc::clone(&failed));
         let body = move || {
-            let observer: Arc<dyn Observer> = Arc::clone(&own) as _;
+            let observer: Arc<dyn RunObserver> = Arc::clone(&own) as _;
             let stop = drive(&engine, &options, &observer);
             own.ended(stop, &error);
         };
@@ -173,9 +182,9 @@ impl Session {
     }
 
     /// How it stands now. Never waits.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> SessionState {
         let inner = self.shared.lock();
-        State {
+        SessionState {
             run: Arc::clone(&inner.run),
             end: inner.end.clone(),
             progress: inner.lines.iter().cloned().collect(),
@@ -198,7 +207,7 @@ impl Session {
         let said = self.shared.said.load(Ordering::SeqCst);
         self.shared.wait(wait, |inner| {
             let still = inner.heard >= said && !inner.busy;
-            let waits = || matches!(turn(&inner.run), Turn::Work(_) | Turn::Ask(_));
+            let waits = || matches!(turn(&inner.run), SessionTurn::Work(_) | SessionTurn::Ask(_));
             inner.end.is_some() || (still && waits())
         })
     }
@@ -207,27 +216,29 @@ impl Session {
     pub fn submit(&self, id: &AttemptId, text: String) -> Result<(), String> {
         examine(&self.state().run, id, &text)?;
         let id = id.clone();
-        self.shared.say(Said::Submitted { id, text })
+        self.shared.say(SessionMessage::Submitted { id, text })
     }
 
     /// Passes on what a person said; what comes of it is seen later.
     pub fn reply(&self, by: &str, question: &AttemptId, answer: &str) -> Result<(), String> {
-        self.shared.say(Said::Input(Box::new(Input::Replied {
-            at: now(),
-            by: by.to_owned(),
-            question: question.clone(),
-            answer: answer.to_owned(),
-        })))
+        self.shared
+            .say(SessionMessage::Input(Box::new(Input::Replied {
+                at: now(),
+                by: by.to_owned(),
+                question: question.clone(),
+                answer: answer.to_owned(),
+            })))
     }
 
     /// Ends the run.
     pub fn abort(&self, by: &str, reason: &str) -> Result<(), String> {
         let reason = reason.to_owned();
-        self.shared.say(Said::Input(Box::new(Input::Decided {
-            at: now(),
-            by: by.to_owned(),
-            decision: Decision::Abort { reason },
-        })))
+        self.shared
+            .say(SessionMessage::Input(Box::new(Input::Decided {
+                at: now(),
+                by: by.to_owned(),
+                decision: Decision::Abort { reason },
+            })))
     }
 
     /// Why the last thing that was said was refused, if it was.
@@ -236,7 +247,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for SessionRun {
     fn drop(&mut self) {
         self.shared.interrupt.cancel();
         if let Some(thread) = self.thread.take() {
@@ -245,17 +256,17 @@ impl Drop for Session {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+impl SharedSession {
+    fn lock(&self) -> MutexGuard<'_, SharedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut Inner)) {
+    fn change(&self, change: impl FnOnce(&mut SharedState)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
 
-    fn wait(&self, wait: Duration, until: impl Fn(&Inner) -> bool) -> bool {
+    fn wait(&self, wait: Duration, until: impl Fn(&SharedState) -> bool) -> bool {
         let deadline = Instant::now() + wait;
         let mut inner = self.lock();
         while !until(&inner) {
@@ -269,40 +280,44 @@ impl Shared {
         true
     }
 
-    fn say(&self, said: Said) -> Result<(), String> {
+    fn say(&self, said: SessionMessage) -> Result<(), String> {
         let mut inner = self.lock();
         inner.refused = None;
         let sender = inner.sender.as_ref().filter(|_| inner.end.is_none());
         let sent = sender.is_some_and(|sender| {
             self.said.fetch_add(1, Ordering::SeqCst);
-            sender.send(News::Said(said)).is_ok()
+            sender.send(DriverMessage::Said(said)).is_ok()
         });
         sent.then_some(())
             .ok_or_else(|| "the run is no longer led from here".to_owned())
     }
 
-    fn ended(&self, stop: Result<Stop, driver::Error>, failed: &Mutex<Option<driver::Error>>) {
+    fn ended(
+        &self,
+        stop: Result<StopReason, driver::Error>,
+        failed: &Mutex<Option<driver::Error>>,
+    ) {
         let end = match stop {
-            Ok(Stop::Ended(outcome)) => Some(End::Over(outcome)),
-            Ok(Stop::Handed(_)) => Some(End::Handed),
-            Ok(Stop::Interrupted | Stop::Waiting(_) | Stop::Limited(_)) => None,
+            Ok(StopReason::Ended(outcome)) => Some(SessionEnd::Over(outcome)),
+            Ok(StopReason::Handed(_)) => Some(SessionEnd::Handed),
+            Ok(StopReason::Interrupted | StopReason::Waiting(_) | StopReason::Limited(_)) => None,
             Err(error) => {
                 let why = with_causes(&error);
                 *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                Some(End::Failed(why))
+                Some(SessionEnd::Failed(why))
             }
         };
         let left = "it was given back".to_owned();
         self.change(|inner| {
-            inner.end = Some(end.unwrap_or(End::Failed(left)));
+            inner.end = Some(end.unwrap_or(SessionEnd::Failed(left)));
             inner.sender = None;
             inner.busy = false;
         });
     }
 }
 
-impl Desk for Shared {
-    fn connect(&self, sender: Sender<News>) {
+impl SessionLink for SharedSession {
+    fn connect(&self, sender: Sender<DriverMessage>) {
         self.change(|inner| inner.sender = Some(sender));
     }
 
@@ -325,8 +340,8 @@ impl Desk for Shared {
     }
 }
 
-impl Observer for Shared {
-    fn event(&self, _run: &Run, _at: Time, event: &Event) {
+impl RunObserver for SharedSession {
+    fn event(&self, _run: &Run, _at: EpochMillis, event: &Event) {
         if let Event::DecisionRefused { why, .. } = event {
             self.change(|inner| inner.refused = Some(why.clone()));
         }

@@ -27,33 +27,33 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::Connection;
 
 pub use error::Error;
-use error::Failure;
-pub use lease::{Holder, Lease};
-pub use owner::Owner;
-use read::Readers;
-use schema::State;
-use writer::Writer;
+use error::WriteFailure;
+pub use lease::{Lease, LeaseHolder};
+pub use owner::ProcessIdentity;
+use read::ReaderPool;
+use schema::SchemaState;
+use writer::StoreWriter;
 
 /// A handle on the database, for any number of threads; clones share it.
 #[derive(Debug, Clone)]
 pub struct Store {
-    shared: Arc<Shared>,
+    shared: Arc<StoreInner>,
 }
 
 /// Fields are dropped in this order: the writer's connection closes last, and
 /// so leaves a single tidy file behind.
 #[derive(Debug)]
-struct Shared {
+struct StoreInner {
     path: PathBuf,
-    readers: Readers,
+    readers: ReaderPool,
     /// `PRAGMA data_version` only means something within one connection.
     versions: Mutex<Option<Connection>>,
-    writer: Writer,
+    writer: StoreWriter,
 }
 
 /// The events of one input, to be written all or not at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Append {
+pub struct AppendRequest {
     /// The run.
     pub run: String,
     /// The last event the caller has seen; 0 for a new run.
@@ -144,7 +144,7 @@ impl Store {
     /// Opens the database, creating it and its directory if they are absent.
     pub fn open(path: &Path) -> Result<Self, Error> {
         if exists(path)?
-            && let (conn, State::Current) = schema::inspect(path)?
+            && let (conn, SchemaState::Current) = schema::inspect(path)?
         {
             return Ok(Self::new(path, conn));
         }
@@ -158,10 +158,10 @@ impl Store {
             return Ok(None);
         }
         match schema::inspect(path)? {
-            (conn, State::Current) => Ok(Some(Self::new(path, conn))),
+            (conn, SchemaState::Current) => Ok(Some(Self::new(path, conn))),
             // Its creator has not finished, or died: there is nothing in it.
-            (_, State::Empty) => Ok(None),
-            (conn, State::Old) => {
+            (_, SchemaState::Empty) => Ok(None),
+            (conn, SchemaState::Old) => {
                 drop(conn);
                 Self::open(path).map(Some)
             }
@@ -172,7 +172,7 @@ impl Store {
     ///
     /// Refused with [`Error::Fenced`] or [`Error::NoLease`] if the lease is no
     /// longer the caller's, with [`Error::Conflict`] if the run has moved on.
-    pub fn append(&self, append: Append) -> Result<u64, Error> {
+    pub fn append(&self, append: AppendRequest) -> Result<u64, Error> {
         self.shared.writer.append(append).wait()
     }
 
@@ -265,7 +265,7 @@ impl Store {
     pub fn take_lease(
         &self,
         run: &str,
-        owner: &Owner,
+        owner: &ProcessIdentity,
         now: i64,
         stale_after_ms: i64,
     ) -> Result<Lease, Error> {
@@ -291,8 +291,8 @@ impl Store {
         })
     }
 
-    /// Who holds the run's lease. It may be gone: see [`Owner::is_gone`].
-    pub fn holder(&self, run: &str) -> Result<Option<Holder>, Error> {
+    /// Who holds the run's lease. It may be gone: see [`ProcessIdentity::is_gone`].
+    pub fn holder(&self, run: &str) -> Result<Option<LeaseHolder>, Error> {
         self.shared.readers.with(|conn| lease::holder(conn, run))
     }
 
@@ -302,11 +302,11 @@ impl Store {
     }
 
     fn new(path: &Path, reader: Connection) -> Self {
-        let shared = Shared {
+        let shared = StoreInner {
             path: path.into(),
-            readers: Readers::new(path, reader),
+            readers: ReaderPool::new(path, reader),
             versions: Mutex::new(None),
-            writer: Writer::new(path),
+            writer: StoreWriter::new(path),
         };
         Self {
             shared: Arc::new(shared),
@@ -316,7 +316,7 @@ impl Store {
     fn write<T: Send + 'static>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+        work: impl FnOnce(&Connection) -> Result<T, WriteFailure> + Send + 'static,
     ) -> Result<T, Error> {
         self.shared.writer.submit(doing, work).wait()
     }

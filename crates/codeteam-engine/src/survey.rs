@@ -23,28 +23,28 @@ mod units;
 mod tests;
 
 pub use self::disk::read_below;
-pub use self::packs::{Cast, Pack, Packs, Steps, packs};
-pub use self::place::{MAX_BYTES, Read};
+pub use self::packs::{PackSteps, PacksFile, ProposedRoles, RolePack, packs};
+pub use self::place::{FileReadOutcome, MAX_BYTES};
 
 use serde::Serialize;
 
-use self::ci::Ci;
-use self::place::Place;
-use self::units::{Kind, Unit};
+use self::ci::CiCommands;
+use self::place::SurveyedFiles;
+use self::units::{BuildUnit, Ecosystem};
 
 /// How many checks are proposed at most; a gate is to be quick.
 const MAX_CHECKS: usize = 12;
 
 /// Something that was found, and by what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Found {
+pub struct DetectedFeature {
     /// What: `pytest`.
     pub name: String,
     /// By what: ``pyproject.toml names `pytest` ``.
     pub why: String,
 }
 
-impl Found {
+impl DetectedFeature {
     fn new(name: impl Into<String>, why: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -55,7 +55,7 @@ impl Found {
 
 /// A language of the repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Language {
+pub struct LanguageCount {
     /// Its name.
     pub name: &'static str,
     /// How many files are written in it.
@@ -64,7 +64,7 @@ pub struct Language {
 
 /// A part of a repository that is built by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Package {
+pub struct RepoPackage {
     /// Its folder, from the repository's root.
     pub path: String,
     /// The language of its manifest.
@@ -76,7 +76,7 @@ pub struct Package {
 /// What a check looks at. The order is the one in which checks are run: quick ones first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Purpose {
+pub enum CheckPurpose {
     /// The form of the text.
     Format,
     /// What a linter has to say.
@@ -89,7 +89,7 @@ pub enum Purpose {
     Tests,
 }
 
-impl Purpose {
+impl CheckPurpose {
     /// Its word in names of checks.
     pub fn word(self) -> &'static str {
         match self {
@@ -104,11 +104,11 @@ impl Purpose {
 
 /// A command that shows whether the project is as it should be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Check {
+pub struct ProposedCheck {
     /// Its name in reports.
     pub name: String,
     /// What it looks at.
-    pub purpose: Purpose,
+    pub purpose: CheckPurpose,
     /// The command, for `sh -c` at the root.
     pub command: String,
     /// Why it is proposed.
@@ -117,7 +117,7 @@ pub struct Check {
 
 /// A command that makes a fresh work tree ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct SetUp {
+pub struct ProposedSetup {
     /// The command, for `sh -c` at the root.
     pub command: String,
     /// The files whose change makes it run again.
@@ -130,7 +130,7 @@ pub struct SetUp {
 
 /// A cache of the user's without which checks find nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Cache {
+pub struct ProposedCache {
     /// Where it is: `~/.cargo/registry`.
     pub path: String,
     /// Whether the tool has to write there, so that it needs a copy.
@@ -141,35 +141,35 @@ pub struct Cache {
 
 /// What a repository is, and what follows from that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Survey {
+pub struct RepoSurvey {
     /// Languages, the most used first.
-    pub languages: Vec<Language>,
+    pub languages: Vec<LanguageCount>,
     /// Frameworks.
-    pub frameworks: Vec<Found>,
+    pub frameworks: Vec<DetectedFeature>,
     /// Package managers and build tools.
-    pub managers: Vec<Found>,
+    pub managers: Vec<DetectedFeature>,
     /// What runs tests.
-    pub runners: Vec<Found>,
+    pub runners: Vec<DetectedFeature>,
     /// Linters, formatters and type checkers that are configured.
-    pub linters: Vec<Found>,
+    pub linters: Vec<DetectedFeature>,
     /// Continuous integration.
-    pub ci: Vec<Found>,
+    pub ci: Vec<DetectedFeature>,
     /// What `docker compose` would start beside it.
-    pub services: Vec<Found>,
+    pub services: Vec<DetectedFeature>,
     /// The packages of a monorepo; none if there is one thing in it only.
-    pub packages: Vec<Package>,
+    pub packages: Vec<RepoPackage>,
     /// Role packs that fit.
-    pub packs: Vec<Found>,
+    pub packs: Vec<DetectedFeature>,
     /// Roles for the steps of a workflow, where one pack clearly fits.
-    pub cast: Option<Cast>,
+    pub cast: Option<ProposedRoles>,
     /// What makes a work tree ready.
-    pub setup: Option<SetUp>,
+    pub setup: Option<ProposedSetup>,
     /// The user's caches that checks need.
-    pub caches: Vec<Cache>,
+    pub caches: Vec<ProposedCache>,
     /// What is to be verified.
-    pub checks: Vec<Check>,
+    pub checks: Vec<ProposedCheck>,
     /// The workflow.
-    pub template: Found,
+    pub template: DetectedFeature,
     /// Lines that `.gitignore` lacks: what the set-up command installs is not for commits.
     pub unignored: Vec<String>,
     /// What a person should know.
@@ -178,15 +178,15 @@ pub struct Survey {
 
 /// What the parts of a survey add to.
 #[derive(Default)]
-struct Sheet {
-    frameworks: Vec<Found>,
-    managers: Vec<Found>,
-    runners: Vec<Found>,
-    linters: Vec<Found>,
-    packs: Vec<Found>,
-    setups: Vec<(Unit, SetUp)>,
-    caches: Vec<Cache>,
-    checks: Vec<Check>,
+struct SurveyDraft {
+    frameworks: Vec<DetectedFeature>,
+    managers: Vec<DetectedFeature>,
+    runners: Vec<DetectedFeature>,
+    linters: Vec<DetectedFeature>,
+    packs: Vec<DetectedFeature>,
+    setups: Vec<(BuildUnit, ProposedSetup)>,
+    caches: Vec<ProposedCache>,
+    checks: Vec<ProposedCheck>,
     unignored: Vec<String>,
 }
 
@@ -196,18 +196,22 @@ pub const NO_CHECK: &str =
 
 /// Looks at a repository: its files (paths from its root, as git knows them), and a way to read one.
 /// `templates` are the workflows there are.
-pub fn survey(files: &[String], read: &dyn Fn(&str) -> Read, templates: &[&str]) -> Survey {
-    let place = Place::new(files, read);
-    let ci = Ci::read(&place);
+pub fn survey(
+    files: &[String],
+    read: &dyn Fn(&str) -> FileReadOutcome,
+    templates: &[&str],
+) -> RepoSurvey {
+    let place = SurveyedFiles::new(files, read);
+    let ci = CiCommands::read(&place);
     let all = units::find(&place);
-    let mut sheet = Sheet::default();
+    let mut sheet = SurveyDraft::default();
     for unit in all.iter().filter(|unit| unit.member_of.is_none()) {
         match unit.kind {
-            Kind::Node => node::look(&place, unit, &all, &ci, &mut sheet),
-            Kind::Python => python::look(&place, unit, &all, &ci, &mut sheet),
-            Kind::Rust => rust::look(&place, unit, &all, &ci, &mut sheet),
-            Kind::Go => go::look(&place, unit, &ci, &mut sheet),
-            Kind::Java => java::look(&place, unit, &ci, &mut sheet),
+            Ecosystem::Node => node::look(&place, unit, &all, &ci, &mut sheet),
+            Ecosystem::Python => python::look(&place, unit, &all, &ci, &mut sheet),
+            Ecosystem::Rust => rust::look(&place, unit, &all, &ci, &mut sheet),
+            Ecosystem::Go => go::look(&place, unit, &ci, &mut sheet),
+            Ecosystem::Java => java::look(&place, unit, &ci, &mut sheet),
         }
     }
     make::look(&place, &ci, &mut sheet);
@@ -225,7 +229,7 @@ pub fn survey(files: &[String], read: &dyn Fn(&str) -> Read, templates: &[&str])
         place.note(NO_CHECK);
     }
     let checks = sheet.ordered_checks(&place);
-    Survey {
+    RepoSurvey {
         ci: ci.found,
         languages,
         frameworks: unique(sheet.frameworks),
@@ -245,20 +249,33 @@ pub fn survey(files: &[String], read: &dyn Fn(&str) -> Read, templates: &[&str])
     }
 }
 
-impl Sheet {
+impl SurveyDraft {
     /// Proposes a check of a unit.
-    fn check(&mut self, unit: &Unit, purpose: Purpose, command: &str, why: impl Into<String>) {
+    fn check(
+        &mut self,
+        unit: &BuildUnit,
+        purpose: CheckPurpose,
+        command: &str,
+        why: impl Into<String>,
+    ) {
         self.check_by(unit.kind.language(), unit, purpose, command, why.into());
     }
 
     /// The same; `by` tells it from others of its purpose.
-    fn check_by(&mut self, by: &str, unit: &Unit, purpose: Purpose, command: &str, why: String) {
+    fn check_by(
+        &mut self,
+        by: &str,
+        unit: &BuildUnit,
+        purpose: CheckPurpose,
+        command: &str,
+        why: String,
+    ) {
         let command = unit.inside(command);
         if self.checks.iter().any(|check| check.command == command) {
             return;
         }
         let name = self.name_for(by, unit, purpose);
-        self.checks.push(Check {
+        self.checks.push(ProposedCheck {
             name,
             purpose,
             command,
@@ -267,7 +284,7 @@ impl Sheet {
     }
 
     /// A name no other check has: the purpose, with the folder, and with the language if need be.
-    fn name_for(&self, by: &str, unit: &Unit, purpose: Purpose) -> String {
+    fn name_for(&self, by: &str, unit: &BuildUnit, purpose: CheckPurpose) -> String {
         let short = match unit.folder.as_str() {
             "" => purpose.word().to_owned(),
             folder => format!("{folder}: {}", purpose.word()),
@@ -281,7 +298,7 @@ impl Sheet {
 
     fn cache(&mut self, path: &str, copied: bool, why: &str) {
         if self.caches.iter().all(|cache| cache.path != path) {
-            self.caches.push(Cache {
+            self.caches.push(ProposedCache {
                 path: path.to_owned(),
                 copied,
                 why: why.to_owned(),
@@ -290,12 +307,12 @@ impl Sheet {
     }
 
     /// The checks in the order they are to run, not too many.
-    fn ordered_checks(&mut self, place: &Place<'_>) -> Vec<Check> {
+    fn ordered_checks(&mut self, place: &SurveyedFiles<'_>) -> Vec<ProposedCheck> {
         let mut checks = std::mem::take(&mut self.checks);
         if checks.len() > MAX_CHECKS {
             let tests = checks
                 .iter()
-                .filter(|c| c.purpose == Purpose::Tests)
+                .filter(|c| c.purpose == CheckPurpose::Tests)
                 .count();
             place.note(format!(
                 "{} checks would fit; the first {MAX_CHECKS} are proposed, tests before all else",
@@ -303,8 +320,8 @@ impl Sheet {
             ));
             let mut others = MAX_CHECKS.saturating_sub(tests);
             checks.retain(|check| {
-                let is_kept = check.purpose == Purpose::Tests || others > 0;
-                others = others.saturating_sub(usize::from(check.purpose != Purpose::Tests));
+                let is_kept = check.purpose == CheckPurpose::Tests || others > 0;
+                others = others.saturating_sub(usize::from(check.purpose != CheckPurpose::Tests));
                 is_kept
             });
             checks.truncate(MAX_CHECKS);
@@ -315,8 +332,8 @@ impl Sheet {
 }
 
 /// One of each name: the first reason is enough.
-fn unique(found: Vec<Found>) -> Vec<Found> {
-    let mut kept: Vec<Found> = Vec::new();
+fn unique(found: Vec<DetectedFeature>) -> Vec<DetectedFeature> {
+    let mut kept: Vec<DetectedFeature> = Vec::new();
     for one in found {
         if kept.iter().all(|known| known.name != one.name) {
             kept.push(one);
@@ -326,8 +343,8 @@ fn unique(found: Vec<Found>) -> Vec<Found> {
 }
 
 /// One set-up command for all parts.
-fn joined(setups: Vec<(Unit, SetUp)>) -> Option<SetUp> {
-    let mut all = SetUp::default();
+fn joined(setups: Vec<(BuildUnit, ProposedSetup)>) -> Option<ProposedSetup> {
+    let mut all = ProposedSetup::default();
     let is_one = setups.len() == 1;
     let mut commands = Vec::new();
     let mut reasons = Vec::new();

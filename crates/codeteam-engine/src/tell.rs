@@ -2,24 +2,24 @@
 
 use std::fmt::Write as _;
 
-use codeteam_core::effect::{Effect, Waiting};
-use codeteam_core::event::{CheckResult, Delivered, Entry, Outcome, Remark};
-use codeteam_core::failure::{self, Facts, Trouble};
-use codeteam_core::frame::{Pause, SlotState, Stage, Work};
-use codeteam_core::hands::Hands;
-use codeteam_core::ids::{Account, AttemptId, FramePath, StepId, Time};
+use codeteam_core::effect::{Effect, WaitReason};
+use codeteam_core::event::{CheckRemark, CheckResult, DeliveryOutcome, EntryReason, FrameOutcome};
+use codeteam_core::failure::{self, FailureCause, FailureFacts};
+use codeteam_core::frame::{FrameStage, PauseReason, SlotState, SlotWork};
+use codeteam_core::hands::Operator;
+use codeteam_core::ids::{Account, AttemptId, EpochMillis, FramePath, StepId};
 use codeteam_core::park::ParkReason;
 use codeteam_core::quoted::{hanging, one_line};
-use codeteam_core::role::Kind;
-use codeteam_core::schedule::Status;
-use codeteam_core::submission::{Choice, Submission};
-use codeteam_core::workflow::{Class, Condition, StepKind};
+use codeteam_core::role::RoleKind;
+use codeteam_core::schedule::TaskStatus;
+use codeteam_core::submission::{Submission, VerdictChoice};
+use codeteam_core::workflow::{CheckClass, StepCondition, StepKind};
 use codeteam_core::{Event, Run, budget, rollup};
 
 /// What to do about a login: a CLI says it in words that mean something only inside of it.
-fn remedy(facts: &Facts) -> &'static str {
+fn remedy(facts: &FailureFacts) -> &'static str {
     match (facts.stage, facts.trouble) {
-        (failure::Stage::Worker, Some(Trouble::Login)) => {
+        (failure::FailureStage::Worker, Some(FailureCause::Login)) => {
             " (`codeteam doctor` says how to log it in)"
         }
         _ => "",
@@ -71,8 +71,8 @@ fn describe(run: &Run, event: &Event) -> Option<String> {
         Event::RunEnded { outcome, .. } => format!("the run {}", ended(outcome)),
         Event::RunReopened { .. } => "reopened".to_owned(),
         Event::WorkersReassigned { hands, by, .. } => match hands {
-            Hands::Workers => format!("{by} gave it to workers"),
-            Hands::Session => format!("{by} took it into a session"),
+            Operator::Workers => format!("{by} gave it to workers"),
+            Operator::Session => format!("{by} took it into a session"),
         },
         Event::Accepted { by, note, over, .. } => {
             let note = match note.as_str() {
@@ -94,8 +94,8 @@ fn describe(run: &Run, event: &Event) -> Option<String> {
         Event::FrameEnded { frame, .. } if frame.is_root() => return None,
         Event::FrameEnded { outcome, .. } => ended(outcome),
         Event::StepEntered { step, why, .. } => match why {
-            Entry::Rejected => format!("back to {step}"),
-            Entry::Stale => format!("{step} must judge again, the change is another one now"),
+            EntryReason::Rejected => format!("back to {step}"),
+            EntryReason::Stale => format!("{step} must judge again, the change is another one now"),
             _ => return depth(event).map(|(.., decision)| decision),
         },
         Event::StepSkipped { because, .. } if !because.is_empty() => {
@@ -108,10 +108,10 @@ fn describe(run: &Run, event: &Event) -> Option<String> {
         } => started(run, id, work, worker.as_ref()?.as_str()),
         Event::AttemptPaused { until, why, .. } => {
             let why = match why {
-                Pause::Backoff => "tries again",
-                Pause::Quota => "waits for its quota",
+                PauseReason::Backoff => "tries again",
+                PauseReason::Quota => "waits for its quota",
                 // That its account rests has just been said.
-                Pause::RateLimit | Pause::Outage => return None,
+                PauseReason::RateLimit | PauseReason::Outage => return None,
             };
             format!("{why}, not before {}", clock(*until))
         }
@@ -245,7 +245,7 @@ fn describe(run: &Run, event: &Event) -> Option<String> {
 }
 
 /// Why an account rests, and until when.
-fn parked(run: &Run, account: &Account, until_time: Time, why: ParkReason) -> String {
+fn parked(run: &Run, account: &Account, until_time: EpochMillis, why: ParkReason) -> String {
     let until = moment(until_time);
     let outage = run.outages.get(account);
     let message = outage.map(|outage| first_line(&outage.message));
@@ -273,17 +273,17 @@ fn parked(run: &Run, account: &Account, until_time: Time, why: ParkReason) -> St
 
 /// Whether nobody wonders why a step is left out: somebody has said so, or it is rarely needed.
 fn is_no_news(run: &Run, step: &StepId) -> bool {
-    fn expected(condition: &Condition) -> bool {
+    fn expected(condition: &StepCondition) -> bool {
         match condition {
-            Condition::Setting(_) | Condition::Log(_) | Condition::Committed(_) => true,
-            Condition::Not(inner) => expected(inner),
-            Condition::All(all) | Condition::Any(all) => all.iter().any(expected),
-            Condition::Plan(_)
-            | Condition::Changed(_)
-            | Condition::Change(_)
-            | Condition::Task(_)
-            | Condition::Goal(_)
-            | Condition::Answered(_) => false,
+            StepCondition::Setting(_) | StepCondition::Log(_) | StepCondition::Committed(_) => true,
+            StepCondition::Not(inner) => expected(inner),
+            StepCondition::All(all) | StepCondition::Any(all) => all.iter().any(expected),
+            StepCondition::Plan(_)
+            | StepCondition::Changed(_)
+            | StepCondition::Change(_)
+            | StepCondition::Task(_)
+            | StepCondition::Goal(_)
+            | StepCondition::Answered(_) => false,
         }
     }
     let when = run.step(step).and_then(|step| step.when.as_ref());
@@ -291,11 +291,11 @@ fn is_no_news(run: &Run, step: &StepId) -> bool {
 }
 
 /// What became of a run's commits at its end.
-fn delivered(outcome: &Delivered, tip: &str) -> String {
+fn delivered(outcome: &DeliveryOutcome, tip: &str) -> String {
     match outcome {
-        Delivered::Forward { branch, .. } => format!("{branch} was moved forward to {tip}"),
-        Delivered::Patch { file } => format!("the changes are in {file}"),
-        Delivered::Left { why } => format!("the commits stay where they are: {why}"),
+        DeliveryOutcome::Forward { branch, .. } => format!("{branch} was moved forward to {tip}"),
+        DeliveryOutcome::Patch { file } => format!("the changes are in {file}"),
+        DeliveryOutcome::Left { why } => format!("the commits stay where they are: {why}"),
     }
 }
 
@@ -348,8 +348,8 @@ pub fn headline(run: &Run) -> String {
 fn summarize(run: &Run) -> String {
     if let Some(outcome) = &run.outcome {
         return match outcome {
-            Outcome::Failed(why) | Outcome::Aborted(why) => first_line(why).to_owned(),
-            Outcome::Completed if is_conversation(run) => {
+            FrameOutcome::Failed(why) | FrameOutcome::Aborted(why) => first_line(why).to_owned(),
+            FrameOutcome::Completed if is_conversation(run) => {
                 let plan = run.plan.as_ref().map_or("", |plan| plan.plan_id.as_str());
                 let tasks = tasks(run).unwrap_or_default();
                 format!("{plan} is accepted: {tasks}")
@@ -366,7 +366,7 @@ fn summarize(run: &Run) -> String {
         };
     }
     let asked = run.frames.values().find_map(|f| match &f.stage {
-        Stage::Asking(question) => Some(question.text.clone()),
+        FrameStage::Asking(question) => Some(question.text.clone()),
         _ => None,
     });
     if rollup::status(run) == rollup::RunStatus::Waiting
@@ -382,7 +382,7 @@ fn summarize(run: &Run) -> String {
     let busy: Vec<String> = run
         .frames
         .values()
-        .filter(|f| !matches!(f.stage, Stage::Each | Stage::Ended(_)))
+        .filter(|f| !matches!(f.stage, FrameStage::Each | FrameStage::Ended(_)))
         .take(3)
         .map(|f| format!("{} at {}", f.path.name(), f.step))
         .collect();
@@ -394,14 +394,14 @@ fn summarize(run: &Run) -> String {
 }
 
 /// When the first of the slots that wait for an account may go on, if one does, and what it waits for.
-fn awaited(run: &Run) -> Option<(Time, &'static str)> {
+fn awaited(run: &Run) -> Option<(EpochMillis, &'static str)> {
     let slots = run.frames.values().flat_map(|frame| &frame.slots);
     let waits = slots.filter_map(|slot| match &slot.state {
         SlotState::Paused { until, why } => Some(match why {
-            Pause::Backoff => return None,
-            Pause::Quota => (*until, "quota"),
-            Pause::RateLimit => (*until, "an API that is busy"),
-            Pause::Outage => (*until, "an API that does not answer"),
+            PauseReason::Backoff => return None,
+            PauseReason::Quota => (*until, "quota"),
+            PauseReason::RateLimit => (*until, "an API that is busy"),
+            PauseReason::Outage => (*until, "an API that does not answer"),
         }),
         _ => None,
     });
@@ -411,7 +411,7 @@ fn awaited(run: &Run) -> Option<(Time, &'static str)> {
 /// Whether a run has made a plan and carries none out.
 fn is_conversation(run: &Run) -> bool {
     let mut roles = run.roles.values();
-    run.plan.is_some() && !roles.any(|role| role.kind == Kind::Implementer)
+    run.plan.is_some() && !roles.any(|role| role.kind == RoleKind::Implementer)
 }
 
 /// How many tasks are done, if there is a plan; how many there are, if the run carries none out.
@@ -426,15 +426,15 @@ pub fn tasks(run: &Run) -> Option<String> {
 }
 
 /// How many of some tasks are done, and what became of those that are not.
-pub fn counts(all: usize, statuses: impl Iterator<Item = Status>) -> String {
-    let statuses: Vec<Status> = statuses.collect();
+pub fn counts(all: usize, statuses: impl Iterator<Item = TaskStatus>) -> String {
+    let statuses: Vec<TaskStatus> = statuses.collect();
     let count = |status| statuses.iter().filter(|s| **s == status).count();
     let tasks = if all == 1 { "task" } else { "tasks" };
-    let mut text = format!("{} of {all} {tasks} done", count(Status::Completed));
+    let mut text = format!("{} of {all} {tasks} done", count(TaskStatus::Completed));
     for (status, word) in [
-        (Status::Failed, "failed"),
-        (Status::Blocked, "blocked"),
-        (Status::Skipped, "skipped"),
+        (TaskStatus::Failed, "failed"),
+        (TaskStatus::Blocked, "blocked"),
+        (TaskStatus::Skipped, "skipped"),
     ] {
         if count(status) > 0 {
             let _ = write!(text, ", {} {word}", count(status));
@@ -451,19 +451,19 @@ pub fn waiting(effect: &Effect) -> Option<String> {
                 .map(|u| format!(", until {}", moment(u)))
                 .unwrap_or_default();
             match why {
-                Waiting::Backoff { id } => {
+                WaitReason::Backoff { id } => {
                     format!("waiting on: the next try of {}{until}", id.step)
                 }
-                Waiting::Quota { accounts } => {
+                WaitReason::Quota { accounts } => {
                     let names: Vec<&str> = accounts.iter().map(Account::as_str).collect();
                     format!("waiting on: quota of {}{until}", names.join(", "))
                 }
-                Waiting::RateLimit { accounts } => {
+                WaitReason::RateLimit { accounts } => {
                     let names: Vec<&str> = accounts.iter().map(Account::as_str).collect();
                     let names = names.join(", ");
                     format!("waiting on: the API of {names}, which is busy{until}")
                 }
-                Waiting::Outage {
+                WaitReason::Outage {
                     accounts,
                     gives_up,
                     message,
@@ -477,11 +477,13 @@ pub fn waiting(effect: &Effect) -> Option<String> {
                         gives_up.unwrap_or_default()
                     )
                 }
-                Waiting::Limit {
-                    what: budget::Kind::Outage,
+                WaitReason::Limit {
+                    what: budget::LimitKind::Outage,
                 } => "waiting on: somebody to resume the run once its API answers".to_owned(),
-                Waiting::Limit { what } => format!("waiting on: a higher limit ({})", limit(*what)),
-                Waiting::Release => "waiting on: cancelled work to end".to_owned(),
+                WaitReason::Limit { what } => {
+                    format!("waiting on: a higher limit ({})", limit(*what))
+                }
+                WaitReason::Release => "waiting on: cancelled work to end".to_owned(),
             }
         }
         Effect::Ask(question) => format!("waiting on: a person ({})", question.id.frame.name()),
@@ -490,14 +492,14 @@ pub fn waiting(effect: &Effect) -> Option<String> {
 }
 
 /// The word for a limit.
-pub fn limit(kind: budget::Kind) -> &'static str {
+pub fn limit(kind: budget::LimitKind) -> &'static str {
     match kind {
-        budget::Kind::Money => "money",
-        budget::Kind::Tokens => "tokens",
-        budget::Kind::Attempts => "attempts",
-        budget::Kind::Time => "time",
-        budget::Kind::Disk => "disk",
-        budget::Kind::Outage => "a model API has not answered for too long",
+        budget::LimitKind::Money => "money",
+        budget::LimitKind::Tokens => "tokens",
+        budget::LimitKind::Attempts => "attempts",
+        budget::LimitKind::Time => "time",
+        budget::LimitKind::Disk => "disk",
+        budget::LimitKind::Outage => "a model API has not answered for too long",
     }
 }
 
@@ -523,20 +525,22 @@ pub fn spent(spent: &budget::Budget) -> String {
 pub fn money_spent(run: &Run) -> String {
     let known = spent(&run.budget);
     match (run.began_in, run.budget.money_microusd) {
-        (Hands::Workers, _) => known,
-        (Hands::Session, 0) => {
+        (Operator::Workers, _) => known,
+        (Operator::Session, 0) => {
             "at an unknown price (a session does not tell what it spends)".to_owned()
         }
-        (Hands::Session, _) => format!("{known} for workers, and for the session an unknown price"),
+        (Operator::Session, _) => {
+            format!("{known} for workers, and for the session an unknown price")
+        }
     }
 }
 
 /// How many tokens a run has used, as far as anybody told.
 pub fn tokens_spent(run: &Run) -> String {
     match (run.began_in, run.budget.tokens) {
-        (Hands::Workers, tokens) => format!("{tokens} tokens"),
-        (Hands::Session, 0) => "an unknown number of tokens".to_owned(),
-        (Hands::Session, tokens) => {
+        (Operator::Workers, tokens) => format!("{tokens} tokens"),
+        (Operator::Session, 0) => "an unknown number of tokens".to_owned(),
+        (Operator::Session, tokens) => {
             format!("{tokens} tokens for workers, and for the session an unknown number")
         }
     }
@@ -552,7 +556,7 @@ pub fn money(microusd: u64) -> String {
 }
 
 /// A time of day, in the user's time zone.
-pub fn clock(at: Time) -> String {
+pub fn clock(at: EpochMillis) -> String {
     let millis = i64::try_from(at.0).unwrap_or(0);
     jiff::Timestamp::from_millisecond(millis)
         .map(|t| {
@@ -564,7 +568,7 @@ pub fn clock(at: Time) -> String {
 }
 
 /// A time to come, with its day if that is not today.
-pub fn moment(at: Time) -> String {
+pub fn moment(at: EpochMillis) -> String {
     let here = jiff::tz::TimeZone::system();
     let millis = i64::try_from(at.0).unwrap_or(0);
     let Ok(then) = jiff::Timestamp::from_millisecond(millis) else {
@@ -615,8 +619,8 @@ pub fn who(run: &Run, id: &AttemptId) -> String {
     role.map_or_else(|| id.step.0.clone(), |role| role.0.clone())
 }
 
-fn started(run: &Run, id: &AttemptId, work: &Work, worker: &str) -> String {
-    let Work::Role(role) = work else {
+fn started(run: &Run, id: &AttemptId, work: &SlotWork, worker: &str) -> String {
+    let SlotWork::Role(role) = work else {
         return id.step.0.clone();
     };
     let round = run.frames.get(&id.frame).map_or(1, |f| f.round);
@@ -652,8 +656,8 @@ fn submitted(who: &str, submission: &Submission, files: Option<usize>) -> String
         }
         Submission::Verdict(v) => {
             let verdict = match v.verdict {
-                Choice::Approve => "approves",
-                Choice::Reject => "rejects",
+                VerdictChoice::Approve => "approves",
+                VerdictChoice::Reject => "rejects",
             };
             format!("{who} {verdict}: {}", first_line(&v.reason))
         }
@@ -662,13 +666,13 @@ fn submitted(who: &str, submission: &Submission, files: Option<usize>) -> String
     }
 }
 
-fn ended(outcome: &Outcome) -> String {
+fn ended(outcome: &FrameOutcome) -> String {
     match outcome {
-        Outcome::Completed => "is done".to_owned(),
-        Outcome::Failed(why) => format!("failed: {}", first_line(why)),
-        Outcome::Skipped => "was skipped".to_owned(),
-        Outcome::Cancelled => "was cancelled".to_owned(),
-        Outcome::Aborted(why) => format!("was aborted: {}", first_line(why)),
+        FrameOutcome::Completed => "is done".to_owned(),
+        FrameOutcome::Failed(why) => format!("failed: {}", first_line(why)),
+        FrameOutcome::Skipped => "was skipped".to_owned(),
+        FrameOutcome::Cancelled => "was cancelled".to_owned(),
+        FrameOutcome::Aborted(why) => format!("was aborted: {}", first_line(why)),
     }
 }
 
@@ -720,7 +724,7 @@ fn judged(passed: bool, results: &[CheckResult], not_run: &[&str]) -> String {
             spared => format!("check failed: {failed} (not run: {})", spared.join(", ")),
         };
     }
-    let is_own = |class: Class| matches!(class, Class::Honesty | Class::Proof);
+    let is_own = |class: CheckClass| matches!(class, CheckClass::Honesty | CheckClass::Proof);
     let said = match &named(&|r| !is_own(r.class))[..] {
         [] if results.is_empty() => "there was nothing to check".to_owned(),
         [] => {
@@ -731,15 +735,15 @@ fn judged(passed: bool, results: &[CheckResult], not_run: &[&str]) -> String {
         [_, _] => "both checks passed".to_owned(),
         all => format!("all {} checks passed", all.len()),
     };
-    let marked = |remark: Remark, word: &str| {
+    let marked = |remark: CheckRemark, word: &str| {
         let found = named(&|r| r.remark == Some(remark) && r.still_failing.is_empty());
         (!found.is_empty()).then(|| format!("{word}: {}", found.join(", ")))
     };
     let left = results.iter().map(|result| result.still_failing.len());
     let marks = [
         still_failing(left.sum()),
-        marked(Remark::Noted, "noted"),
-        marked(Remark::Unproved, "unproved"),
+        marked(CheckRemark::Noted, "noted"),
+        marked(CheckRemark::Unproved, "unproved"),
     ];
     let marks: Vec<String> = marks.into_iter().flatten().collect();
     if marks.is_empty() {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use codeteam_core::event::AccessGrant;
-use codeteam_core::ids::Time;
+use codeteam_core::ids::EpochMillis;
 use serde::{Deserialize, Serialize};
 
 pub use self::logs::LogRecords;
@@ -72,7 +72,7 @@ pub struct TrustRecord {
     /// A digest of that, by which people compare.
     pub digest: String,
     /// When it was trusted.
-    pub at: Time,
+    pub at: EpochMillis,
     /// By whom.
     pub by: String,
 }
@@ -114,7 +114,7 @@ impl TrustStore {
         root: &Path,
         granted: BTreeSet<AccessGrant>,
         by: &str,
-        at: Time,
+        at: EpochMillis,
     ) -> Result<TrustRecord, Error> {
         let found = identity(root).ok_or_else(|| Error::NotARepository(root.to_owned()))?;
         let (repository, born, inode) = found;
@@ -284,13 +284,17 @@ mod tests {
             repository(folder.path(), "b"),
         );
         assert!(store.granted(&a).is_empty() && !store.revoke(&a).unwrap());
-        let record = store.trust(&a, grant("none"), "ada", Time(1)).unwrap();
+        let record = store
+            .trust(&a, grant("none"), "ada", EpochMillis(1))
+            .unwrap();
         assert_eq!(store.granted(&a), grant("none"));
         assert!(store.granted(&b).is_empty());
         assert_eq!(store.list(), std::slice::from_ref(&record));
         assert_ne!(record.digest, digest(&grant("container")));
         // What it was trusted with before no longer counts.
-        store.trust(&a, grant("container"), "ada", Time(2)).unwrap();
+        store
+            .trust(&a, grant("container"), "ada", EpochMillis(2))
+            .unwrap();
         assert_eq!(store.granted(&a), grant("container"));
         let file = fs::read_dir(&store.folder).unwrap().next().unwrap();
         let file = file.unwrap();
@@ -309,7 +313,9 @@ mod tests {
             folder: folder.path().join("state"),
         };
         let root = repository(folder.path(), "a");
-        store.trust(&root, grant("none"), "ada", Time(1)).unwrap();
+        store
+            .trust(&root, grant("none"), "ada", EpochMillis(1))
+            .unwrap();
         fs::rename(&root, folder.path().join("old")).unwrap();
         repository(folder.path(), "a");
         assert!(store.granted(&root).is_empty());
@@ -335,7 +341,9 @@ mod tests {
         let linked = tree("b");
         let back = format!("{}\n", linked.join(".git").display());
         fs::write(own.join("gitdir"), back).unwrap();
-        store.trust(&root, grant("none"), "ada", Time(1)).unwrap();
+        store
+            .trust(&root, grant("none"), "ada", EpochMillis(1))
+            .unwrap();
         assert_eq!(store.granted(&linked), grant("none"));
         // Who only says so does not.
         let claims = tree("c");
@@ -344,7 +352,9 @@ mod tests {
         fs::create_dir(&links).unwrap();
         std::os::unix::fs::symlink(root.join(".git"), links.join(".git")).unwrap();
         assert!(store.granted(&links).is_empty());
-        store.trust(&links, grant("none"), "ada", Time(2)).unwrap();
+        store
+            .trust(&links, grant("none"), "ada", EpochMillis(2))
+            .unwrap();
         assert_eq!(store.granted(&links), grant("none"));
         assert!(store.granted(&claims).is_empty());
     }
@@ -357,14 +367,14 @@ mod tests {
             let store = TrustStore {
                 folder: root.join(inside),
             };
-            let refused = store.trust(&root, grant("none"), "ada", Time(1));
+            let refused = store.trust(&root, grant("none"), "ada", EpochMillis(1));
             assert!(matches!(refused, Err(Error::Inside(_))), "{refused:?}");
             // Nor if somebody has put it there already.
             let elsewhere = TrustStore {
                 folder: folder.path().join("elsewhere"),
             };
             elsewhere
-                .trust(&root, grant("none"), "eve", Time(1))
+                .trust(&root, grant("none"), "eve", EpochMillis(1))
                 .unwrap();
             let file = fs::read_dir(&elsewhere.folder).unwrap().next().unwrap();
             let file = file.unwrap();

@@ -12,12 +12,12 @@ pub mod metrics;
 pub mod proof;
 mod source;
 
-pub use self::change::{Change, Changed, Line, Side};
+pub use self::change::{ChangeSet, ChangedFile, FileVersion, SourceLine};
 
 use std::fmt::Write as _;
 
-use codeteam_core::event::{CheckResult, Measure, Remark};
-use codeteam_core::findings::Report;
+use codeteam_core::event::{CheckMeasure, CheckRemark, CheckResult};
+use codeteam_core::findings::ReportedFinding;
 use codeteam_core::workflow::Check;
 
 /// How many of the things that were looked at are told one by one.
@@ -27,7 +27,7 @@ const LINES: usize = 20;
 
 /// What a check has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct CheckFindings {
     /// What is wrong, a line each: where, what, and what to do about it.
     pub wrong: Vec<String>,
     /// What a person should know, a line each.
@@ -35,12 +35,12 @@ pub struct Found {
     /// Why nothing could be found out, if that is so.
     pub unproved: Option<String>,
     /// What was looked at, one by one.
-    pub measures: Vec<Measure>,
+    pub measures: Vec<CheckMeasure>,
     /// What is for a reviewer to judge.
-    pub findings: Vec<Report>,
+    pub findings: Vec<ReportedFinding>,
 }
 
-impl Found {
+impl CheckFindings {
     /// Nothing but that something could not be found out.
     pub fn unproved(why: impl Into<String>) -> Self {
         Self {
@@ -54,9 +54,9 @@ impl Found {
         let passed = self.wrong.is_empty() || told_only;
         let remark = match (&self.unproved, self.wrong.len() + self.told.len()) {
             _ if !passed => None,
-            (Some(_), _) => Some(Remark::Unproved),
+            (Some(_), _) => Some(CheckRemark::Unproved),
             (None, 0) => None,
-            (None, _) => Some(Remark::Noted),
+            (None, _) => Some(CheckRemark::Noted),
         };
         let lines: Vec<String> = self
             .wrong
@@ -89,7 +89,7 @@ fn listed(lines: &[String]) -> String {
 }
 
 /// All that did not pass, and some of the rest, in their order.
-fn chosen(mut measures: Vec<Measure>) -> Vec<Measure> {
+fn chosen(mut measures: Vec<CheckMeasure>) -> Vec<CheckMeasure> {
     let failed = measures.iter().filter(|measure| !measure.passed).count();
     let mut room = MEASURES.saturating_sub(failed);
     measures.retain(|measure| {

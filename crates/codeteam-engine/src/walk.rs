@@ -1,7 +1,7 @@
 //! Walks through a folder that others have written to, by descriptors and without recursion.
 //!
 //! No link is followed, no depth and no length of a path is too much, and the walk ends with the
-//! [`Patience`] of its thread. Folders are opened below each other, never by a path from the top, so
+//! [`WaitLimit`] of its thread. Folders are opened below each other, never by a path from the top, so
 //! that one that is swapped for a link while the walk goes on leads nowhere.
 
 use std::ffi::{CStr, CString, OsStr};
@@ -16,7 +16,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::process::Patience;
+use crate::process::WaitLimit;
 
 /// How many folders of the way down are kept open. Those above are opened again on the way up.
 const OPEN_FOLDERS: usize = 64;
@@ -59,7 +59,7 @@ impl WalkEntry<'_> {
         }
         unlock(self.folder, self.name)?;
         let folder = openat(self.folder, self.name, FOLDER, Mode::empty())?;
-        walk_from(folder, &mut Remover)?;
+        walk_from(folder, &mut TreeRemover)?;
         self.remove_folder()
     }
 
@@ -77,7 +77,7 @@ impl WalkEntry<'_> {
 }
 
 /// What is done in a walk.
-pub(crate) trait Visitor {
+pub(crate) trait WalkVisitor {
     /// A folder, before anything in it; whether to go into it.
     fn enter(&mut self, _folder: &WalkEntry<'_>) -> io::Result<bool> {
         Ok(true)
@@ -98,7 +98,7 @@ pub(crate) trait Visitor {
 }
 
 /// A folder on the way down.
-struct Level {
+struct WalkLevel {
     /// Closed where the way is long.
     folder: Option<OwnedFd>,
     identity: (u64, u64),
@@ -108,14 +108,14 @@ struct Level {
 }
 
 /// Visits everything below `top`, which must be a folder; `top` itself is not visited.
-pub(crate) fn walk(top: &Path, visitor: &mut impl Visitor) -> io::Result<()> {
+pub(crate) fn walk(top: &Path, visitor: &mut impl WalkVisitor) -> io::Result<()> {
     walk_from(openat(CWD, top, FOLDER, Mode::empty())?, visitor)
 }
 
-fn walk_from(folder: OwnedFd, visitor: &mut impl Visitor) -> io::Result<()> {
-    let patience = Patience::current();
-    let mut walk = Walk {
-        levels: vec![Level::read(folder, CString::default())?],
+fn walk_from(folder: OwnedFd, visitor: &mut impl WalkVisitor) -> io::Result<()> {
+    let patience = WaitLimit::current();
+    let mut walk = TreeWalk {
+        levels: vec![WalkLevel::read(folder, CString::default())?],
         path: PathBuf::new(),
     };
     let mut count = 0;
@@ -124,7 +124,7 @@ fn walk_from(folder: OwnedFd, visitor: &mut impl Visitor) -> io::Result<()> {
         if count % LOOK_EVERY == 1 {
             patience
                 .check()
-                .map_err(crate::process::Impatience::into_io)?;
+                .map_err(crate::process::WaitError::into_io)?;
         }
         if !walk.step(visitor)? {
             return Ok(());
@@ -132,14 +132,14 @@ fn walk_from(folder: OwnedFd, visitor: &mut impl Visitor) -> io::Result<()> {
     }
 }
 
-struct Walk {
-    levels: Vec<Level>,
+struct TreeWalk {
+    levels: Vec<WalkLevel>,
     path: PathBuf,
 }
 
-impl Walk {
+impl TreeWalk {
     /// Visits the next entry, or goes up; `false` at the end.
-    fn step(&mut self, visitor: &mut impl Visitor) -> io::Result<bool> {
+    fn step(&mut self, visitor: &mut impl WalkVisitor) -> io::Result<bool> {
         let Some(level) = self.levels.last_mut() else {
             return Ok(false);
         };
@@ -166,7 +166,7 @@ impl Walk {
         let opened = openat(folder, &*name, FOLDER, Mode::empty());
         match opened
             .map_err(io::Error::from)
-            .and_then(|fd| Level::read(fd, name))
+            .and_then(|fd| WalkLevel::read(fd, name))
         {
             Ok(level) => {
                 self.levels.push(level);
@@ -186,7 +186,7 @@ impl Walk {
     }
 
     /// Goes back to the folder above.
-    fn up(&mut self, visitor: &mut impl Visitor) -> io::Result<bool> {
+    fn up(&mut self, visitor: &mut impl WalkVisitor) -> io::Result<bool> {
         let Some(done) = self.levels.pop() else {
             return Ok(false);
         };
@@ -215,7 +215,7 @@ impl Walk {
     }
 }
 
-impl Level {
+impl WalkLevel {
     fn read(folder: OwnedFd, name: CString) -> io::Result<Self> {
         let mut rest = Vec::new();
         for entry in Dir::read_from(&folder)? {
@@ -326,9 +326,9 @@ impl fmt::Display for SpecialFile {
 /// The files that git reads in every folder of a work tree, and would wait for.
 const READ_BY_GIT: &[&str] = &[".gitignore", ".gitattributes", ".gitmodules"];
 
-struct Finder(Option<SpecialFile>);
+struct SpecialFileFinder(Option<SpecialFile>);
 
-impl Visitor for Finder {
+impl WalkVisitor for SpecialFileFinder {
     fn enter(&mut self, folder: &WalkEntry<'_>) -> io::Result<bool> {
         // Git does not look for such files in there, and there is no end of objects.
         Ok(self.0.is_none() && folder.name() != "objects")
@@ -353,28 +353,28 @@ impl Visitor for Finder {
 
 /// The first special file below `top` that git would read. What cannot be looked into is left out.
 pub(crate) fn find_blocking(top: &Path) -> io::Result<Option<SpecialFile>> {
-    let mut finder = Finder(None);
+    let mut finder = SpecialFileFinder(None);
     walk(top, &mut finder)?;
     Ok(finder.0)
 }
 
 /// What was put right in a folder so that git can go through it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Repairs {
+pub struct TreeRepairs {
     /// Pipes, sockets and devices, which were removed.
     pub removed: Vec<SpecialFile>,
     /// Folders that their owner could not read, write or enter, and now can.
     pub unlocked: Vec<PathBuf>,
 }
 
-impl Repairs {
+impl TreeRepairs {
     /// Whether there was nothing to repair.
     pub fn is_empty(&self) -> bool {
         self.removed.is_empty() && self.unlocked.is_empty()
     }
 }
 
-impl Visitor for Repairs {
+impl WalkVisitor for TreeRepairs {
     fn enter(&mut self, folder: &WalkEntry<'_>) -> io::Result<bool> {
         if unlock(folder.folder, folder.name)? {
             self.unlocked.push(folder.path.to_owned());
@@ -395,8 +395,8 @@ impl Visitor for Repairs {
 }
 
 /// Removes special files below `top` and lets the owner into every folder.
-pub(crate) fn repair(top: &Path) -> io::Result<Repairs> {
-    let mut repairs = Repairs::default();
+pub(crate) fn repair(top: &Path) -> io::Result<TreeRepairs> {
+    let mut repairs = TreeRepairs::default();
     if unlock_top(top)? {
         repairs.unlocked.push(PathBuf::from("."));
     }
@@ -404,9 +404,9 @@ pub(crate) fn repair(top: &Path) -> io::Result<Repairs> {
     Ok(repairs)
 }
 
-struct Remover;
+struct TreeRemover;
 
-impl Visitor for Remover {
+impl WalkVisitor for TreeRemover {
     fn enter(&mut self, folder: &WalkEntry<'_>) -> io::Result<bool> {
         unlock(folder.folder, folder.name)?;
         Ok(true)
@@ -424,7 +424,7 @@ impl Visitor for Remover {
 /// Removes everything below `top`, whatever its rights are, and `top` itself.
 pub(crate) fn remove(top: &Path) -> io::Result<()> {
     unlock_top(top)?;
-    walk(top, &mut Remover)?;
+    walk(top, &mut TreeRemover)?;
     std::fs::remove_dir(top)
 }
 
@@ -447,7 +447,7 @@ struct LargestFiles {
     found: Vec<(PathBuf, u64)>,
 }
 
-impl Visitor for LargestFiles {
+impl WalkVisitor for LargestFiles {
     fn visit(&mut self, entry: &WalkEntry<'_>) -> io::Result<()> {
         if entry.kind == FileType::RegularFile
             && let Ok(stat) = entry.stat()
@@ -513,7 +513,7 @@ mod tests {
     #[test]
     fn a_walk_ends_with_the_patience_of_its_thread() {
         let top = tempfile::tempdir().unwrap();
-        let _limit = Patience::within(Duration::ZERO);
+        let _limit = WaitLimit::within(Duration::ZERO);
         let error = repair(top.path()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }

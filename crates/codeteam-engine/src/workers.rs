@@ -12,24 +12,24 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use codeteam_core::Run;
-use codeteam_core::event::{RunStarted, Sandbox};
-use codeteam_core::failure::{Facts, Trouble};
+use codeteam_core::event::{RunStarted, SandboxKind};
+use codeteam_core::failure::{FailureCause, FailureFacts};
 use codeteam_core::ids::{Account, WorkerName};
 use codeteam_core::role::Role;
-use codeteam_sandbox::egress::Route;
+use codeteam_sandbox::egress::ApiRoute;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::dialect;
 use crate::env::Env;
-use crate::logins::clis::{self, Cli};
-use crate::logins::keys::Keys;
-use crate::logins::{Logins, Standing};
+use crate::logins::clis::{self, WorkerCli};
+use crate::logins::keys::ApiKeys;
+use crate::logins::{LoginFileStatus, Logins};
 
 /// Which model API is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Protocol {
+pub enum ApiProtocol {
     /// Anthropic's Messages.
     Anthropic,
     /// `OpenAI`'s Chat Completions, which most local servers speak too.
@@ -38,7 +38,7 @@ pub enum Protocol {
     Gemini,
 }
 
-impl Protocol {
+impl ApiProtocol {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Anthropic, Self::Openai, Self::Gemini];
 
@@ -61,7 +61,7 @@ impl Protocol {
     }
 
     /// All that the built-in worker asks of such an API, below the path of its address.
-    pub(crate) fn route(self, path: &str) -> Route {
+    pub(crate) fn route(self, path: &str) -> ApiRoute {
         let path = path.trim_end_matches('/');
         let path = match self {
             // People name local servers by host and port only.
@@ -75,11 +75,11 @@ impl Protocol {
             }
             Self::Gemini => format!("{path}/v1beta/models/*:generateContent"),
         };
-        Route::new("POST", path)
+        ApiRoute::new("POST", path)
     }
 
     /// The CLI of the same provider: its keys and servers are the same.
-    pub fn cli(self) -> &'static Cli {
+    pub fn cli(self) -> &'static WorkerCli {
         match self {
             Self::Anthropic => &clis::CLAUDE,
             Self::Openai => &clis::CODEX,
@@ -94,13 +94,13 @@ pub struct Worker {
     /// Its name.
     pub name: WorkerName,
     /// How it is spoken to.
-    pub dialect: dialect::Name,
+    pub dialect: dialect::DialectName,
     /// The model it asks, unless its role names one.
     pub model: Option<String>,
     /// Whose quota it uses up.
     pub account: Account,
     /// Which API it speaks, where it speaks several.
-    pub protocol: Option<Protocol>,
+    pub protocol: Option<ApiProtocol>,
     /// Where that API is, if the user says.
     pub base_url: Option<String>,
     /// The variable that has its key, if the user says.
@@ -108,13 +108,13 @@ pub struct Worker {
     /// Where its login is, if the user says.
     pub login: Option<PathBuf>,
     /// What the built-in worker is told of its model.
-    pub sampling: Sampling,
+    pub sampling: SamplingOptions,
     program: Option<PathBuf>,
 }
 
 /// What the built-in worker is told of its model.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sampling {
+pub struct SamplingOptions {
     /// How many tokens the model takes in.
     pub context_tokens: Option<u64>,
     /// How many it may write at once.
@@ -136,7 +136,7 @@ impl Worker {
         let said = said.cloned().unwrap_or_default();
         let dialect = said
             .dialect
-            .or_else(|| dialect::Name::parse(name.as_str()))?;
+            .or_else(|| dialect::DialectName::parse(name.as_str()))?;
         Some(Self {
             name: name.clone(),
             dialect,
@@ -146,7 +146,7 @@ impl Worker {
             base_url: said.base_url,
             key: said.key,
             login: said.login,
-            sampling: Sampling {
+            sampling: SamplingOptions {
                 context_tokens: said.context_tokens,
                 max_tokens: said.max_tokens,
                 temperature: said.temperature,
@@ -157,24 +157,24 @@ impl Worker {
 
     /// The same with an API to speak: the one whose key the user has, if none is said. Only the
     /// built-in worker needs one. Says what is missing.
-    pub fn speaking(mut self, keys: &Keys, model: Option<&str>) -> Result<Self, Facts> {
-        if self.dialect != dialect::Name::Builtin {
+    pub fn speaking(mut self, keys: &ApiKeys, model: Option<&str>) -> Result<Self, FailureFacts> {
+        if self.dialect != dialect::DialectName::Builtin {
             return Ok(self);
         }
         let name = &self.name;
-        let has_key = |protocol: &Protocol| keys.has_any(protocol.cli());
-        let has_server = |protocol: &Protocol| keys.has_server(protocol.cli());
+        let has_key = |protocol: &ApiProtocol| keys.has_any(protocol.cli());
+        let has_server = |protocol: &ApiProtocol| keys.has_server(protocol.cli());
         self.protocol = self
             .protocol
-            .or_else(|| Protocol::ALL.into_iter().find(has_key))
-            .or_else(|| Protocol::ALL.into_iter().find(has_server));
+            .or_else(|| ApiProtocol::ALL.into_iter().find(has_key))
+            .or_else(|| ApiProtocol::ALL.into_iter().find(has_server));
         let Some(protocol) = self.protocol else {
             let message = format!(
                 "`{name}` has no API to ask; set `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, \
                  `GEMINI_API_KEY` or `OPENAI_BASE_URL`, or say `workers.{name}.protocol` and \
                  `base_url` in your own configuration"
             );
-            return Err(probe::unusable(Trouble::Login, message));
+            return Err(probe::unusable(FailureCause::Login, message));
         };
         let is_served = self.key.is_some()
             || self.base_url.is_some()
@@ -186,14 +186,14 @@ impl Worker {
                 "there is no key for `{name}` to ask the {api} API with; set `{variable}`, or say \
                  `workers.{name}.base_url` in your own configuration"
             );
-            return Err(probe::unusable(Trouble::Login, message));
+            return Err(probe::unusable(FailureCause::Login, message));
         }
         if model.is_none() {
             let message = format!(
                 "`{name}` has no model to ask; say `workers.{name}.model` in the configuration, \
                  or `model` in the role"
             );
-            return Err(probe::unusable(Trouble::Model, message));
+            return Err(probe::unusable(FailureCause::Model, message));
         }
         Ok(self)
     }
@@ -201,7 +201,7 @@ impl Worker {
     /// The names of all workers there are, those of the configuration first.
     pub fn names(config: &Config) -> Vec<String> {
         let mut names: Vec<String> = config.workers.keys().cloned().collect();
-        for dialect in dialect::Name::ALL {
+        for dialect in dialect::DialectName::ALL {
             let name = dialect.as_str();
             if !config.workers.contains_key(name) {
                 names.push(name.to_owned());
@@ -211,10 +211,10 @@ impl Worker {
     }
 
     /// The CLI it is, or whose keys it takes.
-    pub fn cli(&self) -> Option<&'static Cli> {
+    pub fn cli(&self) -> Option<&'static WorkerCli> {
         match self.dialect {
-            dialect::Name::Builtin => self.protocol.map(Protocol::cli),
-            other => Cli::named(other.as_str()),
+            dialect::DialectName::Builtin => self.protocol.map(ApiProtocol::cli),
+            other => WorkerCli::named(other.as_str()),
         }
     }
 
@@ -233,7 +233,7 @@ impl Worker {
 /// the first that is installed, which will say what it lacks.
 pub fn default(config: &Config, env: &Env) -> Option<WorkerName> {
     let logins = Logins::of(env);
-    let installed: Vec<Worker> = dialect::Name::ALL
+    let installed: Vec<Worker> = dialect::DialectName::ALL
         .into_iter()
         .filter(|name| name.dialect().needs().is_some())
         .filter_map(|name| Worker::find(config, &name.as_str().into()))
@@ -242,7 +242,7 @@ pub fn default(config: &Config, env: &Env) -> Option<WorkerName> {
     let is_ready = |worker: &&Worker| {
         worker.cli().is_some_and(|cli| {
             let standing = logins.standing(cli, worker.login.as_deref());
-            env.keys.has_any(cli) || matches!(standing, Ok(Standing::Usable { .. }))
+            env.keys.has_any(cli) || matches!(standing, Ok(LoginFileStatus::Usable { .. }))
         })
     };
     let ready = installed.iter().find(is_ready);
@@ -253,7 +253,7 @@ pub fn default(config: &Config, env: &Env) -> Option<WorkerName> {
 
 /// Whether a worker's program is here. What an image has, only the image can tell.
 pub fn is_installed(config: &Config, env: &Env, worker: &Worker) -> bool {
-    let is_elsewhere = config.sandbox.backend == Some(Sandbox::Container);
+    let is_elsewhere = config.sandbox.backend == Some(SandboxKind::Container);
     let needs_one = worker.dialect.dialect().needs().is_some();
     is_elsewhere || !needs_one || probe::find(worker.program().as_ref(), &env.path).is_some()
 }
@@ -265,8 +265,8 @@ pub fn speaks_claude(config: &Config, role: &Role) -> bool {
         .first()
         .and_then(|name| Worker::find(config, name));
     first.is_some_and(|worker| match worker.dialect {
-        dialect::Name::Claude => true,
-        dialect::Name::Builtin => worker.protocol == Some(Protocol::Anthropic),
+        dialect::DialectName::Claude => true,
+        dialect::DialectName::Builtin => worker.protocol == Some(ApiProtocol::Anthropic),
         _ => false,
     })
 }
@@ -278,7 +278,7 @@ pub fn has_quota(config: &Config, run: &Run, account: &Account) -> bool {
     workers.any(|name| {
         let worker = Worker::find(config, name);
         worker.is_some_and(|worker| {
-            worker.dialect != dialect::Name::Scripted && run.account(name) == *account
+            worker.dialect != dialect::DialectName::Scripted && run.account(name) == *account
         })
     })
 }
@@ -318,10 +318,13 @@ pub fn uncounted(config: &Config, started: &RunStarted) -> Vec<String> {
                 .clone()
                 .filter(|_| role.workers.first() == Some(name));
             let model = own.or(worker.model);
-            let tells_late = matches!(worker.dialect, dialect::Name::Codex | dialect::Name::Gemini);
+            let tells_late = matches!(
+                worker.dialect,
+                dialect::DialectName::Codex | dialect::DialectName::Gemini
+            );
             let tells_cost = matches!(
                 worker.dialect,
-                dialect::Name::Claude | dialect::Name::Scripted
+                dialect::DialectName::Claude | dialect::DialectName::Scripted
             );
             let is_priced = prices::find(model.as_deref(), &config.prices).is_some();
             if limits_money && !tells_cost && !is_priced {

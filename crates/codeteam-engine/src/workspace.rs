@@ -44,14 +44,14 @@ pub(crate) use error::must_be_filtered;
 pub(crate) use files::remove_tree;
 pub use products::UnignoredProduct;
 pub(crate) use snapshot::TRASH;
-pub use snapshot::{Removed, Snapshot, empty_trash, restore};
+pub use snapshot::{RemovalOutcome, SnapshotRequest, empty_trash, restore};
 
 use crate::git::{
-    self, Changed, Diff, IndexEntry, Merged, Oid, Placed, PrivateDir, Reader, Repairs, Repo, Scope,
-    TreeFile,
+    self, BlobReader, DiffEntry, IndexEntry, MergeOutcome, Oid, PrivateGitDir, Repo, SnapshotScope,
+    TreeDiff, TreeEdit, TreeFile, TreeRepairs,
 };
-use crate::process::Launcher;
-use state::State;
+use crate::process::CommandLauncher;
+use state::WorkspaceState;
 
 /// A workspace, which may not exist on disk yet.
 #[derive(Debug, Clone)]
@@ -60,15 +60,15 @@ pub struct Workspace {
     root: PathBuf,
     name: String,
     directory: PathBuf,
-    collector: PrivateDir,
+    collector: PrivateGitDir,
     borrowed: Vec<PathBuf>,
     /// What had to be put right in the work tree, until somebody asks. Clones share it.
-    repairs: Arc<Mutex<Repairs>>,
+    repairs: Arc<Mutex<TreeRepairs>>,
 }
 
 /// What [`Workspace::prepare`] found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Prepared {
+pub enum PrepareOutcome {
     /// Nothing, or only the beginnings of a workspace that no worker has seen.
     Fresh,
     /// The wanted tree already.
@@ -83,7 +83,7 @@ pub enum Prepared {
 
 /// What becomes of ignored files (build results, caches) on preparing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ignored {
+pub enum IgnoredFiles {
     /// They go: the work tree is exactly the wanted tree.
     Remove,
     /// They stay, for the sake of fast builds.
@@ -95,7 +95,7 @@ pub enum Ignored {
 /// is.
 pub(crate) fn repositories<'a>(
     files: impl IntoIterator<Item = &'a Path>,
-    diff: &Diff,
+    diff: &TreeDiff,
 ) -> Vec<PathBuf> {
     let mut paths = bare::repositories(files);
     paths.retain(|folder| {
@@ -137,7 +137,7 @@ impl Workspace {
     /// The same, whose work tree is only touched by confined processes, which carry `mark`.
     pub fn confined(
         mut self,
-        launcher: &Arc<dyn Launcher>,
+        launcher: &Arc<dyn CommandLauncher>,
         mark: &str,
     ) -> Result<Workspace, Error> {
         let objects = self.borrowed_dirs()?;
@@ -185,32 +185,42 @@ impl Workspace {
     ///
     /// One process if nothing is there, two if it is as wanted, three or four
     /// if it has to be changed.
-    pub fn prepare(&self, tree: &Oid, head: &Oid, ignored: Ignored) -> Result<Prepared, Error> {
+    pub fn prepare(
+        &self,
+        tree: &Oid,
+        head: &Oid,
+        ignored: IgnoredFiles,
+    ) -> Result<PrepareOutcome, Error> {
         files::create_dir(&self.directory)?;
         self.lock()?.prepare_locked(tree, head, ignored)
     }
 
-    fn prepare_locked(&self, tree: &Oid, head: &Oid, ignored: Ignored) -> Result<Prepared, Error> {
+    fn prepare_locked(
+        &self,
+        tree: &Oid,
+        head: &Oid,
+        ignored: IgnoredFiles,
+    ) -> Result<PrepareOutcome, Error> {
         let prepared = match self.state()? {
-            Some(State::Ready { tree: before }) if self.is_whole() => {
+            Some(WorkspaceState::Ready { tree: before }) if self.is_whole() => {
                 self.prepare_again(&before, tree, ignored)?
             }
-            Some(State::Ready { .. }) => {
+            Some(WorkspaceState::Ready { .. }) => {
                 self.rebuild(tree, None)?;
-                Prepared::Rebuilt { found_tree: None }
+                PrepareOutcome::Rebuilt { found_tree: None }
             }
             // Killed while rebuilding: what was found then is still known.
-            Some(State::Rebuilding { found }) => {
+            Some(WorkspaceState::Rebuilding { found }) => {
                 self.rebuild(tree, found.as_ref())?;
-                Prepared::Rebuilt { found_tree: found }
+                PrepareOutcome::Rebuilt { found_tree: found }
             }
             None => {
                 self.build(tree)?;
-                Prepared::Fresh
+                PrepareOutcome::Fresh
             }
         };
         self.write_git_dir(head)?;
-        self.set_state(&State::Ready { tree: tree.clone() })?;
+        self.set_state(&WorkspaceState::Ready { tree: tree.clone() })?;
         Ok(prepared)
     }
 
@@ -246,7 +256,7 @@ impl Workspace {
     /// who clone it is an [`Error::Unrecordable`] too, and a repository without a
     /// `.git` among the changes an [`Error::NestedRepositories`]. Three processes; five if a
     /// name has to do with git.
-    pub fn changes(&self, base: &Oid) -> Result<(Oid, Diff), Error> {
+    pub fn changes(&self, base: &Oid) -> Result<(Oid, TreeDiff), Error> {
         let tree = self.collect()?;
         let diff = self.diff(base, &tree)?;
         if diff.has_to_do_with_git() {
@@ -259,7 +269,7 @@ impl Workspace {
 
     /// Refuses files that git must put through a filter and that have not been, as they were just
     /// collected.
-    fn refuse_filtered(&self, base: &Oid, tree: &Oid, diff: &Diff) -> Result<(), Error> {
+    fn refuse_filtered(&self, base: &Oid, tree: &Oid, diff: &TreeDiff) -> Result<(), Error> {
         let is_attributes = |path: &Path| path.ends_with(".gitattributes");
         let has_attributes = self.entries()?.iter().any(|e| is_attributes(&e.path))
             || diff.files.iter().any(|file| is_attributes(&file.path));
@@ -274,7 +284,7 @@ impl Workspace {
 
     /// Refuses what makes or changes a folder that git would take for a repository, as it was just
     /// collected.
-    fn refuse_repositories(&self, diff: &Diff) -> Result<(), Error> {
+    fn refuse_repositories(&self, diff: &TreeDiff) -> Result<(), Error> {
         let entries = self.entries()?;
         let paths = repositories(entries.iter().map(|entry| entry.path.as_path()), diff);
         if paths.is_empty() {
@@ -295,7 +305,7 @@ impl Workspace {
         if !populated.is_empty() {
             return Err(Error::NestedRepositories { paths: populated });
         }
-        let tree = self.record(&before, Scope::Changes)?;
+        let tree = self.record(&before, SnapshotScope::Changes)?;
         let now = self.gitlinks(&before)?;
         let new: Vec<PathBuf> = now
             .into_iter()
@@ -311,12 +321,12 @@ impl Workspace {
 
     /// What changed between two trees, collected ones or the repository's.
     /// One process.
-    pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Diff, Error> {
+    pub fn diff(&self, from: &Oid, to: &Oid) -> Result<TreeDiff, Error> {
         Ok(self.collector.diff(from, to)?)
     }
 
     /// The first file that is not what `tree` says, where the work tree was just made from it; an empty
-    /// path if the tree itself is not. See [`PrivateDir::untrue`].
+    /// path if the tree itself is not. See [`PrivateGitDir::untrue`].
     pub fn untrue(&self, tree: &Oid) -> Result<Option<PathBuf>, Error> {
         Ok(self.collector.untrue(tree)?)
     }
@@ -332,7 +342,7 @@ impl Workspace {
     }
 
     /// Which files differ between two trees, without a patch. One process.
-    pub fn differing(&self, from: &Oid, to: &Oid) -> Result<Vec<Changed>, Error> {
+    pub fn differing(&self, from: &Oid, to: &Oid) -> Result<Vec<DiffEntry>, Error> {
         Ok(self.collector.differing(from, to)?)
     }
 
@@ -358,13 +368,13 @@ impl Workspace {
     }
 
     /// Reads blobs one by one. One process for all, when the first is asked for.
-    pub fn reader(&self) -> Reader {
+    pub fn reader(&self) -> BlobReader {
         self.collector.reader()
     }
 
     /// Makes a tree like another, but for some files. It is kept among the workspace's own objects;
     /// the work tree stays as it is. Three processes.
-    pub fn tree_with(&self, tree: &Oid, files: &[Placed]) -> Result<Oid, Error> {
+    pub fn tree_with(&self, tree: &Oid, files: &[TreeEdit]) -> Result<Oid, Error> {
         Ok(self.lock()?.collector.tree_with(tree, files)?)
     }
 
@@ -376,7 +386,7 @@ impl Workspace {
     /// not copied on collecting, and may have been pruned since. Then the work
     /// tree is collected once more, in full; it must still be what it was.
     pub fn transfer(&self, tree: &Oid, base: &Oid) -> Result<(), Error> {
-        self.lock()?.send(tree, base, Scope::Changes)
+        self.lock()?.send(tree, base, SnapshotScope::Changes)
     }
 
     /// Whether there is nothing of the workspace on disk.
@@ -390,7 +400,7 @@ impl Workspace {
     /// from there. The work tree stays as it is, if there is one.
     pub fn remake(&self, base: &Oid, base_tree: &Oid, patch: &[u8]) -> Result<Oid, Error> {
         if self.is_missing() {
-            self.prepare(base_tree, base, Ignored::Keep)?;
+            self.prepare(base_tree, base, IgnoredFiles::Keep)?;
         }
         let locked = self.lock()?;
         // The user's repository may have moved since.
@@ -406,7 +416,12 @@ impl Workspace {
         Ok(self.collector.checkout_into(tree, directory)?)
     }
 
-    fn prepare_again(&self, before: &Oid, tree: &Oid, ignored: Ignored) -> Result<Prepared, Error> {
+    fn prepare_again(
+        &self,
+        before: &Oid,
+        tree: &Oid,
+        ignored: IgnoredFiles,
+    ) -> Result<PrepareOutcome, Error> {
         // The user's repository may have moved since.
         self.write_collector()?;
         self.unlock()?;
@@ -417,19 +432,19 @@ impl Workspace {
                 files::empty(&self.tree_dir().join(path))?;
             }
         }
-        let found = match self.record(before, Scope::Everything) {
+        let found = match self.record(before, SnapshotScope::Everything) {
             // Git will not look at it; it goes unrecorded.
             Err(Error::NestedRepositories { .. }) => None,
             // Anything else (a full disk) must not cost the worker's work.
             recorded => Some(recorded?),
         };
         if found.as_ref() == Some(tree) {
-            if ignored == Ignored::Remove {
+            if ignored == IgnoredFiles::Remove {
                 self.sweep()?;
             }
-            return Ok(Prepared::Same);
+            return Ok(PrepareOutcome::Same);
         }
-        self.set_state(&State::Rebuilding {
+        self.set_state(&WorkspaceState::Rebuilding {
             found: found.clone(),
         })?;
         // The index now is the work tree, so that git can move from one to the
@@ -441,20 +456,20 @@ impl Workspace {
         if !moved {
             self.build(tree)?;
         }
-        Ok(Prepared::Rebuilt { found_tree: found })
+        Ok(PrepareOutcome::Rebuilt { found_tree: found })
     }
 
     /// Makes the work tree, which is as the index has it, be `tree`. Whether that could be done.
-    fn move_to(&self, tree: &Oid, ignored: Ignored) -> Result<bool, Error> {
+    fn move_to(&self, tree: &Oid, ignored: IgnoredFiles) -> Result<bool, Error> {
         let moved = self.mending(|| {
             self.collector.checkout(tree)?;
             match ignored {
-                Ignored::Remove => Ok(()),
-                Ignored::Keep => self.collector.remove_untracked(),
+                IgnoredFiles::Remove => Ok(()),
+                IgnoredFiles::Keep => self.collector.remove_untracked(),
             }
         });
         match moved {
-            Ok(()) if ignored == Ignored::Remove => self.sweep().map(|()| true),
+            Ok(()) if ignored == IgnoredFiles::Remove => self.sweep().map(|()| true),
             Ok(()) => Ok(true),
             Err(error @ git::Error::Cancelled { .. }) => Err(error.into()),
             Err(_) => Ok(false),
@@ -462,7 +477,7 @@ impl Workspace {
     }
 
     fn rebuild(&self, tree: &Oid, found: Option<&Oid>) -> Result<(), Error> {
-        self.set_state(&State::Rebuilding {
+        self.set_state(&WorkspaceState::Rebuilding {
             found: found.cloned(),
         })?;
         self.build(tree)
@@ -485,7 +500,7 @@ impl Workspace {
     /// The work tree as a tree. An index that is missing or broken, or that
     /// names objects which are gone, is made again from the tree that was
     /// prepared: without one, a tracked file that is also ignored would be lost.
-    fn record(&self, before: &Oid, scope: Scope) -> Result<Oid, Error> {
+    fn record(&self, before: &Oid, scope: SnapshotScope) -> Result<Oid, Error> {
         if self.collector.index()?.is_some() {
             match self.record_mending(scope) {
                 Err(Error::Git(git::Error::Failed { .. })) => {}
@@ -502,10 +517,10 @@ impl Workspace {
         Ok(self.collector.load_index(before)?)
     }
 
-    fn send(&self, tree: &Oid, base: &Oid, scope: Scope) -> Result<(), Error> {
+    fn send(&self, tree: &Oid, base: &Oid, scope: SnapshotScope) -> Result<(), Error> {
         let receive = || {
             // What was collected was examined then.
-            if scope == Scope::Everything {
+            if scope == SnapshotScope::Everything {
                 self.collector.examine(tree, base)?;
             }
             self.repo.receive(&self.collector, tree, base)
@@ -514,7 +529,7 @@ impl Workspace {
             Err(error @ git::Error::Failed { .. }) => error,
             done => return Ok(done?),
         };
-        let Some(State::Ready { tree: before }) = self.state()? else {
+        let Some(WorkspaceState::Ready { tree: before }) = self.state()? else {
             return Err(first.into());
         };
         files::remove_file(&self.collector.index_path())?;
@@ -574,13 +589,13 @@ impl Workspace {
 
     /// Merges two trees that came from `base` into one among the workspace's own objects. Each may
     /// be a commit. One process.
-    pub fn merge_trees(&self, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<Merged, Error> {
+    pub fn merge_trees(&self, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<MergeOutcome, Error> {
         Ok(self.lock()?.collector.merge_trees(base, ours, theirs)?)
     }
 
     fn ready(&self) -> Result<Oid, Error> {
         match self.state()? {
-            Some(State::Ready { tree }) if self.is_whole() => Ok(tree),
+            Some(WorkspaceState::Ready { tree }) if self.is_whole() => Ok(tree),
             _ => Err(Error::NotPrepared {
                 path: self.directory.clone(),
             }),

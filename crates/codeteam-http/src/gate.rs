@@ -9,20 +9,20 @@ use std::net::SocketAddr;
 use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use hyper::{Method, Request};
 
-use crate::reply::Refusal;
-use crate::{PATH, Token};
+use crate::reply::RequestRefusal;
+use crate::{BearerToken, PATH};
 
 /// What a request must have.
 #[derive(Clone, Debug)]
-pub(crate) struct Gate {
+pub(crate) struct RequestFilter {
     hosts: Vec<String>,
     origins: Vec<String>,
-    token: Token,
+    token: BearerToken,
 }
 
-impl Gate {
+impl RequestFilter {
     /// For a server at this address.
-    pub(crate) fn new(address: SocketAddr, token: Token) -> Self {
+    pub(crate) fn new(address: SocketAddr, token: BearerToken) -> Self {
         let port = address.port();
         let mut hosts = vec![address.to_string(), format!("localhost:{port}")];
         if port == 80 {
@@ -39,32 +39,32 @@ impl Gate {
     }
 
     /// Whether a request is let in.
-    pub(crate) fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+    pub(crate) fn check<B>(&self, request: &Request<B>) -> Result<(), RequestRefusal> {
         let headers = request.headers();
-        let host = only(headers, &HOST, Refusal::NoHost)?.ok_or(Refusal::NoHost)?;
+        let host = only(headers, &HOST, RequestRefusal::NoHost)?.ok_or(RequestRefusal::NoHost)?;
         if !is_one_of(host, &self.hosts) {
-            return Err(Refusal::Host);
+            return Err(RequestRefusal::Host);
         }
         // A target with a host of its own goes before the header, for whoever reads it by the book.
         let target = request.uri().authority();
         if target.is_some_and(|target| !names(target.as_str().as_bytes(), &self.hosts)) {
-            return Err(Refusal::Host);
+            return Err(RequestRefusal::Host);
         }
-        if let Some(origin) = only(headers, &ORIGIN, Refusal::Origin)?
+        if let Some(origin) = only(headers, &ORIGIN, RequestRefusal::Origin)?
             && !is_one_of(origin, &self.origins)
         {
-            return Err(Refusal::Origin);
+            return Err(RequestRefusal::Origin);
         }
         if request.uri().path() != PATH {
-            return Err(Refusal::Path);
+            return Err(RequestRefusal::Path);
         }
         if ![Method::POST, Method::GET, Method::DELETE].contains(request.method()) {
-            return Err(Refusal::Method);
+            return Err(RequestRefusal::Method);
         }
-        let said = only(headers, &AUTHORIZATION, Refusal::Token)?;
-        let said = said.and_then(bearer).ok_or(Refusal::Token)?;
+        let said = only(headers, &AUTHORIZATION, RequestRefusal::Token)?;
+        let said = said.and_then(bearer).ok_or(RequestRefusal::Token)?;
         if !self.token.is(said) {
-            return Err(Refusal::Token);
+            return Err(RequestRefusal::Token);
         }
         Ok(())
     }
@@ -74,8 +74,8 @@ impl Gate {
 fn only<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
-    several: Refusal,
-) -> Result<Option<&'a HeaderValue>, Refusal> {
+    several: RequestRefusal,
+) -> Result<Option<&'a HeaderValue>, RequestRefusal> {
     let mut values = headers.get_all(name).iter();
     let first = values.next();
     match values.next() {
@@ -107,12 +107,16 @@ mod tests {
 
     const TOKEN: &str = "0123456789abcdef";
 
-    fn gate(address: &str) -> Gate {
-        Gate::new(address.parse().unwrap(), Token::given(TOKEN).unwrap())
+    fn gate(address: &str) -> RequestFilter {
+        RequestFilter::new(address.parse().unwrap(), BearerToken::given(TOKEN).unwrap())
     }
 
     /// What is said of a request that is right but for these headers; an empty value takes one out.
-    fn said(gate: &Gate, path: &str, changed: &[(&str, &str)]) -> Result<(), Refusal> {
+    fn said(
+        gate: &RequestFilter,
+        path: &str,
+        changed: &[(&str, &str)],
+    ) -> Result<(), RequestRefusal> {
         let bearer = format!("Bearer {TOKEN}");
         let right = [("host", "127.0.0.1:4000"), ("authorization", &bearer)];
         let is_changed = |name: &str| changed.iter().any(|(other, _)| *other == name);
@@ -143,15 +147,18 @@ mod tests {
             "0.0.0.0:4000",
         ] {
             let refused = said(&gate, PATH, &[("host", host)]);
-            assert_eq!(refused, Err(Refusal::Host), "{host}");
+            assert_eq!(refused, Err(RequestRefusal::Host), "{host}");
         }
-        assert_eq!(said(&gate, PATH, &[("host", "")]), Err(Refusal::NoHost));
+        assert_eq!(
+            said(&gate, PATH, &[("host", "")]),
+            Err(RequestRefusal::NoHost)
+        );
         let own = format!("http://LOCALHOST:4000{PATH}");
         assert_eq!(said(&gate, &own, &[]), Ok(()));
         let other = format!("http://evil.example{PATH}");
-        assert_eq!(said(&gate, &other, &[]), Err(Refusal::Host));
+        assert_eq!(said(&gate, &other, &[]), Err(RequestRefusal::Host));
         let twice = [("host", "127.0.0.1:4000"), ("host", "localhost:4000")];
-        assert_eq!(said(&gate, PATH, &twice), Err(Refusal::NoHost));
+        assert_eq!(said(&gate, PATH, &twice), Err(RequestRefusal::NoHost));
     }
 
     #[test]
@@ -161,7 +168,7 @@ mod tests {
             assert_eq!(said(&gate, PATH, &[("host", host)]), Ok(()), "{host}");
         }
         let other = said(&gate, PATH, &[("host", "127.0.0.1:80")]);
-        assert_eq!(other, Err(Refusal::Host));
+        assert_eq!(other, Err(RequestRefusal::Host));
     }
 
     #[test]
@@ -180,11 +187,11 @@ mod tests {
             "http://localhost:4000/",
         ] {
             let refused = said(&gate, PATH, &[("origin", origin)]);
-            assert_eq!(refused, Err(Refusal::Origin), "{origin}");
+            assert_eq!(refused, Err(RequestRefusal::Origin), "{origin}");
         }
         let own = "http://127.0.0.1:4000";
         let twice = [("origin", own), ("origin", "http://evil.example")];
-        assert_eq!(said(&gate, PATH, &twice), Err(Refusal::Origin));
+        assert_eq!(said(&gate, PATH, &twice), Err(RequestRefusal::Origin));
     }
 
     #[test]
@@ -196,11 +203,11 @@ mod tests {
         let near = format!("Bearer {TOKEN}0");
         for value in ["", "Bearer", "Bearer ", TOKEN, &basic, &near] {
             let refused = said(&gate, PATH, &[("authorization", value)]);
-            assert_eq!(refused, Err(Refusal::Token), "{value}");
+            assert_eq!(refused, Err(RequestRefusal::Token), "{value}");
         }
         let in_the_path = format!("{PATH}?token={TOKEN}");
         let refused = said(&gate, &in_the_path, &[("authorization", "")]);
-        assert_eq!(refused, Err(Refusal::Token));
+        assert_eq!(refused, Err(RequestRefusal::Token));
     }
 
     #[test]
@@ -208,7 +215,7 @@ mod tests {
         let gate = gate("127.0.0.1:4000");
         for path in ["/", "/mcp/", "/.well-known/oauth-protected-resource"] {
             let refused = said(&gate, path, &[("authorization", "")]);
-            assert_eq!(refused, Err(Refusal::Path), "{path}");
+            assert_eq!(refused, Err(RequestRefusal::Path), "{path}");
         }
     }
 }

@@ -15,10 +15,10 @@ mod sessions;
 mod token;
 
 pub use self::error::Error;
-pub use self::peer::{Connection, PeerProcess};
-pub use self::serve::{Listener, client, connection, serve};
-pub use self::sessions::{Limits, Sessions};
-pub use self::token::Token;
+pub use self::peer::{ClientConnection, PeerProcess};
+pub use self::serve::{LoopbackListener, client, connection, serve};
+pub use self::sessions::{ClientLimits, ClientSessions};
+pub use self::token::BearerToken;
 
 /// The one path there is.
 pub const PATH: &str = "/mcp";

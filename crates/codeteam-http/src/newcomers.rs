@@ -11,18 +11,18 @@ use tokio::sync::oneshot;
 
 /// All of them, the oldest first.
 #[derive(Debug)]
-pub(crate) struct Newcomers {
+pub(crate) struct PendingConnections {
     most: usize,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingQueue>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingQueue {
     last: u64,
     all: VecDeque<(u64, oneshot::Sender<()>)>,
 }
 
-impl Newcomers {
+impl PendingConnections {
     /// Room for so many.
     pub(crate) fn new(most: usize) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Newcomers {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, PendingQueue> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// A connection of a client.
 #[derive(Debug)]
-pub struct Connection {
+pub struct ClientConnection {
     own: SocketAddr,
     peer: SocketAddr,
     process: OnceLock<Option<PeerProcess>>,
@@ -38,7 +38,7 @@ impl PartialEq for PeerProcess {
 
 impl Eq for PeerProcess {}
 
-impl Connection {
+impl ClientConnection {
     pub(crate) fn new(own: SocketAddr, peer: SocketAddr) -> Self {
         Self {
             own,
@@ -162,7 +162,7 @@ mod tests {
             };
             let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let (taken, peer) = listener.accept().unwrap();
-            let connection = Connection::new(taken.local_addr().unwrap(), peer);
+            let connection = ClientConnection::new(taken.local_addr().unwrap(), peer);
             let own = PeerProcess::of(std::process::id()).unwrap();
             assert_eq!(connection.process(None), Some(own.clone()), "{address}");
             assert!(!own.is_gone());

@@ -9,11 +9,11 @@ use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, W
 use hyper::{Response, StatusCode};
 
 /// What is sent back.
-pub(crate) type Reply = Response<BoxBody<Bytes, Infallible>>;
+pub(crate) type HttpReply = Response<BoxBody<Bytes, Infallible>>;
 
 /// Why a request is not passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum RequestRefusal {
     /// It does not say whom it is for, or says it twice.
     NoHost,
     /// It is for somebody else.
@@ -36,7 +36,7 @@ pub(crate) enum Refusal {
     Busy,
 }
 
-impl Refusal {
+impl RequestRefusal {
     fn told(self) -> (StatusCode, &'static str) {
         match self {
             Self::NoHost => (StatusCode::BAD_REQUEST, "one `Host` header is needed"),
@@ -81,7 +81,7 @@ impl Refusal {
     }
 
     /// As an answer.
-    pub(crate) fn reply(self) -> Reply {
+    pub(crate) fn reply(self) -> HttpReply {
         let (status, words) = self.told();
         let mut reply = Response::new(Full::from(words).boxed());
         *reply.status_mut() = status;

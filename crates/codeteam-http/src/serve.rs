@@ -20,10 +20,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
-use crate::gate::Gate;
-use crate::newcomers::Newcomers;
-use crate::reply::{Refusal, Reply};
-use crate::{Connection, Error, PATH, Sessions, Token};
+use crate::gate::RequestFilter;
+use crate::newcomers::PendingConnections;
+use crate::reply::{HttpReply, RequestRefusal};
+use crate::{BearerToken, ClientConnection, ClientSessions, Error, PATH};
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
@@ -36,12 +36,12 @@ const UNIT: usize = 1 << 10;
 
 /// A place to serve at.
 #[derive(Debug)]
-pub struct Listener {
+pub struct LoopbackListener {
     listener: Plain,
     address: SocketAddr,
 }
 
-impl Listener {
+impl LoopbackListener {
     /// Listens at an address of the loopback; a port of 0 is a free one.
     pub fn bind(address: SocketAddr) -> Result<Self, Error> {
         if !address.ip().is_loopback() {
@@ -67,17 +67,17 @@ pub fn client(context: &RequestContext<RoleServer>) -> Option<&str> {
 }
 
 /// The connection that a request came by.
-pub fn connection(context: &RequestContext<RoleServer>) -> Option<Arc<Connection>> {
+pub fn connection(context: &RequestContext<RoleServer>) -> Option<Arc<ClientConnection>> {
     let parts = context.extensions.get::<Parts>()?;
-    parts.extensions.get::<Arc<Connection>>().cloned()
+    parts.extensions.get::<Arc<ClientConnection>>().cloned()
 }
 
 /// Serves until `end`. Each session gets a handler of its own from `make`, and so does each request
 /// without one; what they share, they must share themselves.
 pub async fn serve<S: ServerHandler>(
-    listener: Listener,
-    token: Token,
-    sessions: Arc<Sessions>,
+    listener: LoopbackListener,
+    token: BearerToken,
+    sessions: Arc<ClientSessions>,
     make: impl Fn() -> S + Send + Sync + 'static,
     end: impl Future<Output = ()>,
 ) -> Result<(), Error> {
@@ -91,10 +91,10 @@ pub async fn serve<S: ServerHandler>(
         .with_sse_retry(None)
         .with_max_request_body_bytes(sessions.limits().bytes);
     let stop = config.cancellation_token.clone();
-    let server = Arc::new(Server {
-        gate: Gate::new(address, token),
+    let server = Arc::new(HttpServer {
+        gate: RequestFilter::new(address, token),
         protocol: StreamableHttpService::new(move || Ok(make()), Arc::clone(&sessions), config),
-        newcomers: Newcomers::new(sessions.limits().newcomers),
+        newcomers: PendingConnections::new(sessions.limits().newcomers),
         known: Arc::new(Semaphore::new(sessions.limits().connections)),
         bodies: Arc::new(Semaphore::new(sessions.limits().all_bytes / UNIT)),
         sessions,
@@ -107,7 +107,7 @@ pub async fn serve<S: ServerHandler>(
         };
         let server = Arc::clone(&server);
         tokio::spawn(async move {
-            let connection = Connection::new(address, peer);
+            let connection = ClientConnection::new(address, peer);
             server.connection(stream, connection).await;
         });
     }
@@ -125,11 +125,11 @@ async fn take(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-struct Server<S> {
-    gate: Gate,
-    protocol: StreamableHttpService<S, Sessions>,
-    sessions: Arc<Sessions>,
-    newcomers: Newcomers,
+struct HttpServer<S> {
+    gate: RequestFilter,
+    protocol: StreamableHttpService<S, ClientSessions>,
+    sessions: Arc<ClientSessions>,
+    newcomers: PendingConnections,
     /// Room for connections of those who have shown the token.
     known: Arc<Semaphore>,
     /// Room for bodies, in units of [`UNIT`] bytes.
@@ -137,26 +137,26 @@ struct Server<S> {
 }
 
 /// A connection as its requests find it.
-struct Guest {
+struct ConnectionState {
     newcomer: u64,
-    connection: Arc<Connection>,
+    connection: Arc<ClientConnection>,
     /// Its room among those who have shown the token.
     room: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 /// The room that a body takes, kept as long as its request.
 #[derive(Clone)]
-struct BodyRoom {
+struct BodyPermit {
     _permit: Arc<OwnedSemaphorePermit>,
 }
 
-impl<S: ServerHandler> Server<S> {
-    async fn connection(&self, stream: TcpStream, connection: Connection) {
+impl<S: ServerHandler> HttpServer<S> {
+    async fn connection(&self, stream: TcpStream, connection: ClientConnection) {
         // Answers are small, and a client waits for each.
         let _ = stream.set_nodelay(true);
         let limits = self.sessions.limits();
         let (newcomer, shown) = self.newcomers.enter();
-        let guest = Guest {
+        let guest = ConnectionState {
             newcomer,
             connection: Arc::new(connection),
             room: Mutex::default(),
@@ -165,7 +165,7 @@ impl<S: ServerHandler> Server<S> {
             let guest = &guest;
             async move {
                 let reply = self.answer(request, guest).await;
-                Ok::<_, Infallible>(reply.unwrap_or_else(Refusal::reply))
+                Ok::<_, Infallible>(reply.unwrap_or_else(RequestRefusal::reply))
             }
         });
         let served = http1::Builder::new()
@@ -186,21 +186,25 @@ impl<S: ServerHandler> Server<S> {
     }
 
     /// Gives a connection that has shown the token its room, once.
-    fn admit(&self, guest: &Guest) -> Result<(), Refusal> {
+    fn admit(&self, guest: &ConnectionState) -> Result<(), RequestRefusal> {
         let mut room = guest.room.lock().unwrap_or_else(PoisonError::into_inner);
         if room.is_none() {
             let permit = Arc::clone(&self.known).try_acquire_owned();
-            *room = Some(permit.map_err(|_| Refusal::Busy)?);
+            *room = Some(permit.map_err(|_| RequestRefusal::Busy)?);
             self.newcomers.admit(guest.newcomer);
         }
         Ok(())
     }
 
-    async fn answer(&self, request: Request<Incoming>, guest: &Guest) -> Result<Reply, Refusal> {
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        guest: &ConnectionState,
+    ) -> Result<HttpReply, RequestRefusal> {
         self.gate.check(&request)?;
         self.admit(guest)?;
         if opens_a_session(&request) && !self.sessions.room().await {
-            return Err(Refusal::Full);
+            return Err(RequestRefusal::Full);
         }
         let (mut parts, body) = request.into_parts();
         let room = self.body_room(&body).await?;
@@ -212,7 +216,7 @@ impl<S: ServerHandler> Server<S> {
     }
 
     /// Waits until there is room for a body: as much as it says it has, or may have.
-    async fn body_room(&self, body: &Incoming) -> Result<BodyRoom, Refusal> {
+    async fn body_room(&self, body: &Incoming) -> Result<BodyPermit, RequestRefusal> {
         let limits = self.sessions.limits();
         let hint = body.size_hint();
         let most = hint.upper().and_then(|most| usize::try_from(most).ok());
@@ -220,24 +224,24 @@ impl<S: ServerHandler> Server<S> {
         let units = u32::try_from(most.div_ceil(UNIT)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.bodies).acquire_many_owned(units);
         match timeout(limits.arrival, room).await {
-            Ok(Ok(permit)) => Ok(BodyRoom {
+            Ok(Ok(permit)) => Ok(BodyPermit {
                 _permit: Arc::new(permit),
             }),
-            Ok(Err(_)) | Err(_) => Err(Refusal::Busy),
+            Ok(Err(_)) | Err(_) => Err(RequestRefusal::Busy),
         }
     }
 
-    async fn read(&self, body: Incoming) -> Result<Bytes, Refusal> {
+    async fn read(&self, body: Incoming) -> Result<Bytes, RequestRefusal> {
         let limits = self.sessions.limits();
         // One that says so itself need not be waited for.
         if usize::try_from(body.size_hint().lower()).map_or(true, |least| least > limits.bytes) {
-            return Err(Refusal::TooLong);
+            return Err(RequestRefusal::TooLong);
         }
         let read = timeout(limits.arrival, Limited::new(body, limits.bytes).collect());
         match read.await {
             Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refusal::TooLong),
-            Ok(Err(_)) | Err(_) => Err(Refusal::Broken),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(RequestRefusal::TooLong),
+            Ok(Err(_)) | Err(_) => Err(RequestRefusal::Broken),
         }
     }
 }

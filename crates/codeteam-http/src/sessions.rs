@@ -21,7 +21,7 @@ use tokio_stream::Stream;
 
 /// What clients may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ClientLimits {
     /// How many sessions there may be.
     pub sessions: usize,
     /// How many connections there may be of those who have shown the token.
@@ -44,7 +44,7 @@ pub struct Limits {
     pub idle: Duration,
 }
 
-impl Default for Limits {
+impl Default for ClientLimits {
     fn default() -> Self {
         Self {
             sessions: 32,
@@ -64,20 +64,20 @@ impl Default for Limits {
 
 /// All sessions of a server.
 #[derive(Debug)]
-pub struct Sessions {
+pub struct ClientSessions {
     inner: LocalSessionManager,
-    limits: Limits,
-    seen: Arc<Seen>,
+    limits: ClientLimits,
+    seen: Arc<ActivityTable>,
 }
 
 /// When clients were last seen.
 #[derive(Debug, Default)]
-struct Seen {
-    sessions: Mutex<HashMap<SessionId, Sight>>,
+struct ActivityTable {
+    sessions: Mutex<HashMap<SessionId, SessionActivity>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sight {
+struct SessionActivity {
     /// How many streams it has open.
     open: usize,
     /// Whether it had one of its own open, beside those of its requests.
@@ -88,7 +88,7 @@ struct Sight {
     last: Instant,
 }
 
-impl Sight {
+impl SessionActivity {
     fn new() -> Self {
         Self {
             open: 0,
@@ -98,7 +98,7 @@ impl Sight {
         }
     }
 
-    fn is_gone(self, limits: &Limits) -> bool {
+    fn is_gone(self, limits: &ClientLimits) -> bool {
         let patience = if self.listened {
             limits.parted
         } else {
@@ -108,12 +108,12 @@ impl Sight {
     }
 }
 
-impl Seen {
-    fn all(&self) -> MutexGuard<'_, HashMap<SessionId, Sight>> {
+impl ActivityTable {
+    fn all(&self) -> MutexGuard<'_, HashMap<SessionId, SessionActivity>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, id: &SessionId, how: impl FnOnce(&mut Sight)) {
+    fn change(&self, id: &SessionId, how: impl FnOnce(&mut SessionActivity)) {
         if let Some(sight) = self.all().get_mut(id) {
             how(sight);
             sight.last = Instant::now();
@@ -121,9 +121,9 @@ impl Seen {
     }
 }
 
-impl Sessions {
+impl ClientSessions {
     /// None yet.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: ClientLimits) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(limits.idle);
         Self {
@@ -134,7 +134,7 @@ impl Sessions {
     }
 
     /// What clients may take.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &ClientLimits {
         &self.limits
     }
 
@@ -163,14 +163,14 @@ impl Sessions {
         }
     }
 
-    fn open<S>(&self, id: &SessionId, stream: S, listens: bool) -> Open<S> {
+    fn open<S>(&self, id: &SessionId, stream: S, listens: bool) -> CountedStream<S> {
         let mut primed = false;
         self.seen.change(id, |sight| {
             sight.open += 1;
             sight.listened |= listens;
             primed = sight.primed;
         });
-        Open {
+        CountedStream {
             inner: Box::pin(stream),
             primed,
             id: Arc::clone(id),
@@ -180,14 +180,14 @@ impl Sessions {
 }
 
 /// A stream that is counted as long as it is open.
-struct Open<S> {
+struct CountedStream<S> {
     inner: Pin<Box<S>>,
     primed: bool,
     id: SessionId,
-    seen: Arc<Seen>,
+    seen: Arc<ActivityTable>,
 }
 
-impl<S: Stream<Item = ServerSseMessage>> Stream for Open<S> {
+impl<S: Stream<Item = ServerSseMessage>> Stream for CountedStream<S> {
     type Item = ServerSseMessage;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<S::Item>> {
@@ -201,7 +201,7 @@ impl<S: Stream<Item = ServerSseMessage>> Stream for Open<S> {
     }
 }
 
-impl<S> Drop for Open<S> {
+impl<S> Drop for CountedStream<S> {
     fn drop(&mut self) {
         self.seen.change(&self.id, |sight| sight.open -= 1);
     }
@@ -218,13 +218,15 @@ fn is_primed(message: &ClientJsonRpcMessage) -> bool {
     begin.params.protocol_version >= ProtocolVersion::V_2025_11_25
 }
 
-impl SessionManager for Sessions {
+impl SessionManager for ClientSessions {
     type Error = LocalSessionManagerError;
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         let (id, transport) = self.inner.create_session().await?;
-        self.seen.all().insert(Arc::clone(&id), Sight::new());
+        self.seen
+            .all()
+            .insert(Arc::clone(&id), SessionActivity::new());
         Ok((id, transport))
     }
 

@@ -15,12 +15,12 @@ const SHORTEST: usize = 16;
 
 /// A bearer token.
 #[derive(Clone)]
-pub struct Token {
+pub struct BearerToken {
     secret: String,
     hash: blake3::Hash,
 }
 
-impl Token {
+impl BearerToken {
     /// A new one that nobody can guess.
     pub fn fresh() -> Result<Self, Error> {
         let mut bytes = [0; BYTES];
@@ -65,7 +65,7 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for BearerToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token")
     }
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_new_one_is_long_and_never_the_same() {
-        let (one, other) = (Token::fresh().unwrap(), Token::fresh().unwrap());
+        let (one, other) = (BearerToken::fresh().unwrap(), BearerToken::fresh().unwrap());
         assert_eq!(one.secret().len(), 43);
         assert_ne!(one.secret(), other.secret());
         assert!(one.is(one.secret().as_bytes()));
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn only_the_whole_token_is_it() {
-        let token = Token::given(" 0123456789abcdef\n").unwrap();
+        let token = BearerToken::given(" 0123456789abcdef\n").unwrap();
         assert!(token.is(b"0123456789abcdef"));
         for near in [
             "",
@@ -100,14 +100,14 @@ mod tests {
 
     #[test]
     fn one_that_is_short_or_does_not_fit_a_header_is_refused() {
-        assert!(Token::given("0123456789abcde").is_err());
-        assert!(Token::given("0123456789 abcdef").is_err());
-        assert!(Token::given("0123456789abcdefé").is_err());
+        assert!(BearerToken::given("0123456789abcde").is_err());
+        assert!(BearerToken::given("0123456789 abcdef").is_err());
+        assert!(BearerToken::given("0123456789abcdefé").is_err());
     }
 
     #[test]
     fn it_is_not_printed_by_accident() {
-        let token = Token::given("0123456789abcdef").unwrap();
+        let token = BearerToken::given("0123456789abcdef").unwrap();
         assert!(!format!("{token:?}").contains("0123"));
     }
 }

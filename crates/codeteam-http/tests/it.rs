@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codeteam_http::{Error, Limits, Listener, Sessions, Token, serve};
+use codeteam_http::{BearerToken, ClientLimits, ClientSessions, Error, LoopbackListener, serve};
 use rmcp::ServerHandler;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -15,25 +15,25 @@ use tokio::sync::oneshot;
 const TOKEN: &str = "a-token-for-tests";
 const VERSION: &str = "2025-06-18";
 
-struct Plain;
+struct EmptyHandler;
 
-impl ServerHandler for Plain {}
+impl ServerHandler for EmptyHandler {}
 
 /// A server, until it is dropped.
-struct Served {
+struct TestServer {
     address: String,
-    sessions: Arc<Sessions>,
+    sessions: Arc<ClientSessions>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Served {
-    fn with(limits: Limits) -> Self {
-        let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+impl TestServer {
+    fn with(limits: ClientLimits) -> Self {
+        let listener = LoopbackListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let url = listener.url();
         let address = url.strip_prefix("http://").unwrap();
         let address = address.strip_suffix("/mcp").unwrap().to_owned();
-        let sessions = Arc::new(Sessions::new(limits));
+        let sessions = Arc::new(ClientSessions::new(limits));
         let (end, ended) = oneshot::channel();
         let shared = Arc::clone(&sessions);
         let thread = std::thread::spawn(move || {
@@ -41,9 +41,9 @@ impl Served {
                 .enable_all()
                 .build()
                 .unwrap();
-            let token = Token::given(TOKEN).unwrap();
+            let token = BearerToken::given(TOKEN).unwrap();
             let end = async { ended.await.unwrap() };
-            let served = serve(listener, token, shared, || Plain, end);
+            let served = serve(listener, token, shared, || EmptyHandler, end);
             runtime.block_on(served).unwrap();
         });
         Self {
@@ -55,14 +55,14 @@ impl Served {
     }
 
     fn new() -> Self {
-        Self::with(Limits::default())
+        Self::with(ClientLimits::default())
     }
 
     /// A request that is right but for what is changed: `None` takes a header out.
-    fn ask(&self, method: &str, changed: &[(&str, Option<&str>)], body: &str) -> Reply {
+    fn ask(&self, method: &str, changed: &[(&str, Option<&str>)], body: &str) -> TestReply {
         let mut stream = self.send(method, "/mcp", changed, body.len());
         stream.write_all(body.as_bytes()).unwrap();
-        Reply::read(stream)
+        TestReply::read(stream)
     }
 
     fn send(
@@ -96,12 +96,12 @@ impl Served {
         stream
     }
 
-    fn initialize(&self) -> Reply {
+    fn initialize(&self) -> TestReply {
         self.begin(VERSION)
     }
 
     /// A client of a revision begins.
-    fn begin(&self, version: &str) -> Reply {
+    fn begin(&self, version: &str) -> TestReply {
         let message = json!({
             "jsonrpc": "2.0", "id": 1, "method": "initialize",
             "params": {
@@ -123,7 +123,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for TestServer {
     fn drop(&mut self) {
         let _ = self.end.take().map(|end| end.send(()));
         let ended = self.thread.take().map(std::thread::JoinHandle::join);
@@ -146,12 +146,12 @@ fn ping() -> String {
 
 /// What came back.
 #[derive(Debug)]
-struct Reply {
+struct TestReply {
     status: u16,
     text: String,
 }
 
-impl Reply {
+impl TestReply {
     fn read(mut stream: TcpStream) -> Self {
         let mut text = String::new();
         // Whatever came before the connection was reset counts.
@@ -183,7 +183,7 @@ impl Reply {
 
 #[test]
 fn an_event_without_data_is_sent_only_to_those_who_know_it() {
-    let served = Served::new();
+    let served = TestServer::new();
     for (version, is_sent) in [(VERSION, false), ("2025-11-25", true)] {
         let begun = served.begin(version);
         assert!(!begun.text.contains("data: \n"), "{}", begun.text);
@@ -202,7 +202,7 @@ fn an_event_without_data_is_sent_only_to_those_who_know_it() {
 
 #[test]
 fn a_client_is_served() {
-    let server = Served::new();
+    let server = TestServer::new();
     let reply = server.initialize();
     assert_eq!(reply.status, 200, "{}", reply.text);
     assert_eq!(reply.message()["result"]["protocolVersion"], VERSION);
@@ -213,7 +213,7 @@ fn a_client_is_served() {
 
 #[test]
 fn whoever_does_not_know_the_token_is_not() {
-    let server = Served::new();
+    let server = TestServer::new();
     for said in [None, Some("Bearer x"), Some("Basic x")] {
         let reply = server.ask("POST", &[("Authorization", said)], &ping());
         assert_eq!(reply.status, 401);
@@ -228,7 +228,7 @@ fn whoever_does_not_know_the_token_is_not() {
 
 #[test]
 fn nor_is_what_a_web_page_sends() {
-    let server = Served::new();
+    let server = TestServer::new();
     let port = server.address.rsplit(':').next().unwrap();
     let elsewhere = format!("evil.example:{port}");
     for host in [elsewhere.as_str(), "localhost", "evil.example"] {
@@ -250,8 +250,9 @@ fn nor_is_what_a_web_page_sends() {
 
 #[test]
 fn there_is_one_path_and_three_methods() {
-    let server = Served::new();
-    let reply = Reply::read(server.send("GET", "/.well-known/x", &[("Authorization", None)], 0));
+    let server = TestServer::new();
+    let reply =
+        TestReply::read(server.send("GET", "/.well-known/x", &[("Authorization", None)], 0));
     assert_eq!(reply.status, 404);
     assert_eq!(server.ask("PUT", &[], &ping()).status, 405);
     assert_eq!(server.ask("OPTIONS", &[], "").status, 405);
@@ -259,7 +260,7 @@ fn there_is_one_path_and_three_methods() {
 
 #[test]
 fn a_revision_that_is_not_known_is_refused() {
-    let server = Served::new();
+    let server = TestServer::new();
     let id = server.session();
     for version in ["1999-01-01", "nonsense"] {
         let headers = [
@@ -275,7 +276,7 @@ fn a_revision_that_is_not_known_is_refused() {
 
 #[test]
 fn what_is_no_message_is_refused_and_nothing_breaks() {
-    let server = Served::new();
+    let server = TestServer::new();
     let id = server.session();
     for body in ["", "{", "[]", "null", "\u{0}", "{\"jsonrpc\":\"2.0\"}"] {
         let reply = server.ask("POST", &in_session(&id), body);
@@ -287,15 +288,15 @@ fn what_is_no_message_is_refused_and_nothing_breaks() {
 
 #[test]
 fn a_long_body_is_not_read() {
-    let limits = Limits {
+    let limits = ClientLimits {
         bytes: 1_000,
-        ..Limits::default()
+        ..ClientLimits::default()
     };
-    let server = Served::with(limits);
+    let server = TestServer::with(limits);
     let reply = server.ask("POST", &[], &" ".repeat(1_001));
     assert_eq!(reply.status, 413);
     // Nor is one that only says so, or does not say how long it is.
-    let reply = Reply::read(server.send("POST", "/mcp", &[], 1 << 40));
+    let reply = TestReply::read(server.send("POST", "/mcp", &[], 1 << 40));
     assert_eq!(reply.status, 413);
     let chunked = [
         ("Content-Length", None),
@@ -304,33 +305,33 @@ fn a_long_body_is_not_read() {
     let mut stream = server.send("POST", "/mcp", &chunked, 0);
     let chunk = format!("3e8\r\n{}\r\n", " ".repeat(1_000));
     stream.write_all(chunk.repeat(2).as_bytes()).unwrap();
-    assert_eq!(Reply::read(stream).status, 413);
+    assert_eq!(TestReply::read(stream).status, 413);
 }
 
 #[test]
 fn one_that_does_not_come_is_not_waited_for() {
-    let limits = Limits {
+    let limits = ClientLimits {
         arrival: Duration::from_millis(50),
-        ..Limits::default()
+        ..ClientLimits::default()
     };
-    let server = Served::with(limits);
+    let server = TestServer::with(limits);
     assert_eq!(
-        Reply::read(server.send("POST", "/mcp", &[], 10)).status,
+        TestReply::read(server.send("POST", "/mcp", &[], 10)).status,
         408
     );
     // Half a head is nothing at all.
     let mut stream = TcpStream::connect(&server.address).unwrap();
     stream.write_all(b"POST /mcp HTTP/1.1\r\nHost: ").unwrap();
-    assert!([0, 408].contains(&Reply::read(stream).status));
+    assert!([0, 408].contains(&TestReply::read(stream).status));
 }
 
 #[test]
 fn there_are_so_many_sessions_and_the_one_that_is_silent_longest_makes_room() {
-    let limits = Limits {
+    let limits = ClientLimits {
         sessions: 2,
-        ..Limits::default()
+        ..ClientLimits::default()
     };
-    let server = Served::with(limits);
+    let server = TestServer::with(limits);
     let (one, other) = (server.session(), server.session());
     assert_eq!(server.ask("POST", &in_session(&one), &ping()).status, 200);
     let third = server.session();
@@ -340,12 +341,12 @@ fn there_are_so_many_sessions_and_the_one_that_is_silent_longest_makes_room() {
 
 #[test]
 fn one_that_listens_stays() {
-    let limits = Limits {
+    let limits = ClientLimits {
         sessions: 1,
         parted: Duration::ZERO,
-        ..Limits::default()
+        ..ClientLimits::default()
     };
-    let server = Served::with(limits);
+    let server = TestServer::with(limits);
     let listens = server.session();
     let mut stream = server.send("GET", "/mcp", &in_session(&listens), 0);
     // It has begun when the head is there.
@@ -358,7 +359,7 @@ fn one_that_listens_stays() {
 
 #[test]
 fn one_that_was_ended_is_gone() {
-    let server = Served::new();
+    let server = TestServer::new();
     let id = server.session();
     assert!(!server.sessions.is_gone(&id));
     let ended = server.ask("DELETE", &in_session(&id), "");
@@ -369,11 +370,11 @@ fn one_that_was_ended_is_gone() {
 
 #[test]
 fn one_that_is_silent_for_long_seems_gone() {
-    let limits = Limits {
+    let limits = ClientLimits {
         silent: Duration::ZERO,
-        ..Limits::default()
+        ..ClientLimits::default()
     };
-    let server = Served::with(limits);
+    let server = TestServer::with(limits);
     let id = server.session();
     assert!(server.sessions.is_gone(&id));
     // It only seems so.
@@ -383,20 +384,20 @@ fn one_that_is_silent_for_long_seems_gone() {
 #[test]
 fn nothing_is_served_to_other_machines() {
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0", "8.8.8.8:80"] {
-        let refused = Listener::bind(address.parse().unwrap());
+        let refused = LoopbackListener::bind(address.parse().unwrap());
         assert!(matches!(refused, Err(Error::NotLoopback(_))), "{address}");
     }
 }
 
 #[test]
 fn those_without_the_token_keep_nobody_out() {
-    let limits = Limits {
+    let limits = ClientLimits {
         newcomers: 8,
         introduction: Duration::from_mins(10),
         arrival: Duration::from_mins(10),
-        ..Limits::default()
+        ..ClientLimits::default()
     };
-    let server = Served::with(limits);
+    let server = TestServer::with(limits);
     let half = |count: usize| -> Vec<TcpStream> {
         let open = |_| {
             let mut stream = TcpStream::connect(&server.address).unwrap();
@@ -409,7 +410,7 @@ fn those_without_the_token_keep_nobody_out() {
     assert_eq!(server.initialize().status, 200);
     // The oldest had to make way.
     let first = waiting.remove(0);
-    assert_eq!(Reply::read(first).status, 0);
+    assert_eq!(TestReply::read(first).status, 0);
     // One that was let in stays, however many come after it.
     let id = server.session();
     let mut stream = server.send("GET", "/mcp", &in_session(&id), 0);
@@ -422,30 +423,30 @@ fn those_without_the_token_keep_nobody_out() {
 
 #[test]
 fn one_that_does_not_introduce_itself_is_not_waited_for() {
-    let limits = Limits {
+    let limits = ClientLimits {
         introduction: Duration::from_millis(50),
-        ..Limits::default()
+        ..ClientLimits::default()
     };
-    let server = Served::with(limits);
+    let server = TestServer::with(limits);
     let silent = TcpStream::connect(&server.address).unwrap();
-    assert_eq!(Reply::read(silent).status, 0);
+    assert_eq!(TestReply::read(silent).status, 0);
     // Nor is one that has no token, whatever it asks.
     let keep = [
         ("Authorization", Some("Bearer x")),
         ("Connection", Some("keep-alive")),
     ];
     let stream = server.send("POST", "/mcp", &keep, 0);
-    assert_eq!(Reply::read(stream).status, 401);
+    assert_eq!(TestReply::read(stream).status, 401);
 }
 
 #[test]
 fn bodies_wait_for_each_other_and_all_are_served() {
-    let limits = Limits {
+    let limits = ClientLimits {
         all_bytes: 64 << 10,
         bytes: 48 << 10,
-        ..Limits::default()
+        ..ClientLimits::default()
     };
-    let server = Served::with(limits);
+    let server = TestServer::with(limits);
     let id = server.session();
     let (server, id) = (&server, &id);
     std::thread::scope(|scope| {

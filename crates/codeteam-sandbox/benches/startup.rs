@@ -23,9 +23,12 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use codeteam_sandbox::bwrap::{self, Source};
-use codeteam_sandbox::egress::{Log, Proxy, Rules, Serving};
-use codeteam_sandbox::{Access, Backend, Lifeline, Limits, Policy, Profile, Shim, probe, system};
+use codeteam_sandbox::bwrap::{self, DescriptorSource};
+use codeteam_sandbox::egress::{EgressLog, EgressProxy, EgressRules, PortServer};
+use codeteam_sandbox::{
+    Lifeline, MountAccess, SandboxBackend, SandboxLimits, SandboxPolicy, SandboxProfile, Shim,
+    probe, system,
+};
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 
 const ROUNDS: usize = 200;
@@ -38,9 +41,9 @@ const NETWORK: Duration = Duration::from_millis(10);
 
 const PORT: u16 = 3128;
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
+type BenchResult<T> = Result<T, Box<dyn Error>>;
 
-fn main() -> Outcome<()> {
+fn main() -> BenchResult<()> {
     // `cargo test --all-targets` also runs this; figures are for `cargo bench`.
     if !std::env::args().any(|arg| arg == "--bench") {
         return Ok(());
@@ -51,10 +54,14 @@ fn main() -> Outcome<()> {
     println!("the shim is `{}`", shim.program.display());
     let path = std::env::var_os("PATH").unwrap_or_default();
     let backend = probe(&path, shim, &scratch)?;
-    let mut policy = Policy::new(Profile::Executor, system::root(), Limits::default());
-    policy.show(&scratch.canonicalize()?, Access::Writable);
+    let mut policy = SandboxPolicy::new(
+        SandboxProfile::Executor,
+        system::root(),
+        SandboxLimits::default(),
+    );
+    policy.show(&scratch.canonicalize()?, MountAccess::Writable);
     let mut worker = policy.clone();
-    worker.profile = Profile::Worker;
+    worker.profile = SandboxProfile::Worker;
     worker.ports = vec![PORT];
 
     // Joining a cgroup makes the kernel wait for a moment of quiet, and what
@@ -99,20 +106,20 @@ fn shim() -> Shim {
     )
 }
 
-fn plain() -> Outcome<Duration> {
+fn plain() -> BenchResult<Duration> {
     timed(Command::new("true").stdin(Stdio::null()))
 }
 
 /// The descriptors and filters that its options refer to are part of a start: whoever starts it has
 /// to make them, each time. One thread here, so that they may be inheritable for a moment.
-fn bubblewrap(backend: &Backend, policy: &Policy) -> Outcome<Duration> {
+fn bubblewrap(backend: &SandboxBackend, policy: &SandboxPolicy) -> BenchResult<Duration> {
     let started = Instant::now();
     let mut held = Vec::new();
-    let options = bwrap::options(policy, |source| -> Outcome<_> {
+    let options = bwrap::options(policy, |source| -> BenchResult<_> {
         let fd = match source {
-            Source::Path(path) => open(path, OFlags::PATH, Mode::empty())?,
-            Source::Contents(path) => open(path, OFlags::RDONLY, Mode::empty())?,
-            Source::Data(bytes) => memory(bytes)?.into(),
+            DescriptorSource::Path(path) => open(path, OFlags::PATH, Mode::empty())?,
+            DescriptorSource::Contents(path) => open(path, OFlags::RDONLY, Mode::empty())?,
+            DescriptorSource::Data(bytes) => memory(bytes)?.into(),
         };
         let number = fd.as_raw_fd();
         held.push(fd);
@@ -136,14 +143,18 @@ fn bubblewrap(backend: &Backend, policy: &Policy) -> Outcome<Duration> {
     Ok(started.elapsed())
 }
 
-fn memory(bytes: &[u8]) -> Outcome<File> {
+fn memory(bytes: &[u8]) -> BenchResult<File> {
     let mut file = File::from(memfd_create("bench", MemfdFlags::empty())?);
     file.write_all(bytes)?;
     file.rewind()?;
     Ok(file)
 }
 
-fn confined(backend: &Backend, policy: &Policy, scratch: &Path) -> Outcome<Duration> {
+fn confined(
+    backend: &SandboxBackend,
+    policy: &SandboxPolicy,
+    scratch: &Path,
+) -> BenchResult<Duration> {
     let started = Instant::now();
     let policy = policy.clone();
     let ports = policy.ports.len();
@@ -163,23 +174,23 @@ fn confined(backend: &Backend, policy: &Policy, scratch: &Path) -> Outcome<Durat
 }
 
 /// A proxy on each of the ports.
-fn serve(lifeline: &Lifeline, ports: usize) -> Outcome<Vec<Serving>> {
+fn serve(lifeline: &Lifeline, ports: usize) -> BenchResult<Vec<PortServer>> {
     let listeners = lifeline.listeners(ports, Duration::from_secs(10))?;
     let serve = |listener| {
-        let log: Log = Arc::new(|_| {});
-        Ok(Proxy::new(Rules::default(), log).serve(listener)?)
+        let log: EgressLog = Arc::new(|_| {});
+        Ok(EgressProxy::new(EgressRules::default(), log).serve(listener)?)
     };
     listeners.into_iter().map(serve).collect()
 }
 
-fn timed(command: &mut Command) -> Outcome<Duration> {
+fn timed(command: &mut Command) -> BenchResult<Duration> {
     let started = Instant::now();
     command.stdout(Stdio::null()).stderr(Stdio::null());
     succeeded(command.status()?)?;
     Ok(started.elapsed())
 }
 
-fn succeeded(status: ExitStatus) -> Outcome<()> {
+fn succeeded(status: ExitStatus) -> BenchResult<()> {
     if status.success() {
         return Ok(());
     }

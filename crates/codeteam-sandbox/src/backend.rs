@@ -6,11 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::cgroup::{Cgroup, Hierarchy, Limited};
-use crate::container::{Container, sweep};
-use crate::policy::Policy;
+use crate::cgroup::{Cgroup, CgroupHierarchy, EnforceableLimits};
+use crate::container::{ContainerBackend, sweep};
+use crate::policy::SandboxPolicy;
 use crate::shim::BUILD;
-use crate::spec::{self, Spec};
+use crate::spec::{self, ShimSpec};
 
 /// How the running program is brought into [`shim::main`](crate::shim::main).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,52 +74,52 @@ impl Shim {
 /// [`container::probe`](crate::container::probe()). What follows is the same
 /// for both.
 #[derive(Debug, Clone)]
-pub struct Backend {
+pub struct SandboxBackend {
     shim: Shim,
-    means: Means,
+    means: BackendKind,
 }
 
 #[derive(Debug, Clone)]
-enum Means {
+enum BackendKind {
     Bubblewrap {
         bwrap: PathBuf,
-        hierarchy: Hierarchy,
+        hierarchy: CgroupHierarchy,
     },
-    Container(Container),
+    Container(ContainerBackend),
 }
 
-impl Backend {
-    pub(crate) fn bubblewrap(bwrap: PathBuf, shim: Shim, hierarchy: Hierarchy) -> Self {
-        let means = Means::Bubblewrap { bwrap, hierarchy };
+impl SandboxBackend {
+    pub(crate) fn bubblewrap(bwrap: PathBuf, shim: Shim, hierarchy: CgroupHierarchy) -> Self {
+        let means = BackendKind::Bubblewrap { bwrap, hierarchy };
         Self { shim, means }
     }
 
-    pub(crate) fn container(container: Container, shim: Shim) -> Self {
-        let means = Means::Container(container);
+    pub(crate) fn container(container: ContainerBackend, shim: Shim) -> Self {
+        let means = BackendKind::Container(container);
         Self { shim, means }
     }
 
     /// The bubblewrap that is used, if it is.
     pub fn bwrap(&self) -> Option<&Path> {
         match &self.means {
-            Means::Bubblewrap { bwrap, .. } => Some(bwrap),
-            Means::Container(_) => None,
+            BackendKind::Bubblewrap { bwrap, .. } => Some(bwrap),
+            BackendKind::Container(_) => None,
         }
     }
 
     /// The engine and image that are used, if they are.
-    pub fn containers(&self) -> Option<&Container> {
+    pub fn containers(&self) -> Option<&ContainerBackend> {
         match &self.means {
-            Means::Bubblewrap { .. } => None,
-            Means::Container(container) => Some(container),
+            BackendKind::Bubblewrap { .. } => None,
+            BackendKind::Container(container) => Some(container),
         }
     }
 
     /// What is limited for a command as a whole.
-    pub fn limited(&self) -> Limited {
+    pub fn limited(&self) -> EnforceableLimits {
         match &self.means {
-            Means::Bubblewrap { hierarchy, .. } => hierarchy.limits(),
-            Means::Container(container) => container.limited(),
+            BackendKind::Bubblewrap { hierarchy, .. } => hierarchy.limits(),
+            BackendKind::Container(container) => container.limited(),
         }
     }
 
@@ -128,8 +128,8 @@ impl Backend {
     /// not made for such commands, and stay as they are.
     #[must_use]
     pub fn without_cgroups(mut self) -> Self {
-        if let Means::Bubblewrap { hierarchy, .. } = &mut self.means {
-            *hierarchy = Hierarchy::default();
+        if let BackendKind::Bubblewrap { hierarchy, .. } = &mut self.means {
+            *hierarchy = CgroupHierarchy::default();
         }
         self
     }
@@ -139,8 +139,8 @@ impl Backend {
     /// is removed when the next one is probed.
     pub fn sweep(&self) -> io::Result<usize> {
         match &self.means {
-            Means::Bubblewrap { .. } => Ok(0),
-            Means::Container(container) => sweep::sweep(&container.engine),
+            BackendKind::Bubblewrap { .. } => Ok(0),
+            BackendKind::Container(container) => sweep::sweep(&container.engine),
         }
     }
 
@@ -149,29 +149,31 @@ impl Backend {
     /// confined command sees.
     pub fn confine(
         &self,
-        policy: Policy,
+        policy: SandboxPolicy,
         spec: &Path,
         program: &OsStr,
         args: &[OsString],
-    ) -> io::Result<Confined> {
+    ) -> io::Result<ConfinedCommand> {
         let (means, cgroup) = match &self.means {
-            Means::Bubblewrap { bwrap, hierarchy } => {
+            BackendKind::Bubblewrap { bwrap, hierarchy } => {
                 let cgroup = hierarchy.make(&policy.limits)?;
-                let means = spec::Means::Bubblewrap {
+                let means = spec::SpecBackend::Bubblewrap {
                     bwrap: bwrap.clone(),
                     cgroups: cgroup.join(),
                 };
                 (means, Some(cgroup))
             }
-            Means::Container(container) => (spec::Means::Container(container.clone()), None),
+            BackendKind::Container(container) => {
+                (spec::SpecBackend::Container(container.clone()), None)
+            }
         };
-        let contents = Spec {
+        let contents = ShimSpec {
             means,
             entry: self.shim.entry.clone(),
             policy,
         };
         contents.write(spec)?;
-        Ok(Confined {
+        Ok(ConfinedCommand {
             program: self.shim.program.clone(),
             args: contents.arguments(spec, program, args),
             spec: spec.to_owned(),
@@ -184,7 +186,7 @@ impl Backend {
 /// [`Lifeline`](crate::Lifeline) as standard input and pipes (or nothing) as
 /// standard output and error; kept until its end, and then dropped.
 #[derive(Debug)]
-pub struct Confined {
+pub struct ConfinedCommand {
     /// The program to spawn.
     pub program: PathBuf,
     /// Its arguments.
@@ -193,7 +195,7 @@ pub struct Confined {
     _cgroup: Option<Cgroup>,
 }
 
-impl Drop for Confined {
+impl Drop for ConfinedCommand {
     fn drop(&mut self) {
         // The shim has removed them, unless it never ran or was killed.
         let _ = fs::remove_file(&self.spec);

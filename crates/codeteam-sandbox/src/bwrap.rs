@@ -8,12 +8,12 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::RawFd;
 use std::path::Path;
 
-use crate::policy::{Access, Entry, Kind, Policy, UID, grounds};
+use crate::policy::{MountAccess, MountEntry, PathKind, SandboxPolicy, UID, grounds};
 use crate::seccomp;
 
 /// What the options refer to by a file descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source<'a> {
+pub enum DescriptorSource<'a> {
     /// A path of the host, none of whose components is a symbolic link.
     Path(&'a Path),
     /// What a file of the host says, to be read. The same is true of its path.
@@ -49,10 +49,10 @@ const ALWAYS: &[&str] = &[
 /// The options for `policy`. `fd` opens what is referred to by a descriptor
 /// that bwrap will inherit.
 pub fn options<E>(
-    policy: &Policy,
-    mut fd: impl FnMut(Source<'_>) -> Result<RawFd, E>,
+    policy: &SandboxPolicy,
+    mut fd: impl FnMut(DescriptorSource<'_>) -> Result<RawFd, E>,
 ) -> Result<Vec<OsString>, E> {
-    let mut options = Options(ALWAYS.iter().map(OsString::from).collect());
+    let mut options = BwrapOptions(ALWAYS.iter().map(OsString::from).collect());
     options.add("--uid", [UID.to_string()]);
     options.add("--gid", [UID.to_string()]);
     for (name, value) in &policy.env {
@@ -72,7 +72,7 @@ pub fn options<E>(
     options.add("--remount-ro", ["/"]);
     options.add("--chdir", [&policy.cwd]);
     for program in seccomp::programs(policy.profile) {
-        let program = fd(Source::Data(&program))?;
+        let program = fd(DescriptorSource::Data(&program))?;
         options.add("--add-seccomp-fd", [program.to_string()]);
     }
     Ok(options.0)
@@ -80,7 +80,7 @@ pub fn options<E>(
 
 /// What a file of our own would lie on.
 #[derive(Clone, Copy)]
-enum Ground {
+enum MountBase {
     /// The directory in memory at the root, which is read-only in the end: the
     /// file can simply be put there. A mount more would have bwrap read the list
     /// of all mounts once more, which takes longer the longer it is.
@@ -89,20 +89,20 @@ enum Ground {
     Other,
 }
 
-fn ground(target: &Path, below: Option<&Entry>) -> Ground {
+fn ground(target: &Path, below: Option<&MountEntry>) -> MountBase {
     let is_taken = ["/proc", "/dev"]
         .iter()
         .any(|path| target.starts_with(path));
     if is_taken || below.is_some() {
-        Ground::Other
+        MountBase::Other
     } else {
-        Ground::Root
+        MountBase::Root
     }
 }
 
-struct Options(Vec<OsString>);
+struct BwrapOptions(Vec<OsString>);
 
-impl Options {
+impl BwrapOptions {
     fn add<T: AsRef<OsStr>>(&mut self, option: &str, values: impl IntoIterator<Item = T>) {
         self.0.push(option.into());
         let values = values.into_iter().map(|value| value.as_ref().to_owned());
@@ -111,42 +111,42 @@ impl Options {
 
     fn entry<E>(
         &mut self,
-        entry: &Entry,
-        ground: Ground,
-        fd: &mut impl FnMut(Source<'_>) -> Result<RawFd, E>,
+        entry: &MountEntry,
+        ground: MountBase,
+        fd: &mut impl FnMut(DescriptorSource<'_>) -> Result<RawFd, E>,
     ) -> Result<(), E> {
         match entry {
-            Entry::Bind {
+            MountEntry::Bind {
                 source,
                 target,
                 access,
             } => {
                 let option = match access {
-                    Access::ReadOnly => "--ro-bind-fd",
-                    Access::Writable => "--bind-fd",
+                    MountAccess::ReadOnly => "--ro-bind-fd",
+                    MountAccess::Writable => "--bind-fd",
                 };
-                self.on(option, fd(Source::Path(source))?, target);
+                self.on(option, fd(DescriptorSource::Path(source))?, target);
             }
-            Entry::Scratch { target, bytes } => {
+            MountEntry::Scratch { target, bytes } => {
                 self.add("--perms", ["0700"]);
                 self.add("--size", [bytes.to_string()]);
                 self.add("--tmpfs", [target]);
             }
-            Entry::Copy { source, target } => {
-                let contents = fd(Source::Contents(source))?;
+            MountEntry::Copy { source, target } => {
+                let contents = fd(DescriptorSource::Contents(source))?;
                 self.file(contents, ground, target);
             }
-            Entry::File { target, text } => {
-                let data = fd(Source::Data(text.as_bytes()))?;
+            MountEntry::File { target, text } => {
+                let data = fd(DescriptorSource::Data(text.as_bytes()))?;
                 self.file(data, ground, target);
             }
-            Entry::Link { target, to } => self.add("--symlink", [to, target]),
-            Entry::Hidden { target, kind } => match kind {
-                Kind::File => {
-                    let data = fd(Source::Data(&[]))?;
+            MountEntry::Link { target, to } => self.add("--symlink", [to, target]),
+            MountEntry::Hidden { target, kind } => match kind {
+                PathKind::File => {
+                    let data = fd(DescriptorSource::Data(&[]))?;
                     self.file(data, ground, target);
                 }
-                Kind::Directory => {
+                PathKind::Directory => {
                     self.add("--perms", ["0555"]);
                     self.add("--tmpfs", [target]);
                     self.add("--remount-ro", [target]);
@@ -156,10 +156,10 @@ impl Options {
         Ok(())
     }
 
-    fn file(&mut self, contents: RawFd, ground: Ground, target: &Path) {
+    fn file(&mut self, contents: RawFd, ground: MountBase, target: &Path) {
         let option = match ground {
-            Ground::Root => "--file",
-            Ground::Other => "--ro-bind-data",
+            MountBase::Root => "--file",
+            MountBase::Other => "--ro-bind-data",
         };
         self.add("--perms", ["0444"]);
         self.on(option, contents, target);
@@ -177,10 +177,10 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
-    use crate::policy::{Limits, Profile};
+    use crate::policy::{SandboxLimits, SandboxProfile};
 
     /// One option a line, descriptors numbered from 10 in the order asked for.
-    fn shown(policy: &Policy) -> String {
+    fn shown(policy: &SandboxPolicy) -> String {
         let mut next = 9;
         let Ok(options) = options(policy, |_| {
             next += 1;
@@ -198,32 +198,33 @@ mod tests {
     #[test]
     fn a_policy_as_options() {
         let root = vec![
-            Entry::Bind {
+            MountEntry::Bind {
                 source: "/usr".into(),
                 target: "/usr".into(),
-                access: Access::ReadOnly,
+                access: MountAccess::ReadOnly,
             },
-            Entry::Link {
+            MountEntry::Link {
                 target: "/bin".into(),
                 to: "usr/bin".into(),
             },
-            Entry::File {
+            MountEntry::File {
                 target: "/etc/passwd".into(),
                 text: "agent".into(),
             },
-            Entry::Copy {
+            MountEntry::Copy {
                 source: "/etc/ld.so.cache".into(),
                 target: "/etc/ld.so.cache".into(),
             },
-            Entry::Hidden {
+            MountEntry::Hidden {
                 target: "/proc/keys".into(),
-                kind: Kind::File,
+                kind: PathKind::File,
             },
         ];
-        let mut policy = Policy::new(Profile::Executor, root, Limits::default());
-        policy.show(Path::new("/project/tree"), Access::Writable);
-        policy.hide(Path::new("/project/tree/.env"), Kind::File);
-        policy.hide(Path::new("/project/tree/internal"), Kind::Directory);
+        let mut policy =
+            SandboxPolicy::new(SandboxProfile::Executor, root, SandboxLimits::default());
+        policy.show(Path::new("/project/tree"), MountAccess::Writable);
+        policy.hide(Path::new("/project/tree/.env"), PathKind::File);
+        policy.hide(Path::new("/project/tree/internal"), PathKind::Directory);
         policy.cwd = "/project/tree".into();
         expect![[r"
 
@@ -284,7 +285,8 @@ mod tests {
     #[test]
     fn values_are_never_taken_for_options() {
         // bwrap reads as many values as an option has, whatever they look like.
-        let mut policy = Policy::new(Profile::Worker, Vec::new(), Limits::default());
+        let mut policy =
+            SandboxPolicy::new(SandboxProfile::Worker, Vec::new(), SandboxLimits::default());
         policy.set_env("--bind", "--dev-bind");
         let text = shown(&policy);
         assert!(text.contains("\n--setenv\n--bind\n--dev-bind\n"), "{text}");

@@ -3,7 +3,7 @@
 //! A cgroup can be had by root, and by a user in a systemd session, whose part
 //! of the hierarchy is delegated. Elsewhere there are only limits per process
 //! (and per user inside, for their number): then memory as a whole is not
-//! limited, and [`Hierarchy::limits`] says so.
+//! limited, and [`CgroupHierarchy::limits`] says so.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::policy::Limits;
+use crate::policy::SandboxLimits;
 
 const PREFIX: &str = "codeteam-";
 
@@ -22,19 +22,19 @@ const PATIENCE: u32 = 100;
 
 /// Where cgroups can be made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Hierarchy {
+pub struct CgroupHierarchy {
     /// One directory for both controllers, or one for each.
-    parents: Vec<Parent>,
+    parents: Vec<CgroupParent>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Parent {
+struct CgroupParent {
     directory: PathBuf,
-    kind: Version,
+    kind: CgroupController,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Version {
+enum CgroupController {
     Unified,
     Pids,
     Memory,
@@ -42,14 +42,14 @@ enum Version {
 
 /// What a hierarchy can limit for a command as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limited {
+pub struct EnforceableLimits {
     /// The number of processes.
     pub processes: bool,
     /// Their memory.
     pub memory: bool,
 }
 
-impl Hierarchy {
+impl CgroupHierarchy {
     /// Finds out by making one, and removes what runs of codeteam that are gone
     /// have left.
     pub fn detect() -> Self {
@@ -64,7 +64,7 @@ impl Hierarchy {
             };
             let (has, adds) = (usable.limits(), alone.limits());
             let is_new = (adds.processes && !has.processes) || (adds.memory && !has.memory);
-            if is_new && alone.make(&Limits::default()).is_ok() {
+            if is_new && alone.make(&SandboxLimits::default()).is_ok() {
                 usable.parents.push(parent);
             }
         }
@@ -72,19 +72,19 @@ impl Hierarchy {
     }
 
     /// What it can limit.
-    pub fn limits(&self) -> Limited {
+    pub fn limits(&self) -> EnforceableLimits {
         let has = |kind| {
             let mut parents = self.parents.iter();
-            parents.any(|parent| parent.kind == Version::Unified || parent.kind == kind)
+            parents.any(|parent| parent.kind == CgroupController::Unified || parent.kind == kind)
         };
-        Limited {
-            processes: has(Version::Pids),
-            memory: has(Version::Memory),
+        EnforceableLimits {
+            processes: has(CgroupController::Pids),
+            memory: has(CgroupController::Memory),
         }
     }
 
     /// Makes a cgroup for one command.
-    pub fn make(&self, limits: &Limits) -> io::Result<Cgroup> {
+    pub fn make(&self, limits: &SandboxLimits) -> io::Result<Cgroup> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{PREFIX}{}-{number}", std::process::id());
@@ -97,15 +97,15 @@ impl Hierarchy {
             made.directories.push(directory.clone());
             let set = |file: &str, value: u64| fs::write(directory.join(file), value.to_string());
             match parent.kind {
-                Version::Unified => {
+                CgroupController::Unified => {
                     set("pids.max", limits.processes)?;
                     set("memory.max", limits.memory)?;
                     // Not every kernel has these two; they only make it stricter.
                     let _ = set("memory.swap.max", 0);
                     let _ = set("memory.oom.group", 1);
                 }
-                Version::Pids => set("pids.max", limits.processes)?,
-                Version::Memory => {
+                CgroupController::Pids => set("pids.max", limits.processes)?,
+                CgroupController::Memory => {
                     set("memory.limit_in_bytes", limits.memory)?;
                     // Only where swap is accounted for.
                     let _ = set("memory.memsw.limit_in_bytes", limits.memory);
@@ -183,7 +183,7 @@ fn is_older(entry: &fs::DirEntry, age: Duration) -> bool {
 
 /// Where this process may be able to make cgroups, best first: given the text
 /// of `/proc/self/cgroup` and `/proc/self/mountinfo`.
-fn candidates(own: &str, mounts: &str) -> Vec<Parent> {
+fn candidates(own: &str, mounts: &str) -> Vec<CgroupParent> {
     let mut found = Vec::new();
     for line in own.lines() {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -192,25 +192,25 @@ fn candidates(own: &str, mounts: &str) -> Vec<Parent> {
         };
         let mut add = |kind, controller, path: &str| {
             let directory = mounted(mounts, controller, path);
-            found.extend(directory.map(|directory| Parent { directory, kind }));
+            found.extend(directory.map(|directory| CgroupParent { directory, kind }));
         };
         if controllers.is_empty() {
-            add(Version::Unified, None, path);
+            add(CgroupController::Unified, None, path);
             // With processes of its own a cgroup has no limited children, but
             // it may have limited siblings.
             if let Some((parent, _)) = path.trim_end_matches('/').rsplit_once('/') {
-                add(Version::Unified, None, parent);
+                add(CgroupController::Unified, None, parent);
             }
         }
         for controller in controllers.split(',') {
             match controller {
-                "pids" => add(Version::Pids, Some("pids"), path),
-                "memory" => add(Version::Memory, Some("memory"), path),
+                "pids" => add(CgroupController::Pids, Some("pids"), path),
+                "memory" => add(CgroupController::Memory, Some("memory"), path),
                 _ => {}
             }
         }
     }
-    found.sort_by_key(|parent| parent.kind != Version::Unified);
+    found.sort_by_key(|parent| parent.kind != CgroupController::Unified);
     found
 }
 
@@ -237,7 +237,8 @@ mod tests {
     use super::*;
 
     fn found(own: &str, mounts: &str) -> Vec<String> {
-        let show = |parent: &Parent| format!("{:?} {}", parent.kind, parent.directory.display());
+        let show =
+            |parent: &CgroupParent| format!("{:?} {}", parent.kind, parent.directory.display());
         candidates(own, mounts).iter().map(show).collect()
     }
 

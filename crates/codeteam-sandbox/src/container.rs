@@ -1,6 +1,6 @@
 //! Confines a command in a container, by podman or docker.
 //!
-//! The same [`Policy`](crate::Policy), the same shim as first process, the same
+//! The same [`SandboxPolicy`](crate::Policy), the same shim as first process, the same
 //! lifeline and the same filter of system calls as with bubblewrap; but the
 //! programs are those of an image, and namespaces, mounts and cgroups are made
 //! by the engine. [`options`] turns a policy into its options, [`image`] makes
@@ -20,35 +20,35 @@ use std::path::Path;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-pub use engine::{Engine, Kind};
-pub use probe::{Missing, probe};
+pub use engine::{ContainerEngine, ContainerEngineKind};
+pub use probe::{ContainersUnavailable, probe};
 
-use crate::cgroup::Limited;
+use crate::cgroup::EnforceableLimits;
 
 /// An engine that works here, and the image that it starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Container {
+pub struct ContainerBackend {
     /// The engine.
-    pub engine: Engine,
+    pub engine: ContainerEngine,
     /// The name of the image.
     pub image: String,
 }
 
-impl Container {
+impl ContainerBackend {
     /// What the engine can limit for a command as a whole.
-    pub fn limited(&self) -> Limited {
+    pub fn limited(&self) -> EnforceableLimits {
         let is_limited = self.engine.can_limit();
-        Limited {
+        EnforceableLimits {
             processes: is_limited,
             memory: is_limited,
         }
     }
 }
 
-impl Engine {
+impl ContainerEngine {
     /// Whether it runs without root, in namespaces of the caller.
     pub(crate) fn is_rootless(&self) -> bool {
-        self.kind == Kind::Podman && !geteuid().is_root()
+        self.kind == ContainerEngineKind::Podman && !geteuid().is_root()
     }
 
     /// Without root, only the unified hierarchy lets podman make cgroups.

@@ -10,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::policy::Kind;
+use crate::policy::PathKind;
 
 /// Levels of a folder that are looked at.
 const DEPTH: usize = 4;
@@ -117,7 +117,7 @@ pub fn is_credential_folder(path: &Path) -> bool {
 /// What is to be covered if `folder` is shown: credentials, and pipes and sockets by which
 /// a process of the host could be spoken to. A read-only mount does not keep a command from
 /// writing to those.
-pub fn find_below(folder: &Path) -> BTreeMap<PathBuf, Kind> {
+pub fn find_below(folder: &Path) -> BTreeMap<PathBuf, PathKind> {
     let mut found = BTreeMap::new();
     let mut open = VecDeque::from([(folder.to_owned(), DEPTH)]);
     let mut left = ENTRIES;
@@ -131,14 +131,14 @@ pub fn find_below(folder: &Path) -> BTreeMap<PathBuf, Kind> {
                 continue;
             };
             if kind.is_dir() && is_credential_folder(&path) {
-                found.insert(path, Kind::Directory);
+                found.insert(path, PathKind::Directory);
             } else if kind.is_dir() && depth > 1 {
                 open.push_back((path, depth - 1));
             } else if kind.is_fifo()
                 || kind.is_socket()
                 || (kind.is_file() && is_credential_file(&path))
             {
-                found.insert(path, Kind::File);
+                found.insert(path, PathKind::File);
             }
         }
     }
@@ -205,10 +205,10 @@ mod tests {
             .map(|(path, kind)| (path.to_str().unwrap(), kind))
             .collect();
         let wanted = [
-            (".git", Kind::Directory),
-            ("a/b/c/.netrc", Kind::File),
-            ("a/door", Kind::File),
-            ("etc/npmrc", Kind::File),
+            (".git", PathKind::Directory),
+            ("a/b/c/.netrc", PathKind::File),
+            ("a/door", PathKind::File),
+            ("etc/npmrc", PathKind::File),
         ];
         assert_eq!(found, wanted);
     }

@@ -3,15 +3,15 @@
 //! A confined worker has a network of its own with nothing in it but the ports
 //! of its policy. Two things can be served there, both in the orchestrator:
 //!
-//! - [`Proxy`], an HTTP proxy that connects to the exact pairs of host and port
-//!   that its [`Rules`] name, and to nothing else;
-//! - [`Endpoint`], which passes requests on to one fixed API and adds the key
+//! - [`EgressProxy`], an HTTP proxy that connects to the exact pairs of host and port
+//!   that its [`EgressRules`] name, and to nothing else;
+//! - [`ApiEndpoint`], which passes requests on to one fixed API and adds the key
 //!   that the worker is not to have.
 //!
 //! What a worker sends is hostile. Every request is parsed strictly and written
 //! anew; one connection carries one request; names are resolved once, here, and
 //! exactly the address that was judged is dialled. Whatever is decided goes to
-//! the [`Log`].
+//! the [`EgressLog`].
 //!
 //! Not promised: what an allowed host does with what it is sent. A host that
 //! serves many others under one address (a content network) can be asked for
@@ -36,13 +36,15 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use dial::{BadProxy, Through};
-pub use endpoint::{BadHeader, BadUpstream, Endpoint, Header, Route, Secret, Upstream};
-pub use proxy::Proxy;
-pub use resolve::{NameRoute, Resolve, System, look_up};
-pub use rules::{Allowed, BadEntry, Rules};
-pub use server::Serving;
-pub use tls::Roots;
+pub use dial::{BadProxy, UserProxy};
+pub use endpoint::{
+    ApiEndpoint, ApiRoute, ApiUpstream, BadHeader, BadUpstream, Secret, SecretHeader,
+};
+pub use proxy::EgressProxy;
+pub use resolve::{NameResolver, NameRoute, SystemResolver, look_up};
+pub use rules::{AllowedHost, BadEntry, EgressRules};
+pub use server::PortServer;
+pub use tls::TrustRoots;
 
 /// How the reason begins for which a host that is allowed is refused, because its name leads into a
 /// private network and nobody has said that it may.
@@ -50,11 +52,11 @@ pub const NOT_PUBLIC: &str = "its name leads to no public address";
 
 /// Where everything that is decided is written to, by the thread that serves
 /// the connection: it goes on when this returns.
-pub type Log = Arc<dyn Fn(Record) + Send + Sync>;
+pub type EgressLog = Arc<dyn Fn(EgressRecord) + Send + Sync>;
 
 /// One thing that was decided about a connection from inside, or its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct EgressRecord {
     /// Which connection of its listener, counted from 1.
     pub connection: u64,
     /// The host that was asked for: printable, and not longer than a name can
@@ -63,13 +65,13 @@ pub struct Record {
     /// The port that was asked for; 0 if there was none to be read.
     pub port: u16,
     /// What was decided.
-    pub verdict: Verdict,
+    pub verdict: EgressVerdict,
 }
 
 /// What became of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum EgressVerdict {
     /// It was made.
     Allowed {
         /// What was dialled: an address of the host, or of the user's own proxy.

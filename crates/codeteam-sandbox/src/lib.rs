@@ -4,7 +4,7 @@
 //!
 //! A confined command, whatever it does:
 //!
-//! - **sees** only what its [`Policy`] names. Everything else of the host's
+//! - **sees** only what its [`SandboxPolicy`] names. Everything else of the host's
 //!   filesystem does not exist for it: homes, keys, other repositories, the
 //!   state database, other runs, other processes, their environments, their
 //!   sockets;
@@ -14,7 +14,7 @@
 //!   reach what the orchestrator serves on the [`ports`](Policy::ports) of their
 //!   own loopback: the hosts of an allowlist, and an API to which a key is added
 //!   that they do not have. See [`egress`];
-//! - **takes** no more than its [`Limits`], as far as the kernel lets its caller
+//! - **takes** no more than its [`SandboxLimits`], as far as the kernel lets its caller
 //!   set them: see [`cgroup`];
 //! - **ends** as a whole. When the command ends, when the orchestrator lets go
 //!   of its [`Lifeline`], or when the orchestrator is killed at any moment, no
@@ -31,7 +31,7 @@
 //! turns a policy into options of bubblewrap, and `seccomp` says which system
 //! calls are left. [`shim`] is what is executed: the orchestrator spawns the shim, a small program beside its own or itself, which
 //! becomes bubblewrap, which runs the shim again as the first process inside.
-//! [`probe()`] tries it all and has the [`Backend`] to do it with. [`container`]
+//! [`probe()`] tries it all and has the [`SandboxBackend`] to do it with. [`container`]
 //! does the same with podman or docker in place of bubblewrap. [`egress`] is the
 //! other end of a network with nothing in it but ports.
 //!
@@ -60,8 +60,8 @@ pub mod toolchains;
 /// outside only.
 pub const MARK: &str = "CODETEAM_MARK";
 
-pub use backend::{Backend, Confined, Shim};
+pub use backend::{ConfinedCommand, SandboxBackend, Shim};
 pub use lifeline::Lifeline;
-pub use policy::{Access, Entry, Kind, Limits, Policy, Profile};
+pub use policy::{MountAccess, MountEntry, PathKind, SandboxLimits, SandboxPolicy, SandboxProfile};
 pub use probe::probe;
 pub use toolchains::Toolchains;

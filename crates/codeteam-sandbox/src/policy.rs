@@ -21,21 +21,21 @@ pub(crate) const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Everything a command is given. What is not named here does not exist inside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Policy {
+pub struct SandboxPolicy {
     /// For whom the command runs.
-    pub profile: Profile,
+    pub profile: SandboxProfile,
     /// The bottom of the filesystem: what every command needs of this host. In a
     /// container the image takes its place.
-    pub root: Vec<Entry>,
+    pub root: Vec<MountEntry>,
     /// What lies on top of it, from the bottom up.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<MountEntry>,
     /// The directory to start in.
     pub cwd: PathBuf,
     /// The whole environment; in a container what the image sets lies below it.
     #[serde(with = "pairs")]
     pub env: BTreeMap<OsString, OsString>,
     /// How much it may take.
-    pub limits: Limits,
+    pub limits: SandboxLimits,
     /// The ports of its loopback that the orchestrator serves, which is all
     /// there is of a network: see
     /// [`Lifeline::listeners`](crate::Lifeline::listeners). An executor can
@@ -46,7 +46,7 @@ pub struct Policy {
 
 /// For whom a command runs, which decides what it may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Profile {
+pub enum SandboxProfile {
     /// A worker: talks to its model, edits its work tree. It may list its
     /// interfaces, which the runtimes of the CLIs do when they start.
     Worker,
@@ -59,7 +59,7 @@ pub enum Profile {
 
 /// One thing in the filesystem of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Entry {
+pub enum MountEntry {
     /// A file or directory of the host. No component of `source` may be a
     /// symbolic link when the command is started: what a worker has put into
     /// its tree cannot redirect a mount.
@@ -69,7 +69,7 @@ pub enum Entry {
         /// Where it appears.
         target: PathBuf,
         /// What may be done with it.
-        access: Access,
+        access: MountAccess,
     },
     /// An empty directory in memory, private to the command.
     Scratch {
@@ -107,13 +107,13 @@ pub enum Entry {
         /// The path inside.
         target: PathBuf,
         /// What is there.
-        kind: Kind,
+        kind: PathKind,
     },
 }
 
 /// What may be done with a part of the host's filesystem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Access {
+pub enum MountAccess {
     /// Reading and executing.
     ReadOnly,
     /// Writing too.
@@ -122,7 +122,7 @@ pub enum Access {
 
 /// What a hidden path is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Kind {
+pub enum PathKind {
     /// A file of any sort.
     File,
     /// A directory.
@@ -131,7 +131,7 @@ pub enum Kind {
 
 /// How much a command may take. Time is the business of whoever waits for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct SandboxLimits {
     /// Processes and threads together. By a cgroup where one can be had,
     /// otherwise by `RLIMIT_NPROC`, which the kernel ignores for root.
     pub processes: u64,
@@ -152,7 +152,7 @@ pub struct Limits {
 /// Bytes of a megabyte.
 pub const MIB: u64 = 1024 * 1024;
 
-impl Default for Limits {
+impl Default for SandboxLimits {
     fn default() -> Self {
         Self {
             processes: 1024,
@@ -165,12 +165,12 @@ impl Default for Limits {
     }
 }
 
-impl Policy {
+impl SandboxPolicy {
     /// A command with the given bottom of a filesystem (see
     /// [`system::root`](crate::system::root)) and nothing else: an empty
     /// environment but for `HOME` and `PATH`, private scratch space.
-    pub fn new(profile: Profile, root: Vec<Entry>, limits: Limits) -> Self {
-        let scratch = ["/tmp", "/dev/shm", HOME].map(|target| Entry::Scratch {
+    pub fn new(profile: SandboxProfile, root: Vec<MountEntry>, limits: SandboxLimits) -> Self {
+        let scratch = ["/tmp", "/dev/shm", HOME].map(|target| MountEntry::Scratch {
             target: target.into(),
             bytes: limits.scratch,
         });
@@ -197,13 +197,13 @@ impl Policy {
     }
 
     /// All entries, from the bottom up.
-    pub(crate) fn layers(&self) -> Vec<&Entry> {
+    pub(crate) fn layers(&self) -> Vec<&MountEntry> {
         self.root.iter().chain(&self.entries).collect()
     }
 
     /// Shows a path of the host, at the same place.
-    pub fn show(&mut self, path: &Path, access: Access) -> &mut Self {
-        self.entries.push(Entry::Bind {
+    pub fn show(&mut self, path: &Path, access: MountAccess) -> &mut Self {
+        self.entries.push(MountEntry::Bind {
             source: path.to_owned(),
             target: path.to_owned(),
             access,
@@ -212,8 +212,8 @@ impl Policy {
     }
 
     /// Covers a path that an earlier entry has made visible.
-    pub fn hide(&mut self, path: &Path, kind: Kind) -> &mut Self {
-        self.entries.push(Entry::Hidden {
+    pub fn hide(&mut self, path: &Path, kind: PathKind) -> &mut Self {
+        self.entries.push(MountEntry::Hidden {
             target: path.to_owned(),
             kind,
         });
@@ -227,7 +227,7 @@ impl Policy {
     }
 }
 
-impl Entry {
+impl MountEntry {
     /// Where it appears.
     pub fn target(&self) -> &Path {
         match self {
@@ -244,8 +244,8 @@ impl Entry {
 /// What each of the entries lies on: the last earlier one at its place or above
 /// it. Every start of a command asks for all of them, so paths are taken apart
 /// only once.
-pub(crate) fn grounds<'a>(entries: &[&'a Entry]) -> Vec<Option<&'a Entry>> {
-    let parts = |entry: &&'a Entry| entry.target().iter().collect::<Vec<_>>();
+pub(crate) fn grounds<'a>(entries: &[&'a MountEntry]) -> Vec<Option<&'a MountEntry>> {
+    let parts = |entry: &&'a MountEntry| entry.target().iter().collect::<Vec<_>>();
     let paths: Vec<_> = entries.iter().map(parts).collect();
     let ground = |(at, path): (usize, &Vec<_>)| {
         let below = paths[..at]

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-use crate::backend::{Backend, Shim};
-use crate::cgroup::Hierarchy;
+use crate::backend::{SandboxBackend, Shim};
+use crate::cgroup::CgroupHierarchy;
 use crate::lifeline::Lifeline;
-use crate::policy::{Limits, Policy, Profile};
+use crate::policy::{SandboxLimits, SandboxPolicy, SandboxProfile};
 use crate::system;
 
 /// Why commands cannot be confined here, and what to do about it.
 #[derive(Debug, thiserror::Error)]
-pub enum Missing {
+pub enum BubblewrapUnavailable {
     /// There is no bubblewrap.
     #[error("bubblewrap (`bwrap`) was not found; install the package `bubblewrap`")]
     NotInstalled,
@@ -70,26 +70,34 @@ const SETTINGS: &[(&str, &str)] = &[
 /// Looks for bubblewrap in a `PATH` and runs `true` in it, through the shim,
 /// with everything a command gets. `scratch` is a directory to write a small
 /// file to.
-pub fn probe(path: &OsStr, shim: Shim, scratch: &Path) -> Result<Backend, Missing> {
+pub fn probe(
+    path: &OsStr,
+    shim: Shim,
+    scratch: &Path,
+) -> Result<SandboxBackend, BubblewrapUnavailable> {
     let bwrap = env::split_paths(path)
         .map(|directory| directory.join("bwrap"))
         .find(|bwrap| bwrap.is_absolute() && bwrap.is_file())
-        .ok_or(Missing::NotInstalled)?;
+        .ok_or(BubblewrapUnavailable::NotInstalled)?;
     let help = output(spawned(bwrap.as_os_str(), &["--help".into()]))?;
     let is_unknown = |option: &&&str| !help.text.contains(&format!("{option} "));
     if let Some(option) = OPTIONS.iter().find(is_unknown) {
-        return Err(Missing::TooOld {
+        return Err(BubblewrapUnavailable::TooOld {
             path: bwrap,
             option,
         });
     }
-    let backend = Backend::bubblewrap(bwrap, shim, Hierarchy::detect());
+    let backend = SandboxBackend::bubblewrap(bwrap, shim, CgroupHierarchy::detect());
     try_out(&backend, scratch)?;
     Ok(backend)
 }
 
-fn try_out(backend: &Backend, scratch: &Path) -> Result<(), Missing> {
-    let policy = Policy::new(Profile::Executor, system::root(), Limits::default());
+fn try_out(backend: &SandboxBackend, scratch: &Path) -> Result<(), BubblewrapUnavailable> {
+    let policy = SandboxPolicy::new(
+        SandboxProfile::Executor,
+        system::root(),
+        SandboxLimits::default(),
+    );
     let spec = scratch.join(format!("{}-probe", std::process::id()));
     let confined = backend.confine(policy, &spec, OsStr::new("true"), &[])?;
     let (lifeline, stdin) = Lifeline::new()?;
@@ -99,20 +107,20 @@ fn try_out(backend: &Backend, scratch: &Path) -> Result<(), Missing> {
     if tried.is_success {
         return Ok(());
     }
-    Err(switched_off().unwrap_or(Missing::Failed {
+    Err(switched_off().unwrap_or(BubblewrapUnavailable::Failed {
         reason: tried.text.trim().to_owned(),
     }))
 }
 
 /// The setting that keeps user namespaces from this user, if one does. None
 /// keeps them from root but the first.
-fn switched_off() -> Option<Missing> {
+fn switched_off() -> Option<BubblewrapUnavailable> {
     let is_root = rustix::process::geteuid().is_root();
     let count = if is_root { 1 } else { SETTINGS.len() };
     SETTINGS[..count].iter().find_map(|&(setting, off)| {
         let file = Path::new("/proc/sys").join(setting.replace('.', "/"));
         let value = fs::read_to_string(file).ok()?.trim().to_owned();
-        (value == off).then_some(Missing::UserNamespaces { setting, value })
+        (value == off).then_some(BubblewrapUnavailable::UserNamespaces { setting, value })
     })
 }
 
@@ -131,15 +139,15 @@ fn spawned(program: &OsStr, args: &[OsString]) -> Command {
     command
 }
 
-struct Output {
+struct ProbeOutput {
     is_success: bool,
     text: String,
 }
 
-fn output(mut command: impl BorrowMut<Command>) -> io::Result<Output> {
+fn output(mut command: impl BorrowMut<Command>) -> io::Result<ProbeOutput> {
     let output = command.borrow_mut().output()?;
     let text = [output.stdout, output.stderr].concat();
-    Ok(Output {
+    Ok(ProbeOutput {
         is_success: output.status.success(),
         text: String::from_utf8_lossy(&text).into_owned(),
     })

@@ -19,7 +19,7 @@ use seccompiler::{
     SeccompRule, TargetArch, sock_filter,
 };
 
-use crate::policy::Profile;
+use crate::policy::SandboxProfile;
 
 #[cfg(target_arch = "x86_64")]
 const ARCH: TargetArch = TargetArch::x86_64;
@@ -27,21 +27,21 @@ const ARCH: TargetArch = TargetArch::x86_64;
 const ARCH: TargetArch = TargetArch::aarch64;
 
 /// The filters, each as the bytes of a BPF program.
-pub(crate) fn programs(profile: Profile) -> Vec<Vec<u8>> {
+pub(crate) fn programs(profile: SandboxProfile) -> Vec<Vec<u8>> {
     let filters = filters(profile);
     let as_bytes = |program: &BpfProgram| program.iter().flat_map(bytes).collect();
     filters.iter().map(as_bytes).collect()
 }
 
 /// Puts this process, and all that it starts, under the filters for good.
-pub(crate) fn apply(profile: Profile) -> Result<(), seccompiler::Error> {
+pub(crate) fn apply(profile: SandboxProfile) -> Result<(), seccompiler::Error> {
     let filters = filters(profile);
     filters
         .iter()
         .try_for_each(|f| seccompiler::apply_filter(f))
 }
 
-fn filters(profile: Profile) -> Vec<BpfProgram> {
+fn filters(profile: SandboxProfile) -> Vec<BpfProgram> {
     let refused = refused(profile);
     // What is refused has its own error, so the list lets it pass on to there.
     let known = allowed::CALLS.iter().chain(allowed::CALLS_HERE);
@@ -50,7 +50,7 @@ fn filters(profile: Profile) -> Vec<BpfProgram> {
     vec![compile(refused, libc::EPERM), listed]
 }
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Calls that are refused whatever their arguments.
 const REFUSED: &[i64] = &[
@@ -126,7 +126,7 @@ const REFUSED_HERE: &[i64] = &[
 #[cfg(target_arch = "aarch64")]
 const REFUSED_HERE: &[i64] = &[];
 
-fn refused(profile: Profile) -> Rules {
+fn refused(profile: SandboxProfile) -> SyscallRules {
     let mut rules = never(REFUSED.iter().chain(REFUSED_HERE).copied());
     // Sockets of these families stay within the network namespace. UNIX ones do
     // not: a socket of the host that lies in a visible directory, read-only or
@@ -134,7 +134,7 @@ fn refused(profile: Profile) -> Rules {
     // takes datagrams can be connected to anybody, or send without connecting.
     // (The kernel makes a raw UNIX socket one that takes datagrams.)
     let mut families = vec![libc::AF_INET, libc::AF_INET6];
-    if profile != Profile::Executor {
+    if profile != SandboxProfile::Executor {
         families.push(libc::AF_NETLINK);
     }
     let other = families.iter().map(|family| is_not(0, *family)).collect();
@@ -182,7 +182,7 @@ const PRIVILEGED: [i32; 2] = [0o4000, 0o2000];
 
 /// A setuid file in the work tree would belong to the user of the host, and a
 /// device would be the host's.
-fn privileged_modes(rules: &mut Rules) {
+fn privileged_modes(rules: &mut SyscallRules) {
     rules.insert(libc::SYS_fchmod, any_bit(1, &PRIVILEGED));
     rules.insert(libc::SYS_fchmodat, any_bit(2, &PRIVILEGED));
     rules.insert(SYS_FCHMODAT2, any_bit(2, &PRIVILEGED));
@@ -219,7 +219,7 @@ fn made(mode: u8) -> Vec<SeccompRule> {
         .collect()
 }
 
-fn never(calls: impl IntoIterator<Item = i64>) -> Rules {
+fn never(calls: impl IntoIterator<Item = i64>) -> SyscallRules {
     calls.into_iter().map(|call| (call, Vec::new())).collect()
 }
 
@@ -261,7 +261,7 @@ fn rule(conditions: Vec<SeccompCondition>) -> SeccompRule {
     clippy::expect_used,
     reason = "the rules are constant; a test compiles them"
 )]
-fn compile(rules: Rules, errno: i32) -> BpfProgram {
+fn compile(rules: SyscallRules, errno: i32) -> BpfProgram {
     let errno = SeccompAction::Errno(errno.cast_unsigned());
     SeccompFilter::new(rules, SeccompAction::Allow, errno, ARCH)
         .and_then(TryInto::try_into)
@@ -316,7 +316,11 @@ mod tests {
 
     #[test]
     fn every_profile_compiles_within_what_the_kernel_takes() {
-        for profile in [Profile::Worker, Profile::Executor, Profile::Setup] {
+        for profile in [
+            SandboxProfile::Worker,
+            SandboxProfile::Executor,
+            SandboxProfile::Setup,
+        ] {
             for program in programs(profile) {
                 assert_eq!(program.len() % 8, 0);
                 assert!(program.len() / 8 <= 4096, "{}", program.len());

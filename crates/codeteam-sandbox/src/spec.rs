@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::container::Container;
-use crate::policy::Policy;
+use crate::container::ContainerBackend;
+use crate::policy::SandboxPolicy;
 
 /// Everything the shim needs to know but the command itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Spec {
+pub(crate) struct ShimSpec {
     /// What confines the command.
-    pub(crate) means: Means,
+    pub(crate) means: SpecBackend,
     /// The arguments that bring the running program into
     /// [`shim::main`](crate::shim::main).
     pub(crate) entry: Vec<String>,
     /// What the command may do.
-    pub(crate) policy: Policy,
+    pub(crate) policy: SandboxPolicy,
 }
 
 /// What the shim uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Means {
+pub(crate) enum SpecBackend {
     /// Bubblewrap, which the shim becomes.
     Bubblewrap {
         /// The one to use; see [`probe()`](crate::probe()).
@@ -35,10 +35,10 @@ pub(crate) enum Means {
         cgroups: Vec<PathBuf>,
     },
     /// A container, which the shim watches over.
-    Container(Container),
+    Container(ContainerBackend),
 }
 
-impl Spec {
+impl ShimSpec {
     /// Writes it to a file that must not exist yet. The shim removes the file
     /// when it has read it.
     pub(crate) fn write(&self, path: &Path) -> io::Result<()> {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::process::geteuid;
 
-use crate::policy::{self, Entry, HOME, Kind, UID, USER};
+use crate::policy::{self, HOME, MountEntry, PathKind, UID, USER};
 
 /// Directories at the root that are links into `/usr`, or directories like it.
 const MERGED: &[&str] = &["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
@@ -66,12 +66,12 @@ pub(crate) const KERNEL: &[&str] = &[
 const HARMLESS: &[&str] = &["/proc/acpi", "/proc/mtrr"];
 
 /// The bottom of a command's filesystem on this host.
-pub fn root() -> Vec<Entry> {
+pub fn root() -> Vec<MountEntry> {
     let mut entries = Vec::new();
     entries.extend(directory(Path::new("/usr")));
     for path in MERGED.iter().map(Path::new) {
         match fs::read_link(path) {
-            Ok(to) => entries.push(Entry::Link {
+            Ok(to) => entries.push(MountEntry::Link {
                 target: path.to_owned(),
                 to,
             }),
@@ -82,7 +82,7 @@ pub fn root() -> Vec<Entry> {
         entries.extend(configuration(path));
     }
     entries.extend(names(UID, UID));
-    entries.push(Entry::Link {
+    entries.push(MountEntry::Link {
         target: "/var/tmp".into(),
         to: "/tmp".into(),
     });
@@ -91,7 +91,7 @@ pub fn root() -> Vec<Entry> {
 }
 
 /// What a command is told of names: its own, and this machine's.
-pub(crate) fn names(uid: u32, gid: u32) -> [Entry; 3] {
+pub(crate) fn names(uid: u32, gid: u32) -> [MountEntry; 3] {
     let hosts = "127.0.0.1 localhost sandbox\n::1 localhost\n";
     let user = format!("{USER}:x:{uid}:{gid}::{HOME}:/bin/sh\n");
     [
@@ -103,43 +103,43 @@ pub(crate) fn names(uid: u32, gid: u32) -> [Entry; 3] {
 
 /// A part of `/etc`, by the means that costs least: what is visible anyway by a
 /// link, a file by a copy.
-fn configuration(path: &Path) -> Vec<Entry> {
+fn configuration(path: &Path) -> Vec<MountEntry> {
     let Ok(source) = path.canonicalize() else {
         return Vec::new();
     };
     let target = path.to_owned();
     if source.starts_with("/usr") {
-        return vec![Entry::Link { target, to: source }];
+        return vec![MountEntry::Link { target, to: source }];
     }
     if source.is_file() {
         // What the caller cannot read, nobody inside could.
         let is_readable = File::open(&source).is_ok();
-        let copy = is_readable.then_some(Entry::Copy { source, target });
+        let copy = is_readable.then_some(MountEntry::Copy { source, target });
         return copy.into_iter().collect();
     }
     few_files(&source, path).unwrap_or_else(|| {
-        vec![Entry::Bind {
+        vec![MountEntry::Bind {
             source,
             target,
-            access: policy::Access::ReadOnly,
+            access: policy::MountAccess::ReadOnly,
         }]
     })
 }
 
 /// What the files of a directory say, if they are few and small and all. Not
 /// copies: a file that goes later must not keep commands from being started.
-fn few_files(directory: &Path, target: &Path) -> Option<Vec<Entry>> {
+fn few_files(directory: &Path, target: &Path) -> Option<Vec<MountEntry>> {
     let found = fs::read_dir(directory).ok()?.take(FEW + 1);
     let files: Option<Vec<_>> = found.map(|entry| said(&entry.ok()?, target)).collect();
     files.filter(|files| files.len() <= FEW)
 }
 
-fn said(entry: &DirEntry, target: &Path) -> Option<Entry> {
+fn said(entry: &DirEntry, target: &Path) -> Option<MountEntry> {
     let is_file = entry.file_type().ok()?.is_file();
     let is_small = entry.metadata().ok()?.len() <= SMALL;
     let text = (is_file && is_small).then(|| fs::read_to_string(entry.path()).ok())??;
     let target = target.join(entry.file_name());
-    Some(Entry::File { target, text })
+    Some(MountEntry::File { target, text })
 }
 
 /// Whether the caller can do nothing with it, or nothing that matters: then a
@@ -150,28 +150,28 @@ fn is_closed(path: &Path) -> bool {
     !geteuid().is_root() && !can(Access::WRITE_OK) && (is_harmless || !can(Access::READ_OK))
 }
 
-fn directory(path: &Path) -> Option<Entry> {
-    path.is_dir().then(|| Entry::Bind {
+fn directory(path: &Path) -> Option<MountEntry> {
+    path.is_dir().then(|| MountEntry::Bind {
         source: path.to_owned(),
         target: path.to_owned(),
-        access: policy::Access::ReadOnly,
+        access: policy::MountAccess::ReadOnly,
     })
 }
 
-fn file(target: &str, text: String) -> Entry {
+fn file(target: &str, text: String) -> MountEntry {
     let target = PathBuf::from(target);
-    Entry::File { target, text }
+    MountEntry::File { target, text }
 }
 
-fn hidden(path: &Path) -> Option<Entry> {
+fn hidden(path: &Path) -> Option<MountEntry> {
     if is_closed(path) {
         return None;
     }
     let kind = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => Kind::Directory,
-        Ok(_) => Kind::File,
+        Ok(found) if found.is_dir() => PathKind::Directory,
+        Ok(_) => PathKind::File,
         Err(_) => return None,
     };
     let target = path.to_owned();
-    Some(Entry::Hidden { target, kind })
+    Some(MountEntry::Hidden { target, kind })
 }

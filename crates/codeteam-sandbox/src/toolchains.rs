@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, iter};
 
 use crate::credentials;
-use crate::policy::{Access, Kind, Policy};
+use crate::policy::{MountAccess, PathKind, SandboxPolicy};
 
 /// Programs whose installation is looked for.
 const TOOLS: &[&str] = &[
@@ -109,7 +109,7 @@ pub struct Toolchains {
     /// What must be visible, without symbolic links.
     pub read_only: BTreeSet<PathBuf>,
     /// What lies in there and must not be visible.
-    pub hidden: BTreeMap<PathBuf, Kind>,
+    pub hidden: BTreeMap<PathBuf, PathKind>,
     /// The directories with programs, in the order of the user's `PATH`.
     pub path: Vec<PathBuf>,
     /// What of the user's tools is not shown, because it is in a place that no command may
@@ -129,7 +129,7 @@ impl Toolchains {
         let off_limits = off_limits
             .iter()
             .filter_map(|path| path.canonicalize().ok());
-        let mut search = Search {
+        let mut search = ToolchainSearch {
             off_limits: off_limits.collect(),
             found: Self::default(),
             home,
@@ -145,9 +145,9 @@ impl Toolchains {
     }
 
     /// Makes them visible and puts them first in the command's `PATH`.
-    pub fn add_to(&self, policy: &mut Policy) {
+    pub fn add_to(&self, policy: &mut SandboxPolicy) {
         for path in &self.read_only {
-            policy.show(path, Access::ReadOnly);
+            policy.show(path, MountAccess::ReadOnly);
         }
         for (path, kind) in &self.hidden {
             policy.hide(path, *kind);
@@ -166,13 +166,13 @@ impl Toolchains {
 }
 
 /// A search for toolchains, and what it has found so far.
-struct Search {
+struct ToolchainSearch {
     home: PathBuf,
     off_limits: Vec<PathBuf>,
     found: Toolchains,
 }
 
-impl Search {
+impl ToolchainSearch {
     fn look_into(&mut self, directory: &Path) {
         let Ok(directory) = directory.canonicalize() else {
             return;
@@ -375,9 +375,9 @@ fn package_of(tool: &Path) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    struct Home(tempfile::TempDir);
+    struct TestHome(tempfile::TempDir);
 
-    impl Home {
+    impl TestHome {
         fn with(files: &[&str]) -> Self {
             let home = Self(tempfile::tempdir().unwrap());
             for file in files {
@@ -414,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_rust_toolchain_comes_without_the_registry_token() {
-        let home = Home::with(&[
+        let home = TestHome::with(&[
             ".cargo/bin/rustup",
             ".cargo/credentials.toml",
             ".rustup/settings.toml",
@@ -427,7 +427,7 @@ mod tests {
 
     #[test]
     fn a_version_of_node_is_shown_as_a_whole_and_no_other() {
-        let home = Home::with(&[
+        let home = TestHome::with(&[
             ".nvm/versions/node/v22/bin/node",
             ".nvm/versions/node/v22/lib/node_modules/npm/cli.js",
             ".nvm/versions/node/v20/bin/node",
@@ -439,7 +439,7 @@ mod tests {
 
     #[test]
     fn shims_bring_what_they_start() {
-        let home = Home::with(&[".pyenv/shims/python3", ".pyenv/versions/3.13/bin/python3"]);
+        let home = TestHome::with(&[".pyenv/shims/python3", ".pyenv/versions/3.13/bin/python3"]);
         assert_eq!(
             home.find(&[".pyenv/shims"]).0,
             [".pyenv/shims", ".pyenv/versions"]
@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn a_home_is_never_shown() {
-        let home = Home::with(&["bin/node", "node", ".local/bin/uv", ".ssh/id_ed25519"]);
+        let home = TestHome::with(&["bin/node", "node", ".local/bin/uv", ".ssh/id_ed25519"]);
         let (shown, path) = home.find(&["", "bin", ".local/bin"]);
         assert_eq!(shown, [".local/bin", "bin"]);
         assert_eq!(path, ["bin", ".local/bin"]);
@@ -456,7 +456,7 @@ mod tests {
 
     #[test]
     fn links_are_followed_to_the_installation() {
-        let home = Home::with(&["sdk/go1.26/bin/go", "tools/readme"]);
+        let home = TestHome::with(&["sdk/go1.26/bin/go", "tools/readme"]);
         std::os::unix::fs::symlink(home.path("sdk/go1.26/bin/go"), home.path("tools/go")).unwrap();
         let (shown, path) = home.find(&["tools"]);
         assert_eq!(shown, ["sdk/go1.26", "tools"]);
@@ -475,7 +475,7 @@ mod tests {
             let place = |package: &str| format!("{prefix}/lib/node_modules/{package}");
             let files = packages.map(place);
             let other = place("private/index.js");
-            let home = Home::with(&[&files[0], &files[1], &files[2], &other]);
+            let home = TestHome::with(&[&files[0], &files[1], &files[2], &other]);
             for (name, package) in ["claude", "codex", "gemini"].iter().zip(packages) {
                 let to = format!("../lib/node_modules/{package}");
                 home.link(&to, &format!("{prefix}/bin/{name}"));
@@ -494,7 +494,7 @@ mod tests {
 
     #[test]
     fn a_cli_of_a_version_of_node_comes_with_that() {
-        let home = Home::with(&[
+        let home = TestHome::with(&[
             ".nvm/versions/node/v22/bin/node",
             ".nvm/versions/node/v22/lib/node_modules/@openai/codex/bin/codex.js",
         ]);
@@ -506,7 +506,7 @@ mod tests {
 
     #[test]
     fn where_packages_share_what_they_need_all_are_shown() {
-        let home = Home::with(&[
+        let home = TestHome::with(&[
             ".bun/install/global/node_modules/@google/gemini-cli/bundle/gemini.js",
             ".bun/install/global/node_modules/needed/index.js",
         ]);
@@ -518,7 +518,7 @@ mod tests {
 
     #[test]
     fn a_cli_that_installs_itself_comes_with_its_versions() {
-        let home = Home::with(&[
+        let home = TestHome::with(&[
             ".local/share/claude/versions/2.1.197",
             ".local/share/keyrings/login.keyring",
         ]);
@@ -531,7 +531,7 @@ mod tests {
 
     #[test]
     fn links_on_the_way_are_shown_if_they_are_among_programs() {
-        let home = Home::with(&["opt/claude-2/claude", "notes/x"]);
+        let home = TestHome::with(&["opt/claude-2/claude", "notes/x"]);
         home.link("../../opt/claude-2/claude", "tools/bin/claude");
         home.link("../../tools/bin/claude", ".local/bin/claude");
         home.link("../tools/bin/claude", "notes/codex");
@@ -544,7 +544,7 @@ mod tests {
 
     #[test]
     fn where_logins_are_is_never_shown() {
-        let home = Home::with(&[".codex/bin/codex", ".claude/claude", ".codex/auth.json"]);
+        let home = TestHome::with(&[".codex/bin/codex", ".claude/claude", ".codex/auth.json"]);
         let (shown, path) = home.find(&[".codex/bin", ".claude"]);
         assert_eq!(shown, [".codex/bin"]);
         assert_eq!(path, [".codex/bin"]);
@@ -552,7 +552,7 @@ mod tests {
 
     #[test]
     fn nothing_of_the_checkout_is_shown_and_nothing_round_it() {
-        let home = Home::with(&[
+        let home = TestHome::with(&[
             "work/bin/yarn",
             "work/.env",
             "work/node",
@@ -565,10 +565,10 @@ mod tests {
         assert_eq!(found.refused.len(), 3, "{found:?}");
         // A tool elsewhere is not a way round it: neither a link into the checkout nor a
         // prefix that has it inside.
-        let home = Home::with(&["work/tool/bin/node", "prefix/x"]);
+        let home = TestHome::with(&["work/tool/bin/node", "prefix/x"]);
         home.link("../work/tool/bin/node", "prefix/node");
         assert_eq!(home.find(&["prefix"]).0, ["prefix"]);
-        let around = Home::with(&["opt/bin/node", "opt/lib/x", "opt/src/work/.env"]);
+        let around = TestHome::with(&["opt/bin/node", "opt/lib/x", "opt/src/work/.env"]);
         let path = around.path("opt/bin");
         let off = [around.path("opt/src/work")];
         let found = Toolchains::find(path.as_os_str(), around.0.path(), &off);
@@ -578,7 +578,7 @@ mod tests {
 
     #[test]
     fn of_another_project_only_its_programs_are_shown() {
-        let home = Home::with(&[
+        let home = TestHome::with(&[
             "other/bin/yarn",
             "other/.env",
             "other/.git/config",
@@ -594,7 +594,7 @@ mod tests {
 
     #[test]
     fn of_an_installation_its_own_files_are_shown() {
-        let home = Home::with(&[
+        let home = TestHome::with(&[
             ".nvm/versions/node/v22/bin/node",
             ".nvm/versions/node/v22/lib/node_modules/npm/cli.js",
             ".nvm/versions/node/v22/lib/.npmrc",
@@ -623,13 +623,13 @@ mod tests {
         ];
         assert_eq!(found.read_only, wanted.map(|path| home.path(path)).into());
         let hidden = [".local/share/pnpm/rc", ".nvm/versions/node/v22/lib/.npmrc"];
-        let hidden = hidden.map(|path| (home.path(path), Kind::File));
+        let hidden = hidden.map(|path| (home.path(path), PathKind::File));
         assert_eq!(found.hidden, hidden.into());
     }
 
     #[test]
     fn cargos_home_is_never_shown_wherever_it_is() {
-        let home = Home::with(&[
+        let home = TestHome::with(&[
             ".local/share/cargo/bin/rustup",
             ".local/share/cargo/bin/cargo",
             ".local/share/cargo/credentials.toml",
@@ -651,7 +651,7 @@ mod tests {
 
     #[test]
     fn directories_without_tools_are_left_out() {
-        let home = Home::with(&["scripts/deploy", "empty/x"]);
+        let home = TestHome::with(&["scripts/deploy", "empty/x"]);
         assert_eq!(home.find(&["scripts", "missing"]), (vec![], vec![]));
     }
 }

@@ -94,13 +94,13 @@ fn step(folder: &Path) -> Outcome<()> {
     Ok(())
 }
 
-struct Measured {
+struct RunTiming {
     seconds: f64,
     events: f64,
 }
 
 /// A run of many tasks that each change one file, from the first event to the last.
-fn many_tasks(place: &Path, repo: &Path, more: &[&str]) -> Outcome<Measured> {
+fn many_tasks(place: &Path, repo: &Path, more: &[&str]) -> Outcome<RunTiming> {
     let mut plan = String::from("description: Many small tasks\ntasks:\n");
     for n in 0..STEPS {
         let _ = writeln!(
@@ -140,7 +140,7 @@ fn many_tasks(place: &Path, repo: &Path, more: &[&str]) -> Outcome<Measured> {
         times.last().ok_or("no events")?,
     );
     let seconds = (last - first) as f64 / 1e3;
-    Ok(Measured {
+    Ok(RunTiming {
         seconds,
         events: times.len() as f64,
     })
@@ -149,7 +149,7 @@ fn many_tasks(place: &Path, repo: &Path, more: &[&str]) -> Outcome<Measured> {
 /// How long one row takes to be on the disk.
 fn durable_commit(place: &Path) -> Outcome<f64> {
     let store = codeteam_engine::store::Store::open(&place.join("commit.db"))?;
-    let owner = codeteam_engine::store::Owner::this_process("bench");
+    let owner = codeteam_engine::store::ProcessIdentity::this_process("bench");
     let mut times = Vec::new();
     for n in 0..50 {
         let start = Instant::now();

@@ -25,9 +25,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use codeteam_context::files::{Content, Files as _};
+use codeteam_context::files::{FileContent, FileSet as _};
 use codeteam_context::redact::Redactor;
-use codeteam_context::tree::{Options, Tree};
+use codeteam_context::tree::{FileTree, TreeOptions};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -71,15 +71,15 @@ fn main() -> Outcome<()> {
 
 /// Copies the texts of a folder, without what is hidden.
 fn texts_of(folder: &Path, to: &Path) -> Outcome<u64> {
-    let options = Options {
+    let options = TreeOptions {
         user_excludes: false,
-        ..Options::default()
+        ..TreeOptions::default()
     };
-    let tree = Tree::walk(folder, &options, &|_| {})?;
+    let tree = FileTree::walk(folder, &options, &|_| {})?;
     let mut bytes = 0;
     for (at, file) in tree.list().iter().enumerate() {
         let hidden = file.path.split('/').any(|part| part.starts_with('.'));
-        let Content::Text(text) = tree.read(at) else {
+        let FileContent::Text(text) = tree.read(at) else {
             continue;
         };
         if hidden || text.is_empty() || file.path.contains('\\') {
@@ -94,7 +94,7 @@ fn texts_of(folder: &Path, to: &Path) -> Outcome<u64> {
 }
 
 /// Somebody who packs.
-struct Packer {
+struct BenchedPacker {
     name: &'static str,
     command: Vec<String>,
     /// Where the pack is, if not on standard output.
@@ -106,13 +106,13 @@ struct Packer {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Taken {
+struct ResourceUse {
     seconds: f64,
     processor: f64,
     megabytes: f64,
 }
 
-fn packers(place: &Path, corpus: &Path, peers: &Path) -> Outcome<Vec<Packer>> {
+fn packers(place: &Path, corpus: &Path, peers: &Path) -> Outcome<Vec<BenchedPacker>> {
     let corpus = corpus.display().to_string();
     let command = |words: &[&str]| {
         words
@@ -125,7 +125,7 @@ fn packers(place: &Path, corpus: &Path, peers: &Path) -> Outcome<Vec<Packer>> {
     let bin = |name: &str| peers.join(name).display().to_string();
     let own = std::env::current_exe()?.display().to_string();
     let file = "<file path=";
-    let packer = |name, command, output, file, cold| Packer {
+    let packer = |name, command, output, file, cold| BenchedPacker {
         name,
         command,
         output,
@@ -213,7 +213,7 @@ fn beside_peers(place: &Path, corpus: &Path, peers: &Path) -> Outcome<()> {
             }
         }
     }
-    let medians: Vec<Taken> = all.iter().map(|all| medians(all)).collect();
+    let medians: Vec<ResourceUse> = all.iter().map(|all| medians(all)).collect();
     println!(
         "{:<22}{:>8}{:>10}{:>12}{:>10}{:>14}",
         "", "files", "seconds", "processor", "MB", "of the floor"
@@ -256,7 +256,7 @@ fn beside_peers(place: &Path, corpus: &Path, peers: &Path) -> Outcome<()> {
 }
 
 /// Runs a command, by `time` for what it takes; its standard output goes into a file.
-fn run(place: &Path, command: &[String]) -> Outcome<Taken> {
+fn run(place: &Path, command: &[String]) -> Outcome<ResourceUse> {
     let said = place.join("time");
     let mut time = Command::new("/usr/bin/time");
     time.args(["-f", "%U %S %M", "-o"]).arg(&said).args(command);
@@ -280,20 +280,20 @@ fn run(place: &Path, command: &[String]) -> Outcome<Taken> {
     let [user, system, kilobytes] = numbers[..] else {
         return Err(said.into());
     };
-    Ok(Taken {
+    Ok(ResourceUse {
         seconds,
         processor: user + system,
         megabytes: kilobytes / 1e3,
     })
 }
 
-fn medians(all: &[Taken]) -> Taken {
-    let of = |field: fn(&Taken) -> f64| {
+fn medians(all: &[ResourceUse]) -> ResourceUse {
+    let of = |field: fn(&ResourceUse) -> f64| {
         let mut values: Vec<f64> = all.iter().map(field).collect();
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     };
-    Taken {
+    ResourceUse {
         seconds: of(|taken| taken.seconds),
         processor: of(|taken| taken.processor),
         megabytes: of(|taken| taken.megabytes),
@@ -308,14 +308,14 @@ fn exact(place: &Path, corpus: &Path) -> Outcome<()> {
         &[&command[..], &[corpus.display().to_string()]].concat(),
     )?;
     let report: serde_json::Value = serde_json::from_slice(&fs::read(place.join("stdout"))?)?;
-    let tree = Tree::walk(corpus, &Options::default(), &|_| {})?;
+    let tree = FileTree::walk(corpus, &TreeOptions::default(), &|_| {})?;
     let (redactor, reference) = (Redactor::new([]), bpe_openai::o200k_base());
     let (mut differ, mut files) = (0, 0);
     for said in report["files"].as_array().into_iter().flatten() {
         let at = tree
             .list()
             .binary_search_by_key(&said["path"].as_str(), |file| Some(&file.path));
-        let Ok(Content::Text(text)) = at.map(|at| tree.read(at)) else {
+        let Ok(FileContent::Text(text)) = at.map(|at| tree.read(at)) else {
             continue;
         };
         let count = reference.count(&redactor.redact(&text).text);

@@ -46,21 +46,21 @@ use codeteam_engine::env::Env;
 
 use crate::exit::{self, Exit};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Takes a goal to verified commits with a team of AI workers.
 #[derive(Debug, Parser)]
 #[command(name = "codeteam", version, about, after_help = exit::HELP, max_term_width = 100)]
 pub(crate) struct Args {
     #[command(flatten)]
-    everywhere: Everywhere,
+    everywhere: GlobalArgs,
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 /// What every command takes.
 #[derive(Debug, clap::Args)]
-struct Everywhere {
+struct GlobalArgs {
     /// Work as if started in this folder.
     #[arg(
         short = 'C',
@@ -87,7 +87,7 @@ struct Everywhere {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// Look at this repository, and write the configuration that fits it.
     ///
     /// Proposes the checks, the set-up command and the roles that the repository's own files speak
@@ -225,14 +225,14 @@ enum Command {
     ChooseFiles(choose_files::Args),
     /// Look at what a confined command sees, for `doctor`.
     #[command(hide = true)]
-    SandboxLook(sandbox::LookArgs),
+    SandboxLook(sandbox::SandboxProbeArgs),
     /// Knock at a worker's API from where workers are, for `doctor`.
     #[command(hide = true)]
-    SandboxKnock(sandbox::KnockArgs),
+    SandboxKnock(sandbox::ApiProbeArgs),
 }
 
 /// What every command may look at.
-pub(crate) struct Scene {
+pub(crate) struct CliContext {
     /// Where to look for the project.
     pub(crate) folder: PathBuf,
     /// Where the user is.
@@ -240,24 +240,24 @@ pub(crate) struct Scene {
     /// Whether the result is to be JSON.
     pub(crate) json: bool,
     /// How much to show.
-    pub(crate) detail: Detail,
+    pub(crate) detail: Verbosity,
     /// The environment.
     pub(crate) env: Env,
     /// codeteam's own program.
     pub(crate) codeteam: PathBuf,
     /// How the user would call codeteam, and git, on this project: what is printed must work.
-    pub(crate) calls: Calls,
+    pub(crate) calls: CommandPrefixes,
 }
 
 /// Commands as the user would type them.
-pub(crate) struct Calls {
+pub(crate) struct CommandPrefixes {
     /// `codeteam`, or with a path and a folder.
     pub(crate) codeteam: String,
     /// `git`, or with a folder.
     pub(crate) git: String,
 }
 
-impl Default for Calls {
+impl Default for CommandPrefixes {
     fn default() -> Self {
         Self {
             codeteam: "codeteam".to_owned(),
@@ -267,57 +267,57 @@ impl Default for Calls {
 }
 
 pub(crate) fn dispatch(args: Args) -> Result<Exit, Problem> {
-    if let Command::Agent(agent) = &args.command {
+    if let CliCommand::Agent(agent) = &args.command {
         // A worker: no project, no engine, and every millisecond counts.
         return agent::main(agent);
     }
-    if let Command::SubmitServer(server) = &args.command {
+    if let CliCommand::SubmitServer(server) = &args.command {
         return submit_server::main(server);
     }
-    let scene = Scene::new(&args.everywhere)?;
+    let scene = CliContext::new(&args.everywhere)?;
     match args.command {
-        Command::Sandbox(args) => sandbox::main(args, &scene),
-        Command::SandboxLook(args) => sandbox::look(args),
-        Command::SandboxKnock(args) => sandbox::knock(args),
-        Command::Mcp(args) => mcp::main(&args, scene),
-        Command::ChooseFiles(args) => choose_files::main(&args, &scene),
-        Command::Find(args) => find::main(&args, &scene),
-        Command::Map(args) => map::main(&args, &scene),
-        Command::Trust(args) => trust::main(&args, &scene),
-        Command::Worker(args) => worker::main(&args, &scene),
-        Command::Role(args) => role::main(&args, &scene),
-        Command::Config(args) => config::main(&args, &scene),
-        Command::Workflow(args) => workflow::main(&args, &scene),
-        Command::Init(args) => init::main(&args, &scene),
-        Command::Demo(args) => demo::main(&args, scene),
-        Command::Plan(args) => plan::main(args, &scene),
-        Command::Run(args) => run::main(args, &scene),
-        Command::Status(args) => status::main(&args, &scene),
-        Command::Log(args) => log::main(&args, &scene),
-        Command::Show(args) => show::main(&args, &scene),
-        Command::Report(args) => report::main(&args, &scene),
-        Command::Diff(args) => diff::main(&args, &scene),
-        Command::Approve(args) => decide::approve(&args, &scene),
-        Command::Reject(args) => decide::reject(&args, &scene),
-        Command::Answer(args) => decide::answer(&args, &scene),
-        Command::Edit(args) => edit::main(&args, &scene),
-        Command::Resume(args) => resume::main(&args, &scene),
-        Command::Retry(args) => decide::retry(&args, &scene),
-        Command::Skip(args) => decide::skip(&args, &scene),
-        Command::Abort(args) => decide::abort(&args, &scene),
-        Command::Deps(args) => deps::main(&args, &scene),
-        Command::Merge(args) => merge::main(&args, &scene),
-        Command::Prune(args) => prune::main(&args, &scene),
-        Command::Restore(args) => restore::main(&args, &scene),
-        Command::Pack(args) => pack::main(&args, &scene),
-        Command::Doctor(args) => doctor::main(&args, &scene),
-        Command::Completions(args) => completions::main(&args),
-        Command::Agent(_) | Command::SubmitServer(_) => Ok(Exit::Done),
+        CliCommand::Sandbox(args) => sandbox::main(args, &scene),
+        CliCommand::SandboxLook(args) => sandbox::look(args),
+        CliCommand::SandboxKnock(args) => sandbox::knock(args),
+        CliCommand::Mcp(args) => mcp::main(&args, scene),
+        CliCommand::ChooseFiles(args) => choose_files::main(&args, &scene),
+        CliCommand::Find(args) => find::main(&args, &scene),
+        CliCommand::Map(args) => map::main(&args, &scene),
+        CliCommand::Trust(args) => trust::main(&args, &scene),
+        CliCommand::Worker(args) => worker::main(&args, &scene),
+        CliCommand::Role(args) => role::main(&args, &scene),
+        CliCommand::Config(args) => config::main(&args, &scene),
+        CliCommand::Workflow(args) => workflow::main(&args, &scene),
+        CliCommand::Init(args) => init::main(&args, &scene),
+        CliCommand::Demo(args) => demo::main(&args, scene),
+        CliCommand::Plan(args) => plan::main(args, &scene),
+        CliCommand::Run(args) => run::main(args, &scene),
+        CliCommand::Status(args) => status::main(&args, &scene),
+        CliCommand::Log(args) => log::main(&args, &scene),
+        CliCommand::Show(args) => show::main(&args, &scene),
+        CliCommand::Report(args) => report::main(&args, &scene),
+        CliCommand::Diff(args) => diff::main(&args, &scene),
+        CliCommand::Approve(args) => decide::approve(&args, &scene),
+        CliCommand::Reject(args) => decide::reject(&args, &scene),
+        CliCommand::Answer(args) => decide::answer(&args, &scene),
+        CliCommand::Edit(args) => edit::main(&args, &scene),
+        CliCommand::Resume(args) => resume::main(&args, &scene),
+        CliCommand::Retry(args) => decide::retry(&args, &scene),
+        CliCommand::Skip(args) => decide::skip(&args, &scene),
+        CliCommand::Abort(args) => decide::abort(&args, &scene),
+        CliCommand::Deps(args) => deps::main(&args, &scene),
+        CliCommand::Merge(args) => merge::main(&args, &scene),
+        CliCommand::Prune(args) => prune::main(&args, &scene),
+        CliCommand::Restore(args) => restore::main(&args, &scene),
+        CliCommand::Pack(args) => pack::main(&args, &scene),
+        CliCommand::Doctor(args) => doctor::main(&args, &scene),
+        CliCommand::Completions(args) => completions::main(&args),
+        CliCommand::Agent(_) | CliCommand::SubmitServer(_) => Ok(Exit::Done),
     }
 }
 
-impl Scene {
-    fn new(args: &Everywhere) -> Result<Self, Problem> {
+impl CliContext {
+    fn new(args: &GlobalArgs) -> Result<Self, Problem> {
         let here = std::env::current_dir()
             .map_err(|e| Problem::environment("the current folder is gone").caused_by(&e))?;
         let folder = args
@@ -333,9 +333,9 @@ impl Scene {
         let codeteam = std::env::current_exe()
             .map_err(|e| Problem::environment("codeteam's own program is gone").caused_by(&e))?;
         let detail = match (args.quiet, args.verbose) {
-            (true, _) => Detail::Quiet,
-            (_, true) => Detail::Verbose,
-            _ => Detail::Normal,
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Normal,
         };
         Ok(Self {
             folder,
@@ -344,14 +344,14 @@ impl Scene {
             detail,
             env: Env::read(),
             codeteam,
-            calls: Calls::default(),
+            calls: CommandPrefixes::default(),
         })
     }
 
     /// How much of a run is shown: what the command line says, else what is configured.
-    pub(crate) fn detail_of(&self, config: &Config) -> Detail {
+    pub(crate) fn detail_of(&self, config: &Config) -> Verbosity {
         match (self.detail, config.output.verbose) {
-            (Detail::Normal, Some(true)) => Detail::Verbose,
+            (Verbosity::Normal, Some(true)) => Verbosity::Verbose,
             (detail, _) => detail,
         }
     }

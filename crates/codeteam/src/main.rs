@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         return code;
     }
     let args = cli::Args::parse();
-    let style = output::Style::detect();
+    let style = output::TerminalStyle::detect();
     match cli::dispatch(args) {
         Ok(exit) => exit.into(),
         Err(problem) => {

@@ -22,20 +22,22 @@ use std::time::Duration;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 
-use self::server::Server;
-pub(crate) use self::team::Place;
-use self::wire::Wire;
+use self::server::McpServer;
+pub(crate) use self::team::ServerContext;
+use self::wire::LineTransport;
 
 /// How many things may be done beside the loop at once; others wait for their turn.
 const BESIDE: usize = 16;
 
 /// Serves on standard input and output until the client goes. No repository is opened and no process
 /// started before a tool is called.
-pub(crate) fn serve(place: Place, wait: Duration) -> io::Result<()> {
+pub(crate) fn serve(place: ServerContext, wait: Duration) -> io::Result<()> {
     let runtime = runtime()?;
     runtime.block_on(async {
         let (read, write) = rmcp::transport::stdio_pipes();
-        let served = Server::new(place, wait).serve(Wire::new(read, write)).await;
+        let served = McpServer::new(place, wait)
+            .serve(LineTransport::new(read, write))
+            .await;
         match served {
             Ok(service) => service
                 .waiting()

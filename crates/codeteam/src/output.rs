@@ -13,16 +13,16 @@ use serde_json::Value;
 
 use crate::problem::Problem;
 
-/// The codes that [`Style`] uses.
+/// The codes that [`TerminalStyle`] uses.
 const COLOURS: [&str; 7] = ["0", "1", "2", "31", "32", "33", "36"];
 
 /// Whether to use colour. Nothing is said by colour alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Style {
+pub(crate) struct TerminalStyle {
     coloured: bool,
 }
 
-impl Style {
+impl TerminalStyle {
     /// Colour on a terminal, unless `NO_COLOR` is set.
     #[expect(
         clippy::disallowed_methods,
@@ -95,7 +95,7 @@ pub(crate) fn cut(text: &str, room: usize) -> String {
 }
 
 /// A text that does nothing to a terminal but appear there: names, prompts and what workers say are
-/// written by others. The colours of [`Style`] stay.
+/// written by others. The colours of [`TerminalStyle`] stay.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(acts) {
         return Cow::Borrowed(text);
@@ -137,7 +137,7 @@ pub(crate) fn out(text: &str) -> Result<(), Problem> {
     out_bytes(without_colours(&text).as_bytes())
 }
 
-/// A text without the colours of [`Style`].
+/// A text without the colours of [`TerminalStyle`].
 fn without_colours(text: &str) -> Cow<'_, str> {
     if !text.contains('\u{1b}') {
         return Cow::Borrowed(text);
@@ -202,7 +202,10 @@ pub(crate) fn say(text: &str) {
 /// Says which secrets were taken out of what the person said, if any were.
 pub(crate) fn note_removed(removed: &RemovedSecrets) {
     if let Some(notice) = removed.notice() {
-        tell(&format!("{}: {notice}", Style::detect().yellow("note")));
+        tell(&format!(
+            "{}: {notice}",
+            TerminalStyle::detect().yellow("note")
+        ));
     }
 }
 
@@ -248,14 +251,14 @@ mod tests {
 
     #[test]
     fn colours_are_for_terminals() {
-        let style = Style { coloured: true };
+        let style = TerminalStyle { coloured: true };
         let text = format!("{} and {}", style.green("done"), style.bold("more"));
         assert_eq!(without_colours(&text), "done and more");
     }
 
     #[test]
     fn what_others_wrote_only_appears() {
-        let coloured = Style { coloured: true }.red("error");
+        let coloured = TerminalStyle { coloured: true }.red("error");
         for same in ["a\n\tb é", &coloured] {
             assert_eq!(harmless(same), same);
         }

@@ -3,9 +3,9 @@
 use std::error::Error as StdError;
 use std::path::Path;
 
-use codeteam_core::yaml::{Problems, nearest};
+use codeteam_core::yaml::{FileProblems, nearest};
 use codeteam_engine::config::AccessRequest;
-use codeteam_engine::confine::Missing;
+use codeteam_engine::confine::ConfinementError;
 use codeteam_engine::context::{self, strategies};
 use codeteam_engine::driver;
 use codeteam_engine::engine::Error as EngineError;
@@ -14,11 +14,11 @@ use codeteam_engine::process::RefusedHost;
 use codeteam_engine::{config, find, git, layout, library, prompt, store, workspace};
 
 use crate::exit::Exit;
-use crate::output::{Style, one_line, say, tell};
+use crate::output::{TerminalStyle, one_line, say, tell};
 
 /// Whose matter a problem is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ProblemKind {
     /// The command line, or a file the user wrote.
     User,
     /// A person's, who must decide something first.
@@ -32,14 +32,14 @@ enum Kind {
 /// Something that went wrong.
 #[derive(Debug)]
 pub(crate) struct Problem {
-    kind: Kind,
+    kind: ProblemKind,
     what: String,
     causes: Vec<String>,
     hints: Vec<String>,
 }
 
 impl Problem {
-    fn new(kind: Kind, what: impl Into<String>) -> Self {
+    fn new(kind: ProblemKind, what: impl Into<String>) -> Self {
         Self {
             kind,
             what: what.into(),
@@ -49,19 +49,19 @@ impl Problem {
     }
 
     pub(crate) fn user(what: impl Into<String>) -> Self {
-        Self::new(Kind::User, what)
+        Self::new(ProblemKind::User, what)
     }
 
     pub(crate) fn person(what: impl Into<String>) -> Self {
-        Self::new(Kind::Person, what)
+        Self::new(ProblemKind::Person, what)
     }
 
     pub(crate) fn environment(what: impl Into<String>) -> Self {
-        Self::new(Kind::Environment, what)
+        Self::new(ProblemKind::Environment, what)
     }
 
     pub(crate) fn internal(what: impl Into<String>) -> Self {
-        Self::new(Kind::Internal, what)
+        Self::new(ProblemKind::Internal, what)
     }
 
     pub(crate) fn caused_by(mut self, error: &dyn StdError) -> Self {
@@ -102,13 +102,13 @@ impl Problem {
 
     pub(crate) fn exit(&self) -> Exit {
         match self.kind {
-            Kind::User => Exit::Usage,
-            Kind::Person => Exit::Waiting,
-            Kind::Environment | Kind::Internal => Exit::Failed,
+            ProblemKind::User => Exit::Usage,
+            ProblemKind::Person => Exit::Waiting,
+            ProblemKind::Environment | ProblemKind::Internal => Exit::Failed,
         }
     }
 
-    pub(crate) fn print(&self, style: Style) {
+    pub(crate) fn print(&self, style: TerminalStyle) {
         let mut lines = self.what.lines();
         let first = format!("{}: {}", style.red("error"), lines.next().unwrap_or(""));
         // Several lines may point at something in each other.
@@ -126,7 +126,7 @@ impl Problem {
         for hint in &self.hints {
             tell(&format!("  {}: {hint}", style.cyan("hint")));
         }
-        if self.kind == Kind::Internal {
+        if self.kind == ProblemKind::Internal {
             say("  this is a fault of codeteam itself; the run's log has everything up to it");
         }
     }
@@ -306,7 +306,7 @@ fn foreign_log(error: &EngineError) -> Problem {
 }
 
 /// What is wrong with files, as they are named from here.
-fn near(mut problems: Problems) -> String {
+fn near(mut problems: FileProblems) -> String {
     if let Ok(here) = std::env::current_dir() {
         for problem in &mut problems.problems {
             if let Ok(file) = Path::new(&problem.file).strip_prefix(&here) {
@@ -345,7 +345,7 @@ pub(crate) fn in_words(request: &AccessRequest) -> String {
 }
 
 /// Nothing was started: say what is missing.
-fn no_sandbox(missing: &Missing) -> Problem {
+fn no_sandbox(missing: &ConfinementError) -> Problem {
     Problem::environment("workers and gates cannot be confined here, so nothing was started")
         .caused_by(missing)
         .hint("`codeteam doctor` tries it again and says what works")

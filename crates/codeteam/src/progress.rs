@@ -7,23 +7,23 @@ mod slow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use codeteam_core::effect::Waiting;
-use codeteam_core::ids::{AttemptId, FramePath, Time};
+use codeteam_core::effect::WaitReason;
+use codeteam_core::ids::{AttemptId, EpochMillis, FramePath};
 use codeteam_core::quoted::{hanging, visible};
 use codeteam_core::submission::Submission;
 use codeteam_core::{Effect, Event, Run};
-use codeteam_engine::driver::Observer;
+use codeteam_engine::driver::RunObserver;
 use codeteam_engine::perform::now;
 use codeteam_engine::tell;
 
-pub(crate) use self::line::Line;
-use self::live::Live;
+pub(crate) use self::line::ScanProgressLine;
+use self::live::LiveStatusLine;
 use self::slow::SlowWork;
-use crate::output::{self, Style, say};
+use crate::output::{self, TerminalStyle, say};
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Detail {
+pub(crate) enum Verbosity {
     /// Nothing but problems.
     Quiet,
     /// A line per event.
@@ -33,23 +33,25 @@ pub(crate) enum Detail {
 }
 
 /// Prints a run as it goes.
-pub(crate) struct Progress {
-    style: Style,
-    detail: Detail,
+pub(crate) struct ProgressPrinter {
+    style: TerminalStyle,
+    detail: Verbosity,
     waiting: AtomicBool,
     last_wait: Mutex<String>,
-    live: Option<Live>,
+    live: Option<LiveStatusLine>,
     slow: SlowWork,
-    person: Option<Box<Say>>,
+    person: Option<Box<MessageSink>>,
     streams: bool,
 }
 
 /// Says something to a person who may be writing.
-type Say = dyn Fn(&str) + Send + Sync;
+type MessageSink = dyn Fn(&str) + Send + Sync;
 
-impl Progress {
-    pub(crate) fn new(style: Style, detail: Detail) -> Self {
-        let live = (detail == Detail::Normal).then(Live::on_terminal).flatten();
+impl ProgressPrinter {
+    pub(crate) fn new(style: TerminalStyle, detail: Verbosity) -> Self {
+        let live = (detail == Verbosity::Normal)
+            .then(LiveStatusLine::on_terminal)
+            .flatten();
         Self {
             style,
             detail,
@@ -64,9 +66,9 @@ impl Progress {
 
     /// The same for a person who is asked things: what they are asked is not told twice. `streams`
     /// says whether they read along with what workers say.
-    pub(crate) fn with_person(mut self, streams: bool, say: Box<Say>) -> Self {
+    pub(crate) fn with_person(mut self, streams: bool, say: Box<MessageSink>) -> Self {
         self.person = Some(say);
-        self.streams = streams && self.detail >= Detail::Normal;
+        self.streams = streams && self.detail >= Verbosity::Normal;
         self
     }
 
@@ -105,7 +107,12 @@ impl Progress {
     }
 
     /// One event as a line.
-    pub(crate) fn render(style: Style, run: &Run, at: Time, event: &Event) -> Option<String> {
+    pub(crate) fn render(
+        style: TerminalStyle,
+        run: &Run,
+        at: EpochMillis,
+        event: &Event,
+    ) -> Option<String> {
         let text = tell::event(run, event)?;
         let text = match event {
             Event::GateJudged { passed: false, .. }
@@ -113,7 +120,7 @@ impl Progress {
             | Event::RebaseConflicted { .. } => style.yellow(&text),
             Event::Committed { .. } | Event::GateJudged { passed: true, .. } => style.green(&text),
             Event::RunEnded { outcome, .. } => match outcome {
-                codeteam_core::event::Outcome::Completed => style.green(&text),
+                codeteam_core::event::FrameOutcome::Completed => style.green(&text),
                 _ => style.red(&text),
             },
             Event::Asked { .. } | Event::LimitReached { .. } => style.bold(&text),
@@ -125,14 +132,14 @@ impl Progress {
     }
 }
 
-impl Observer for Progress {
-    fn event(&self, run: &Run, at: Time, event: &Event) {
+impl RunObserver for ProgressPrinter {
+    fn event(&self, run: &Run, at: EpochMillis, event: &Event) {
         self.waiting.store(false, Ordering::Relaxed);
         if let Some(live) = &self.live {
             live.event(event);
         }
         let shown_anyway = self.person.is_some() && self.is_told(event);
-        if self.detail >= Detail::Normal
+        if self.detail >= Verbosity::Normal
             && !shown_anyway
             && let Some(line) = Self::render(self.style, run, at, event)
         {
@@ -146,7 +153,7 @@ impl Observer for Progress {
             self.say(&self.style.dim(&format!("  {text}")));
         } else if let Some(live) = &self.live {
             live.said(id, line);
-        } else if self.detail >= Detail::Verbose {
+        } else if self.detail >= Verbosity::Verbose {
             let who = format!("{:<12}   {} |", id.frame.name(), id.step);
             let who = self.style.dim(&who);
             // Every line says whose it is, so that none is taken for one of codeteam's own.
@@ -159,7 +166,7 @@ impl Observer for Progress {
     fn busy(&self, id: &AttemptId, what: Option<&str>) {
         match (&self.live, what) {
             (Some(live), _) => live.busy(id, what),
-            (None, Some(what)) if self.detail >= Detail::Normal && self.person.is_none() => {
+            (None, Some(what)) if self.detail >= Verbosity::Normal && self.person.is_none() => {
                 let (style, place) = (self.style, id.frame.name().to_owned());
                 let what = what.to_owned();
                 self.slow.begin(id, move |seconds| {
@@ -177,7 +184,10 @@ impl Observer for Progress {
             let Effect::Wait { why, .. } = effect else {
                 return true;
             };
-            !matches!(why, Waiting::RateLimit { .. } | Waiting::Outage { .. })
+            !matches!(
+                why,
+                WaitReason::RateLimit { .. } | WaitReason::Outage { .. }
+            )
         };
         let lines = effects.iter().filter(is_news).filter_map(tell::waiting);
         let text = lines.collect::<Vec<String>>().join("\n");
@@ -188,7 +198,7 @@ impl Observer for Progress {
             return;
         };
         let again = self.waiting.swap(true, Ordering::Relaxed) && *last == text;
-        if again || self.detail < Detail::Normal {
+        if again || self.detail < Verbosity::Normal {
             return;
         }
         last.clone_from(&text);

@@ -17,15 +17,15 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::event::{Event, Sink};
+use super::event::{BuiltinEvent, EventSink};
 use super::talk::Turn;
-use super::{Error, Options, Protocol};
+use super::{AgentOptions, Error, Protocol};
 
-pub(super) use http::Http;
-pub(super) use trouble::Failure;
+pub(super) use http::HttpClient;
+pub(super) use trouble::ApiFailure;
 
-use http::{Answer, Unanswered};
-use trouble::Trouble;
+use http::{HttpResponse, TransportFailure};
+use trouble::ClassifiedFailure;
 
 /// How often it is told that there is no answer yet.
 const TOLD_EVERY: Duration = Duration::from_secs(30);
@@ -38,7 +38,7 @@ const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 /// A tool, as the model is told of it.
 #[derive(Debug, Clone)]
-pub(super) struct Spec {
+pub(super) struct ToolSpec {
     pub(super) name: String,
     pub(super) description: String,
     /// The JSON Schema of its input.
@@ -46,28 +46,28 @@ pub(super) struct Spec {
 }
 
 /// What the model is asked.
-pub(super) struct Request<'a> {
+pub(super) struct ModelRequest<'a> {
     pub(super) system: &'a str,
     pub(super) turns: &'a [Turn],
-    pub(super) tools: &'a [Spec],
+    pub(super) tools: &'a [ToolSpec],
     /// What the reply must look like, if it is to be nothing but JSON.
     pub(super) schema: Option<&'a Value>,
 }
 
 /// What the model replied.
 #[derive(Debug)]
-pub(super) struct Reply {
+pub(super) struct ModelReply {
     pub(super) text: String,
-    pub(super) calls: Vec<Call>,
-    pub(super) stop: Stop,
-    pub(super) usage: Usage,
+    pub(super) calls: Vec<ToolCall>,
+    pub(super) stop: StopReason,
+    pub(super) usage: TokenUsage,
     /// The reply as the API wants to see it again; nothing if it was empty.
     pub(super) echo: Option<Box<RawValue>>,
 }
 
 /// A tool the model wants called.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct ToolCall {
     /// Empty if the API does not name calls.
     pub(super) id: String,
     pub(super) name: String,
@@ -77,7 +77,7 @@ pub(super) struct Call {
 
 /// Why the model stopped.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum StopReason {
     /// It had said what it wanted to say.
     Done,
     /// It reached the limit of tokens.
@@ -90,7 +90,7 @@ pub(super) enum Stop {
 
 /// The tokens of one request.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Usage {
+pub(super) struct TokenUsage {
     /// All that was read, from the cache too.
     pub(super) input: u64,
     pub(super) output: u64,
@@ -98,7 +98,7 @@ pub(super) struct Usage {
 }
 
 /// How answers are asked for; what an API refuses is changed.
-struct Sampling {
+struct SamplingOptions {
     max_tokens: Option<u32>,
     temperature: Option<f64>,
     /// `max_tokens` as OpenAI's API once called it, and some servers still do.
@@ -108,19 +108,22 @@ struct Sampling {
 }
 
 /// A model API.
-pub(super) struct Client<'a> {
-    options: &'a Options,
-    http: Http,
+pub(super) struct ModelClient<'a> {
+    options: &'a AgentOptions,
+    http: HttpClient,
     url: String,
-    sampling: Sampling,
+    sampling: SamplingOptions,
 }
 
 /// What asking comes to.
-pub(super) type Asked = Result<Result<Reply, Failure>, Error>;
+pub(super) type ModelResult = Result<Result<ModelReply, ApiFailure>, Error>;
 
-impl<'a> Client<'a> {
+impl<'a> ModelClient<'a> {
     /// One that waits so long for an answer.
-    pub(super) fn new(options: &'a Options, patience: Option<Duration>) -> Result<Self, Error> {
+    pub(super) fn new(
+        options: &'a AgentOptions,
+        patience: Option<Duration>,
+    ) -> Result<Self, Error> {
         let bad = |option, reason: &str| Error::Option {
             option,
             reason: reason.to_owned(),
@@ -136,9 +139,9 @@ impl<'a> Client<'a> {
         };
         Ok(Self {
             options,
-            http: Http::patient(&url, patience).map_err(|reason| bad("base_url", &reason))?,
+            http: HttpClient::patient(&url, patience).map_err(|reason| bad("base_url", &reason))?,
             url,
-            sampling: Sampling {
+            sampling: SamplingOptions {
                 max_tokens: options.max_tokens,
                 temperature: options.temperature,
                 is_old_limit: false,
@@ -148,7 +151,11 @@ impl<'a> Client<'a> {
     }
 
     /// Asks until there is a reply or no hope of one.
-    pub(super) fn ask(&mut self, request: &Request<'_>, sink: &mut Sink<'_>) -> Asked {
+    pub(super) fn ask(
+        &mut self,
+        request: &ModelRequest<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> ModelResult {
         let mut retries = 0;
         loop {
             let trouble = match self.once(request, sink)? {
@@ -156,13 +163,13 @@ impl<'a> Client<'a> {
                 Err(trouble) => trouble,
             };
             let (failure, wait) = match trouble {
-                Trouble::Final(failure) => {
+                ClassifiedFailure::Final(failure) => {
                     if self.adapt(&failure) {
                         continue;
                     }
                     return Ok(Err(failure));
                 }
-                Trouble::Passing { failure, wait } => (failure, wait),
+                ClassifiedFailure::Passing { failure, wait } => (failure, wait),
             };
             // Who is asked to wait for long is waited for elsewhere.
             if let Some(wait) = wait.filter(|wait| retries == RETRIES || *wait > LONGEST_WAIT) {
@@ -180,28 +187,32 @@ impl<'a> Client<'a> {
                 wait.as_secs_f64(),
                 failure.message()
             );
-            sink.tell(&Event::Text { text: &text })?;
+            sink.tell(&BuiltinEvent::Text { text: &text })?;
             thread::sleep(wait);
         }
     }
 
     fn once(
         &self,
-        request: &Request<'_>,
-        sink: &mut Sink<'_>,
-    ) -> Result<Result<Reply, Trouble>, Error> {
+        request: &ModelRequest<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<Result<ModelReply, ClassifiedFailure>, Error> {
         let body = match self.body(request) {
             Ok(body) => body,
             Err(trouble) => return Ok(Err(trouble)),
         };
         let answered = self.post(body, sink)?;
         Ok(answered
-            .map_err(|why| Trouble::unanswered(&why))
+            .map_err(|why| ClassifiedFailure::unanswered(&why))
             .and_then(|answer| self.read(&answer)))
     }
 
     /// Sends a request, and tells every now and then that there is no answer yet.
-    fn post(&self, body: String, sink: &mut Sink<'_>) -> Result<Result<Answer, Unanswered>, Error> {
+    fn post(
+        &self,
+        body: String,
+        sink: &mut EventSink<'_>,
+    ) -> Result<Result<HttpResponse, TransportFailure>, Error> {
         let started = Instant::now();
         thread::scope(|scope| {
             let (sender, answers) = channel();
@@ -213,29 +224,29 @@ impl<'a> Client<'a> {
                     Err(RecvTimeoutError::Timeout) => {
                         let seconds = started.elapsed().as_secs();
                         let text = format!("(no answer of the model for {seconds} s)");
-                        sink.tell(&Event::Text { text: &text })?;
+                        sink.tell(&BuiltinEvent::Text { text: &text })?;
                     }
                     Err(RecvTimeoutError::Disconnected) => {
                         let message = "the thread that asked it is gone".to_owned();
                         let may_pass = false;
-                        return Ok(Err(Unanswered { message, may_pass }));
+                        return Ok(Err(TransportFailure { message, may_pass }));
                     }
                 }
             }
         })
     }
 
-    fn body(&self, request: &Request<'_>) -> Result<String, Trouble> {
+    fn body(&self, request: &ModelRequest<'_>) -> Result<String, ClassifiedFailure> {
         let model = &self.options.model;
         let body = match self.options.protocol {
             Protocol::Anthropic => anthropic::request(model, request, &self.sampling),
             Protocol::Openai => openai::request(model, request, &self.sampling),
             Protocol::Gemini => gemini::request(request, &self.sampling),
         };
-        body.map_err(|error| Trouble::broken(&error.to_string()))
+        body.map_err(|error| ClassifiedFailure::broken(&error.to_string()))
     }
 
-    fn read(&self, answer: &Answer) -> Result<Reply, Trouble> {
+    fn read(&self, answer: &HttpResponse) -> Result<ModelReply, ClassifiedFailure> {
         if answer.status != 200 {
             return Err(trouble::sort(answer));
         }
@@ -263,8 +274,8 @@ impl<'a> Client<'a> {
     }
 
     /// Changes what the API says it does not take. Each change is made once.
-    fn adapt(&mut self, failure: &Failure) -> bool {
-        let Failure::Told {
+    fn adapt(&mut self, failure: &ApiFailure) -> bool {
+        let ApiFailure::Told {
             status: Some(400 | 422),
             message,
         } = failure

@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// How a worker changes files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum EditMode {
     /// With tools.
     #[default]
     Tools,
@@ -27,8 +27,8 @@ pub enum Mode {
 
 /// An assignment, as far as this worker cares.
 #[derive(Debug, Deserialize)]
-pub(super) struct Assignment {
-    pub(super) instructions: Instructions,
+pub(super) struct BuiltinAssignment {
+    pub(super) instructions: AssignmentInstructions,
     /// What the answer must look like.
     #[serde(default)]
     pub(super) schema: Option<Value>,
@@ -36,7 +36,7 @@ pub(super) struct Assignment {
     #[serde(default)]
     pub(super) example: Option<Value>,
     #[serde(default)]
-    pub(super) mode: Mode,
+    pub(super) mode: EditMode,
     /// The tools that may be used; empty for all.
     #[serde(default)]
     pub(super) tools: Vec<String>,
@@ -61,13 +61,13 @@ pub(super) struct Assignment {
 
 /// What the model is told.
 #[derive(Debug, Deserialize)]
-pub(super) struct Instructions {
+pub(super) struct AssignmentInstructions {
     #[serde(default)]
     pub(super) system: String,
     pub(super) prompt: String,
 }
 
-impl Assignment {
+impl BuiltinAssignment {
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let text = read(path)?;
         serde_json::from_str(&text).map_err(|source| Error::Assignment {

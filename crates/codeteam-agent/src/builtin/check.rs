@@ -14,13 +14,13 @@ pub(super) fn question(prompt: &str, answer: &str) -> String {
 
 /// A score and what it was taken off for.
 #[derive(Debug, PartialEq)]
-pub(super) struct Judged {
+pub(super) struct SelfAssessment {
     pub(super) score: u8,
     pub(super) issues: Vec<String>,
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct SelfCheckReply {
     #[serde(alias = "score")]
     overall_score: f64,
     #[serde(default)]
@@ -28,9 +28,9 @@ struct Said {
 }
 
 /// What the model said, if it can be read.
-pub(super) fn read(reply: &str) -> Option<Judged> {
+pub(super) fn read(reply: &str) -> Option<SelfAssessment> {
     let raw = super::answer::find(reply)?;
-    let said: Said = serde_json::from_str(raw.get()).ok()?;
+    let said: SelfCheckReply = serde_json::from_str(raw.get()).ok()?;
     let score = said.overall_score.clamp(0.0, 100.0).round();
     #[expect(
         clippy::cast_possible_truncation,
@@ -38,7 +38,7 @@ pub(super) fn read(reply: &str) -> Option<Judged> {
         reason = "it is from 0 to 100"
     )]
     let score = score as u8;
-    Some(Judged {
+    Some(SelfAssessment {
         score,
         issues: said.issues,
     })

@@ -4,12 +4,12 @@
 
 use std::io::Write;
 
-use codeteam_core::failure::Trouble;
+use codeteam_core::failure::FailureCause;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::Error;
-use super::plan::Step;
+use super::plan::PlanStep;
 
 /// A key shorter than this is a placeholder, and may well be a common word.
 const KEY_LENGTH: usize = 16;
@@ -17,7 +17,7 @@ const KEY_LENGTH: usize = 16;
 /// One line of output.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Event<'a> {
+pub(super) enum BuiltinEvent<'a> {
     Started {
         worker: &'a str,
         version: &'a str,
@@ -48,13 +48,13 @@ pub(super) enum Event<'a> {
         cached_input_tokens: u64,
         model: &'a str,
     },
-    Trace(Trace<'a>),
+    Trace(TraceEvent<'a>),
     Error {
         message: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        trouble: Option<Trouble>,
+        trouble: Option<FailureCause>,
         /// How long the API asks to be left alone.
         #[serde(skip_serializing_if = "Option::is_none")]
         retry_after_ms: Option<u64>,
@@ -69,9 +69,9 @@ pub(super) enum Event<'a> {
 /// What people look at who want to know how the model worked.
 #[derive(Debug, Serialize)]
 #[serde(tag = "part", rename_all = "snake_case")]
-pub(super) enum Trace<'a> {
+pub(super) enum TraceEvent<'a> {
     Planner {
-        steps: &'a [Step],
+        steps: &'a [PlanStep],
         duration_ms: u64,
     },
     /// One call of a tool, or a turn without one.
@@ -86,12 +86,12 @@ pub(super) enum Trace<'a> {
         result_bytes: usize,
         duration_ms: u64,
     },
-    Quality(Quality),
+    Quality(QualityReport),
 }
 
 /// How the work went.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Quality {
+pub(super) struct QualityReport {
     pub(super) iterations: u32,
     pub(super) tool_calls: u32,
     pub(super) tool_errors: u32,
@@ -108,12 +108,12 @@ pub(super) struct Quality {
 /// The last line. Apart from the others because nothing may be put between the
 /// model's own text and this.
 #[derive(Serialize)]
-struct Submitted<'a> {
+struct SubmissionLine<'a> {
     r#type: &'static str,
     submission: &'a RawValue,
 }
 
-impl<'a> Event<'a> {
+impl<'a> BuiltinEvent<'a> {
     pub(super) fn started(model: &'a str) -> Self {
         Self::Started {
             worker: "builtin",
@@ -122,7 +122,11 @@ impl<'a> Event<'a> {
         }
     }
 
-    pub(super) fn error(message: &'a str, status: Option<u16>, trouble: Option<Trouble>) -> Self {
+    pub(super) fn error(
+        message: &'a str,
+        status: Option<u16>,
+        trouble: Option<FailureCause>,
+    ) -> Self {
         Self::Error {
             message,
             status,
@@ -133,13 +137,13 @@ impl<'a> Event<'a> {
 }
 
 /// Where events go.
-pub(super) struct Sink<'a> {
+pub(super) struct EventSink<'a> {
     out: &'a mut dyn Write,
     /// The key as it would stand in a line, if it is one.
     key: Option<String>,
 }
 
-impl<'a> Sink<'a> {
+impl<'a> EventSink<'a> {
     pub(super) fn new(out: &'a mut dyn Write, key: &str) -> Self {
         let quoted = serde_json::to_string(key).unwrap_or_default();
         let key = quoted.trim_matches('"').to_owned();
@@ -150,7 +154,7 @@ impl<'a> Sink<'a> {
     }
 
     /// Writes the event as a line of its own, at once, without the key.
-    pub(super) fn tell(&mut self, event: &Event<'_>) -> Result<(), Error> {
+    pub(super) fn tell(&mut self, event: &BuiltinEvent<'_>) -> Result<(), Error> {
         let line = serde_json::to_string(event).map_err(|error| Error::Output(error.into()))?;
         let line = match &self.key {
             Some(key) if line.contains(key) => line.replace(key, "[key]"),
@@ -161,7 +165,7 @@ impl<'a> Sink<'a> {
 
     /// Writes the answer, to the letter.
     pub(super) fn submit(&mut self, submission: &RawValue) -> Result<(), Error> {
-        let line = Submitted {
+        let line = SubmissionLine {
             r#type: "submission",
             submission,
         };
@@ -184,17 +188,17 @@ impl<'a> Sink<'a> {
 mod tests {
     use super::*;
 
-    fn told(key: &str, act: impl FnOnce(&mut Sink<'_>)) -> String {
+    fn told(key: &str, act: impl FnOnce(&mut EventSink<'_>)) -> String {
         let mut out = Vec::new();
-        act(&mut Sink::new(&mut out, key));
+        act(&mut EventSink::new(&mut out, key));
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn a_key_is_not_told_and_a_placeholder_is_a_word() {
-        let tell = |sink: &mut Sink<'_>| {
+        let tell = |sink: &mut EventSink<'_>| {
             let text = "the key sk-0123456789abcdef";
-            sink.tell(&Event::Text { text }).unwrap();
+            sink.tell(&BuiltinEvent::Text { text }).unwrap();
         };
         let hidden = told("sk-0123456789abcdef", tell);
         assert_eq!(hidden, "{\"type\":\"text\",\"text\":\"the key [key]\"}\n");

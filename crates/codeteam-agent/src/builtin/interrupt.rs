@@ -39,9 +39,9 @@ fn serve() -> io::Result<()> {
 
 /// The group of a command that is killed if this process is told to end, until
 /// this is dropped.
-pub(super) struct Killed(Option<Pid>);
+pub(super) struct ProcessGroupGuard(Option<Pid>);
 
-impl Killed {
+impl ProcessGroupGuard {
     /// The group.
     pub(super) fn group(&self) -> Option<Pid> {
         self.0
@@ -52,15 +52,15 @@ impl Killed {
 /// waits until the group is known: none is forgotten between the two.
 pub(super) fn start<T>(
     spawn: impl FnOnce() -> io::Result<(Child, T)>,
-) -> io::Result<(Child, T, Killed)> {
+) -> io::Result<(Child, T, ProcessGroupGuard)> {
     let mut groups = groups();
     let (child, rest) = spawn()?;
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     groups.extend(group);
-    Ok((child, rest, Killed(group)))
+    Ok((child, rest, ProcessGroupGuard(group)))
 }
 
-impl Drop for Killed {
+impl Drop for ProcessGroupGuard {
     fn drop(&mut self) {
         groups().retain(|group| Some(*group) != self.0);
     }

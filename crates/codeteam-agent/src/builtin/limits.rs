@@ -2,25 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use codeteam_core::failure::Trouble;
+use codeteam_core::failure::FailureCause;
 
-use super::api::Usage;
-use super::assignment::Assignment;
-use super::{Options, Price};
+use super::api::TokenUsage;
+use super::assignment::BuiltinAssignment;
+use super::{AgentOptions, TokenPrice};
 
 /// What was spent so far, and what may be.
 #[derive(Debug)]
-pub(super) struct Spending {
+pub(super) struct UsageBudget {
     max_tokens: Option<u64>,
     max_cost_microusd: Option<u64>,
-    price: Option<Price>,
+    price: Option<TokenPrice>,
     tokens: u64,
     /// In US dollars.
     cost: f64,
 }
 
-impl Spending {
-    pub(super) fn new(options: &Options, assignment: &Assignment) -> Self {
+impl UsageBudget {
+    pub(super) fn new(options: &AgentOptions, assignment: &BuiltinAssignment) -> Self {
         Self {
             max_tokens: assignment.max_tokens,
             max_cost_microusd: assignment.max_cost_microusd,
@@ -35,7 +35,7 @@ impl Spending {
         clippy::cast_precision_loss,
         reason = "nobody uses more tokens than a double counts"
     )]
-    pub(super) fn add(&mut self, usage: Usage) {
+    pub(super) fn add(&mut self, usage: TokenUsage) {
         self.tokens += usage.input + usage.output;
         if let Some(price) = self.price {
             let cached = usage.cached.min(usage.input);
@@ -52,11 +52,11 @@ impl Spending {
         clippy::cast_precision_loss,
         reason = "nobody spends more than a double counts"
     )]
-    pub(super) fn exhausted(&self) -> Option<(Trouble, String)> {
+    pub(super) fn exhausted(&self) -> Option<(FailureCause, String)> {
         if let Some(most) = self.max_tokens.filter(|most| self.tokens >= *most) {
             let used = self.tokens;
             let why = format!("it has used {used} tokens of the {most} that were left for it");
-            return Some((Trouble::Tokens, why));
+            return Some((FailureCause::Tokens, why));
         }
         let most = self.max_cost_microusd? as f64 / 1e6;
         (self.price.is_some() && self.cost >= most).then(|| {
@@ -64,7 +64,7 @@ impl Spending {
                 "it has spent ${:.4} of the ${most:.4} that were left for it",
                 self.cost
             );
-            (Trouble::Cost, why)
+            (FailureCause::Cost, why)
         })
     }
 }
@@ -77,14 +77,14 @@ const ENDED_AFTER: u32 = 10;
 
 /// The calls of tools so far: whether the model goes round in circles.
 #[derive(Debug, Default)]
-pub(super) struct Repeats {
+pub(super) struct RepeatDetector {
     known: BTreeSet<(String, String, String)>,
     in_a_row: u32,
 }
 
 /// What is to be done about a call.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum RepeatVerdict {
     /// Nothing.
     Made,
     /// The model is told that it has done this before.
@@ -93,29 +93,35 @@ pub(super) enum Progress {
     Stuck(String),
 }
 
-impl Repeats {
+impl RepeatDetector {
     /// Notes a call and its result. One of a tool that there is not brings nothing new, whatever its
     /// input.
-    pub(super) fn note(&mut self, name: &str, input: &str, result: &str, exists: bool) -> Progress {
+    pub(super) fn note(
+        &mut self,
+        name: &str,
+        input: &str,
+        result: &str,
+        exists: bool,
+    ) -> RepeatVerdict {
         let input = if exists { input } else { "" };
         let call = (name.to_owned(), input.to_owned(), result.to_owned());
         let is_new = self.known.insert(call) && exists;
         self.in_a_row = if is_new { 0 } else { self.in_a_row + 1 };
         match self.in_a_row {
-            ENDED_AFTER.. => Progress::Stuck(format!(
+            ENDED_AFTER.. => RepeatVerdict::Stuck(format!(
                 "the last {ENDED_AFTER} calls of tools, the last one of `{name}`, brought nothing new: \
                  they were made before with the same results, or of tools that there are not"
             )),
             TOLD_AFTER.. => {
                 let left = ENDED_AFTER - self.in_a_row;
-                Progress::Told(format!(
+                RepeatVerdict::Told(format!(
                     "\n\n(Your last {} calls brought nothing new: you have made them before and got the \
                      same results, or there is no such tool. Do something else, or call `submit` with \
                      what you have. After {left} more of them your work is ended.)",
                     self.in_a_row
                 ))
             }
-            _ => Progress::Made,
+            _ => RepeatVerdict::Made,
         }
     }
 }
@@ -126,28 +132,28 @@ mod tests {
 
     #[test]
     fn calls_without_anything_new_are_told_and_then_ended() {
-        let mut repeats = Repeats::default();
+        let mut repeats = RepeatDetector::default();
         let mut note = |input: &str| repeats.note("read_file", input, "text", true);
-        assert_eq!(note("a"), Progress::Made);
+        assert_eq!(note("a"), RepeatVerdict::Made);
         for _ in 1..TOLD_AFTER {
-            assert_eq!(note("a"), Progress::Made);
+            assert_eq!(note("a"), RepeatVerdict::Made);
         }
-        assert!(matches!(note("a"), Progress::Told(_)));
-        assert_eq!(note("b"), Progress::Made, "that was new");
+        assert!(matches!(note("a"), RepeatVerdict::Told(_)));
+        assert_eq!(note("b"), RepeatVerdict::Made, "that was new");
         for _ in 1..ENDED_AFTER {
             note("a");
         }
-        assert!(matches!(note("b"), Progress::Stuck(_)));
+        assert!(matches!(note("b"), RepeatVerdict::Stuck(_)));
     }
 
     #[test]
     fn a_tool_that_there_is_not_is_never_new() {
-        let mut repeats = Repeats::default();
+        let mut repeats = RepeatDetector::default();
         for n in 1..ENDED_AFTER {
             let told = repeats.note("grep", &n.to_string(), "there is no tool", false);
-            assert!(!matches!(told, Progress::Stuck(_)), "{n}");
+            assert!(!matches!(told, RepeatVerdict::Stuck(_)), "{n}");
         }
         let told = repeats.note("grep", "x", "there is no tool", false);
-        assert!(matches!(told, Progress::Stuck(_)));
+        assert!(matches!(told, RepeatVerdict::Stuck(_)));
     }
 }

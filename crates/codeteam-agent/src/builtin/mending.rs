@@ -8,12 +8,12 @@ const REMINDERS: u32 = 1;
 
 /// What is left of a model's chances.
 #[derive(Debug, Default)]
-pub(super) struct Mending {
+pub(super) struct CorrectionBudget {
     mends: u32,
     reminders: u32,
 }
 
-impl Mending {
+impl CorrectionBudget {
     /// Whether an answer that does not fit may be sent back once more.
     pub(super) fn mend(&mut self) -> bool {
         take(&mut self.mends, MENDS)

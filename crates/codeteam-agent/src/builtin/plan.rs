@@ -12,7 +12,7 @@ const STEPS: usize = 50;
 
 /// A step of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Step {
+pub(super) struct PlanStep {
     /// Why.
     #[serde(default)]
     pub(super) thought: String,
@@ -25,8 +25,8 @@ pub(super) struct Step {
 }
 
 #[derive(Deserialize)]
-struct Plan {
-    steps: Vec<Step>,
+struct ModelPlan {
+    steps: Vec<PlanStep>,
 }
 
 /// What the planner is asked.
@@ -47,18 +47,18 @@ pub(super) fn question<'a>(
 
 /// The plan in a reply. A model that does not answer in JSON still has a plan:
 /// its lines.
-pub(super) fn read(reply: &str) -> Vec<Step> {
+pub(super) fn read(reply: &str) -> Vec<PlanStep> {
     let found = super::answer::find(reply)
-        .and_then(|raw| serde_json::from_str::<Plan>(raw.get()).ok())
+        .and_then(|raw| serde_json::from_str::<ModelPlan>(raw.get()).ok())
         .map(|plan| plan.steps);
     let mut steps = found.unwrap_or_else(|| reply.lines().filter_map(line).collect());
     steps.truncate(STEPS);
     steps
 }
 
-fn line(text: &str) -> Option<Step> {
+fn line(text: &str) -> Option<PlanStep> {
     let text = text.trim().trim_start_matches(['-', '*', '#']).trim();
-    (!text.is_empty()).then(|| Step {
+    (!text.is_empty()).then(|| PlanStep {
         thought: String::new(),
         action: brief(text),
         input: Value::Null,
@@ -66,7 +66,7 @@ fn line(text: &str) -> Option<Step> {
 }
 
 /// What the executor is told: the assignment and the plan for it.
-pub(super) fn with_plan(prompt: &str, steps: &[Step]) -> String {
+pub(super) fn with_plan(prompt: &str, steps: &[PlanStep]) -> String {
     let mut text = format!("{prompt}\n\n---\n\nThe plan you made for this:\n");
     for (step, number) in steps.iter().zip(1..) {
         let _ = write!(text, "{number}. {}", step.action);

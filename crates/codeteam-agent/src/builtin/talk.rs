@@ -22,12 +22,12 @@ pub(super) enum Turn {
     /// What the model replied, in the form its API wants to see it again.
     Replied(Box<RawValue>),
     /// What its tools gave.
-    Results(Vec<Result>),
+    Results(Vec<ToolResult>),
 }
 
 /// What a tool gave.
 #[derive(Debug, Clone)]
-pub(super) struct Result {
+pub(super) struct ToolResult {
     /// The call it belongs to; empty if the API does not name calls.
     pub(super) id: String,
     /// The tool.
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     fn results(chars: usize) -> Turn {
-        Turn::Results(vec![Result {
+        Turn::Results(vec![ToolResult {
             id: String::new(),
             name: "read_file".to_owned(),
             text: "x".repeat(chars),

@@ -18,28 +18,28 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::api::Spec;
-use super::assignment::{Assignment, Mode};
-use super::event::{Event, Sink};
+use super::api::ToolSpec;
+use super::assignment::{BuiltinAssignment, EditMode};
+use super::event::{BuiltinEvent, EventSink};
 use super::talk::{RESULT_CHARS, brief, cut};
-use super::{Error, Options};
+use super::{AgentOptions, Error};
 
 /// What a tool gave.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Output {
+struct ToolOutput {
     text: String,
     /// The file it wrote.
     wrote: Option<String>,
 }
 
-impl From<String> for Output {
+impl From<String> for ToolOutput {
     fn from(text: String) -> Self {
         Self { text, wrote: None }
     }
 }
 
 /// What a tool says it gave, or what went wrong, for the model to read.
-type Outcome = Result<Output, String>;
+type ToolOutcome = Result<ToolOutput, String>;
 
 /// A tool whose input is a Rust type.
 trait Tool {
@@ -50,32 +50,32 @@ trait Tool {
     /// Whether it changes files.
     const WRITES: bool = false;
 
-    fn call(&self, input: Self::Input) -> Outcome;
+    fn call(&self, input: Self::Input) -> ToolOutcome;
 }
 
 /// A tool of any kind.
-trait Callable {
-    fn call(&self, input: &str) -> Outcome;
+trait CallableTool {
+    fn call(&self, input: &str) -> ToolOutcome;
 }
 
 /// A tool whose input is to be read first.
-struct Typed<T>(T);
+struct TypedTool<T>(T);
 
-impl<T: Tool> Callable for Typed<T> {
-    fn call(&self, input: &str) -> Outcome {
+impl<T: Tool> CallableTool for TypedTool<T> {
+    fn call(&self, input: &str) -> ToolOutcome {
         let input = serde_json::from_str(input)
             .map_err(|error| format!("the input of `{}` does not fit: {error}", T::NAME))?;
         self.0.call(input)
     }
 }
 
-struct Entry {
-    spec: Spec,
-    tool: Box<dyn Callable>,
+struct RegisteredTool {
+    spec: ToolSpec,
+    tool: Box<dyn CallableTool>,
 }
 
 /// A result as the model gets it.
-pub(super) struct Called {
+pub(super) struct CallOutcome {
     pub(super) text: String,
     pub(super) ok: bool,
     /// Whether there is such a tool.
@@ -83,22 +83,22 @@ pub(super) struct Called {
 }
 
 /// The tools of one assignment.
-pub(super) struct Registry {
-    entries: Vec<Entry>,
+pub(super) struct ToolRegistry {
+    entries: Vec<RegisteredTool>,
 }
 
-impl Registry {
+impl ToolRegistry {
     /// The tools that fit the assignment: those that it allows, that the options
     /// make possible, and that write only if it may.
     pub(super) fn new(
-        options: &Options,
-        assignment: &Assignment,
-        sink: &mut Sink<'_>,
+        options: &AgentOptions,
+        assignment: &BuiltinAssignment,
+        sink: &mut EventSink<'_>,
     ) -> Result<Self, Error> {
         let mut registry = Self {
             entries: Vec::new(),
         };
-        if assignment.mode == Mode::Edits {
+        if assignment.mode == EditMode::Edits {
             return Ok(registry);
         }
         let action = "find the work tree";
@@ -107,14 +107,14 @@ impl Registry {
             .canonicalize()
             .map_err(|source| Error::System { action, source })?;
         let writable = assignment.writable;
-        registry.add(read::Read::new(&root), writable);
-        registry.add(edit::Write::new(&root), writable);
-        registry.add(edit::Edit::new(&root), writable);
-        registry.add(find::List::new(&root), writable);
-        registry.add(find::Search::new(&root), writable);
-        registry.add(command::Run::new(&root), writable);
+        registry.add(read::ReadFile::new(&root), writable);
+        registry.add(edit::WriteFile::new(&root), writable);
+        registry.add(edit::EditFile::new(&root), writable);
+        registry.add(find::ListFiles::new(&root), writable);
+        registry.add(find::SearchFiles::new(&root), writable);
+        registry.add(command::RunCommand::new(&root), writable);
         if let Some(base) = &options.web_search {
-            registry.add(web::Search::new(base)?, writable);
+            registry.add(web::WebSearch::new(base)?, writable);
         }
         if let Some(servers) = &options.mcp_servers {
             registry.add_servers(servers, &root, &assignment.tools, sink)?;
@@ -127,13 +127,13 @@ impl Registry {
         if T::WRITES && !writable {
             return;
         }
-        self.entries.push(Entry {
-            spec: Spec {
+        self.entries.push(RegisteredTool {
+            spec: ToolSpec {
                 name: T::NAME.to_owned(),
                 description: T::DESCRIPTION.to_owned(),
                 schema: schema::<T::Input>(),
             },
-            tool: Box::new(Typed(tool)),
+            tool: Box::new(TypedTool(tool)),
         });
     }
 
@@ -142,7 +142,7 @@ impl Registry {
         list: &Path,
         root: &Path,
         allowed: &[String],
-        sink: &mut Sink<'_>,
+        sink: &mut EventSink<'_>,
     ) -> Result<(), Error> {
         for server in mcp::servers(list)? {
             let of_it = format!("{}{}", server.name, mcp::SEPARATOR);
@@ -154,7 +154,7 @@ impl Registry {
                 Ok(tools) => self.entries.extend(tools),
                 Err(why) => {
                     let message = format!("the MCP server `{}` is left out: {why}", server.name);
-                    sink.tell(&Event::error(&message, None, None))?;
+                    sink.tell(&BuiltinEvent::error(&message, None, None))?;
                 }
             }
         }
@@ -163,7 +163,7 @@ impl Registry {
 
     /// Leaves only what the assignment allows. A name that never means anything
     /// is told: it is a mistake in a role.
-    fn restrict(&mut self, allowed: &[String], sink: &mut Sink<'_>) -> Result<(), Error> {
+    fn restrict(&mut self, allowed: &[String], sink: &mut EventSink<'_>) -> Result<(), Error> {
         if allowed.is_empty() {
             return Ok(());
         }
@@ -177,7 +177,7 @@ impl Registry {
                 || self.entries.iter().any(|e| names(pattern, &e.spec.name));
             if !is_known {
                 let message = format!("the assignment allows a tool `{pattern}`; there is none");
-                sink.tell(&Event::error(&message, None, None))?;
+                sink.tell(&BuiltinEvent::error(&message, None, None))?;
             }
         }
         self.entries
@@ -186,7 +186,7 @@ impl Registry {
     }
 
     /// What the model is told of the tools.
-    pub(super) fn specs(&self) -> impl Iterator<Item = &Spec> {
+    pub(super) fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.entries.iter().map(|entry| &entry.spec)
     }
 
@@ -195,10 +195,10 @@ impl Registry {
         &self,
         name: &str,
         input: &str,
-        sink: &mut Sink<'_>,
-    ) -> Result<Called, Error> {
+        sink: &mut EventSink<'_>,
+    ) -> Result<CallOutcome, Error> {
         let detail = detail(input);
-        sink.tell(&Event::Tool {
+        sink.tell(&BuiltinEvent::Tool {
             name,
             detail: &detail,
         })?;
@@ -211,19 +211,19 @@ impl Registry {
         let (text, ok) = match outcome {
             Ok(output) => {
                 if let Some(path) = &output.wrote {
-                    sink.tell(&Event::File { path })?;
+                    sink.tell(&BuiltinEvent::File { path })?;
                 }
                 (output.text, true)
             }
             Err(message) => (message, false),
         };
-        sink.tell(&Event::ToolResult {
+        sink.tell(&BuiltinEvent::ToolResult {
             name,
             ok,
             detail: &brief(&text),
         })?;
         let text = cut(&text, RESULT_CHARS);
-        Ok(Called { text, ok, exists })
+        Ok(CallOutcome { text, ok, exists })
     }
 
     fn unknown(&self, name: &str) -> String {
@@ -237,13 +237,13 @@ impl Registry {
 
 /// The tools there can be without a server.
 const KNOWN: &[&str] = &[
-    read::Read::NAME,
-    edit::Write::NAME,
-    edit::Edit::NAME,
-    find::List::NAME,
-    find::Search::NAME,
-    command::Run::NAME,
-    web::Search::NAME,
+    read::ReadFile::NAME,
+    edit::WriteFile::NAME,
+    edit::EditFile::NAME,
+    find::ListFiles::NAME,
+    find::SearchFiles::NAME,
+    command::RunCommand::NAME,
+    web::WebSearch::NAME,
     "submit",
 ];
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::assignment::{Assignment, Mode};
+use super::assignment::{BuiltinAssignment, EditMode};
 
 /// The name of the tool that hands the answer in.
 pub(super) const SUBMIT: &str = "submit";
@@ -14,13 +14,13 @@ pub(super) const SUBMIT_DESCRIPTION: &str = "Hands in your answer and ends your 
     `blocked` with the reason instead.";
 
 /// What is wrong with a text that is not an answer.
-pub(super) fn reminder(mode: Mode, objection: &str) -> String {
+pub(super) fn reminder(mode: EditMode, objection: &str) -> String {
     match mode {
-        Mode::Tools => format!(
+        EditMode::Tools => format!(
             "That is not an answer: {objection}. If you are done, call `{SUBMIT}` with your answer \
              now; if not, go on."
         ),
-        Mode::Edits => format!(
+        EditMode::Edits => format!(
             "That is not an answer: {objection}. Answer with exactly one JSON object and nothing \
              else, neither before nor after it."
         ),
@@ -42,14 +42,14 @@ pub(super) const LAST_TURN: &str = "This is your last turn: call `submit` now, w
     If the work is not done, say so in it.";
 
 /// Who the model is and how it works.
-pub(super) fn system(assignment: &Assignment, turns: u32) -> String {
+pub(super) fn system(assignment: &BuiltinAssignment, turns: u32) -> String {
     let mut text = assignment.instructions.system.trim().to_owned();
     if !text.is_empty() {
         text.push_str("\n\n");
     }
     match assignment.mode {
-        Mode::Tools => tools(&mut text, assignment.writable, turns),
-        Mode::Edits => edits(&mut text, &assignment.schema()),
+        EditMode::Tools => tools(&mut text, assignment.writable, turns),
+        EditMode::Edits => edits(&mut text, &assignment.schema()),
     }
     if let Some(example) = &assignment.example {
         let _ = write!(text, "\n\nAn answer looks like this: {example}");

@@ -2,49 +2,51 @@
 
 use std::time::{Duration, Instant};
 
-use codeteam_core::failure::Trouble;
+use codeteam_core::failure::FailureCause;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::api::{Asked, Call, Client, Failure, Reply, Request, Spec, Stop};
-use super::assignment::{Assignment, Mode};
-use super::event::{Event, Quality, Sink, Trace};
-use super::limits::{Progress, Repeats, Spending};
-use super::mending::Mending;
+use super::api::{
+    ApiFailure, ModelClient, ModelReply, ModelRequest, ModelResult, StopReason, ToolCall, ToolSpec,
+};
+use super::assignment::{BuiltinAssignment, EditMode};
+use super::event::{BuiltinEvent, EventSink, QualityReport, TraceEvent};
+use super::limits::{RepeatDetector, RepeatVerdict, UsageBudget};
+use super::mending::CorrectionBudget;
 use super::talk::{self, Turn, brief};
-use super::tools::Registry;
-use super::{Error, Options, answer, check, interrupt, plan, words};
+use super::tools::ToolRegistry;
+use super::{AgentOptions, Error, answer, check, interrupt, plan, words};
 
 /// How often a conversation that is too long for the model is made shorter, each time by half.
 const MAX_SHORTENED: u32 = 4;
 
 /// Works on an assignment; whether there is a submission.
 pub(super) fn work(
-    options: &Options,
-    assignment: &Assignment,
-    sink: &mut Sink<'_>,
+    options: &AgentOptions,
+    assignment: &BuiltinAssignment,
+    sink: &mut EventSink<'_>,
 ) -> Result<bool, Error> {
     interrupt::listen().map_err(|source| Error::System {
         action: "listen for signals",
         source,
     })?;
     let patience = Some(assignment.stall_ms).filter(|ms| *ms > 0);
-    let client = Client::new(options, patience.map(Duration::from_millis))?;
-    let tools = Registry::new(options, assignment, sink)?;
+    let client = ModelClient::new(options, patience.map(Duration::from_millis))?;
+    let tools = ToolRegistry::new(options, assignment, sink)?;
     let limit = assignment
         .max_turns
         .unwrap_or(options.max_iterations)
         .max(1);
-    let mut specs: Vec<Spec> = tools.specs().cloned().collect();
+    let mut specs: Vec<ToolSpec> = tools.specs().cloned().collect();
     let schema = assignment.schema();
-    if assignment.mode == Mode::Tools {
-        specs.push(Spec {
+    if assignment.mode == EditMode::Tools {
+        specs.push(ToolSpec {
             name: words::SUBMIT.to_owned(),
             description: words::SUBMIT_DESCRIPTION.to_owned(),
             schema: schema.clone(),
         });
     }
-    let mut work = Work {
+    let mut work = AgentLoop {
         options,
         assignment,
         client,
@@ -55,45 +57,45 @@ pub(super) fn work(
         turns: Vec::new(),
         limit,
         context_tokens: options.context_tokens,
-        spending: Spending::new(options, assignment),
-        repeats: Repeats::default(),
+        spending: UsageBudget::new(options, assignment),
+        repeats: RepeatDetector::default(),
         stuck: None,
-        mending: Mending::default(),
-        quality: Quality::default(),
+        mending: CorrectionBudget::default(),
+        quality: QualityReport::default(),
         sink,
     };
     work.run()
 }
 
-struct Work<'a, 'b> {
-    options: &'a Options,
-    assignment: &'a Assignment,
-    client: Client<'a>,
-    tools: Registry,
+struct AgentLoop<'a, 'b> {
+    options: &'a AgentOptions,
+    assignment: &'a BuiltinAssignment,
+    client: ModelClient<'a>,
+    tools: ToolRegistry,
     system: String,
-    specs: Vec<Spec>,
+    specs: Vec<ToolSpec>,
     schema: Value,
     turns: Vec<Turn>,
     /// After how many turns it ends. A turn that mends an answer is given again.
     limit: u32,
     context_tokens: usize,
-    spending: Spending,
-    repeats: Repeats,
+    spending: UsageBudget,
+    repeats: RepeatDetector,
     /// Why the work gets nowhere, if it does not.
     stuck: Option<String>,
-    mending: Mending,
-    quality: Quality,
-    sink: &'a mut Sink<'b>,
+    mending: CorrectionBudget,
+    quality: QualityReport,
+    sink: &'a mut EventSink<'b>,
 }
 
 /// What a turn came to.
-enum After {
+enum TurnOutcome {
     GoOn,
     Submitted(Box<RawValue>),
     Failed,
 }
 
-impl Work<'_, '_> {
+impl AgentLoop<'_, '_> {
     fn run(&mut self) -> Result<bool, Error> {
         let prompt = &self.assignment.instructions.prompt;
         let prompt = if self.options.plan {
@@ -108,17 +110,17 @@ impl Work<'_, '_> {
         while self.quality.iterations < self.limit {
             self.quality.iterations += 1;
             let is_last = self.quality.iterations == self.limit;
-            if is_last && self.assignment.mode == Mode::Tools {
+            if is_last && self.assignment.mode == EditMode::Tools {
                 self.turns.push(Turn::Said(words::LAST_TURN.to_owned()));
             }
             match self.turn()? {
-                After::GoOn => {}
-                After::Submitted(answer) => return self.submit(&answer),
-                After::Failed => return self.end_without_answer(),
+                TurnOutcome::GoOn => {}
+                TurnOutcome::Submitted(answer) => return self.submit(&answer),
+                TurnOutcome::Failed => return self.end_without_answer(),
             }
         }
         let message = format!("the model did not submit within {} turns", self.limit);
-        self.fail(&message, None, Some(Trouble::Turns))?;
+        self.fail(&message, None, Some(FailureCause::Turns))?;
         self.end_without_answer()
     }
 
@@ -136,7 +138,7 @@ impl Work<'_, '_> {
             }
         };
         let steps = plan::read(&reply.text);
-        self.sink.tell(&Event::Trace(Trace::Planner {
+        self.sink.tell(&BuiltinEvent::Trace(TraceEvent::Planner {
             steps: &steps,
             duration_ms: milliseconds(started.elapsed()),
         }))?;
@@ -144,25 +146,25 @@ impl Work<'_, '_> {
     }
 
     /// One turn of the model and what follows of it.
-    fn turn(&mut self) -> Result<After, Error> {
+    fn turn(&mut self) -> Result<TurnOutcome, Error> {
         let started = Instant::now();
         let Some(reply) = self.ask()? else {
-            return Ok(After::Failed);
+            return Ok(TurnOutcome::Failed);
         };
         let asked = started.elapsed();
         let text = reply.text.trim();
         if !text.is_empty() {
-            self.sink.tell(&Event::Text { text })?;
+            self.sink.tell(&BuiltinEvent::Text { text })?;
         }
-        if let Stop::Refused(why) = &reply.stop {
+        if let StopReason::Refused(why) = &reply.stop {
             let why = if why.trim().is_empty() {
                 "it does not say why".to_owned()
             } else {
                 brief(why)
             };
             let message = format!("the model refused to answer: {why}");
-            self.fail(&message, None, Some(Trouble::Refusal))?;
-            return Ok(After::Failed);
+            self.fail(&message, None, Some(FailureCause::Refusal))?;
+            return Ok(TurnOutcome::Failed);
         }
         if let Some(echo) = &reply.echo {
             self.turns.push(Turn::Replied(echo.clone()));
@@ -176,7 +178,7 @@ impl Work<'_, '_> {
     }
 
     /// Asks the model; nothing if that failed, which is told.
-    fn ask(&mut self) -> Result<Option<Reply>, Error> {
+    fn ask(&mut self) -> Result<Option<ModelReply>, Error> {
         if let Some((trouble, why)) = self.spending.exhausted() {
             self.fail(&why, None, Some(trouble))?;
             return Ok(None);
@@ -190,7 +192,7 @@ impl Work<'_, '_> {
                     .map(|spec| spec.description.len() + spec.schema.to_string().len())
                     .sum::<usize>();
             talk::make_room(&mut self.turns, fixed, self.context_tokens);
-            let request = Request {
+            let request = ModelRequest {
                 system: &self.system,
                 turns: &self.turns,
                 tools: &self.specs,
@@ -202,7 +204,7 @@ impl Work<'_, '_> {
                     return Ok(Some(reply));
                 }
                 // The estimate was wrong, or the model is a small one.
-                Err(failure @ Failure::TooLong { .. }) if shortened < MAX_SHORTENED => {
+                Err(failure @ ApiFailure::TooLong { .. }) if shortened < MAX_SHORTENED => {
                     shortened += 1;
                     let size = fixed + talk::size(&self.turns);
                     self.context_tokens = self.context_tokens.min(talk::tokens(size) / 2);
@@ -220,8 +222,8 @@ impl Work<'_, '_> {
     }
 
     /// Asks something beside the conversation, without tools.
-    fn ask_alone(&mut self, turns: &[Turn]) -> Asked {
-        let request = Request {
+    fn ask_alone(&mut self, turns: &[Turn]) -> ModelResult {
+        let request = ModelRequest {
             system: &self.assignment.instructions.system,
             turns,
             tools: &[],
@@ -235,33 +237,35 @@ impl Work<'_, '_> {
     }
 
     /// What is said is the answer, to the letter, or there is none: nobody is asked twice.
-    fn said_once(&mut self, reply: &Reply) -> Result<After, Error> {
+    fn said_once(&mut self, reply: &ModelReply) -> Result<TurnOutcome, Error> {
         if let Some(answer) = answer::object(&reply.text) {
-            return Ok(After::Submitted(answer));
+            return Ok(TurnOutcome::Submitted(answer));
         }
         let said: String = reply.text.trim().chars().take(80).collect();
         let said = said.replace('\n', " ");
         let why = match &reply.stop {
-            Stop::Cut => "its answer was cut off because it reached the limit of tokens".to_owned(),
-            Stop::Refused(why) => format!("the model refused: {why}"),
-            Stop::Done | Stop::Malformed => {
+            StopReason::Cut => {
+                "its answer was cut off because it reached the limit of tokens".to_owned()
+            }
+            StopReason::Refused(why) => format!("the model refused: {why}"),
+            StopReason::Done | StopReason::Malformed => {
                 format!("its answer is not exactly one JSON object: `{said}`")
             }
         };
         self.fail(&why, None, None)?;
-        Ok(After::Failed)
+        Ok(TurnOutcome::Failed)
     }
 
-    fn without_calls(&mut self, reply: &Reply) -> Result<After, Error> {
+    fn without_calls(&mut self, reply: &ModelReply) -> Result<TurnOutcome, Error> {
         if self.assignment.is_bare() {
             return self.said_once(reply);
         }
         if let Some(found) = answer::find(&reply.text) {
             return Ok(match self.judge(found) {
-                Judged::Fits(answer) => After::Submitted(answer),
-                Judged::Problem(problem) => {
+                AnswerVerdict::Fits(answer) => TurnOutcome::Submitted(answer),
+                AnswerVerdict::Problem(problem) => {
                     self.turns.push(Turn::Said(words::problem(&problem)));
-                    After::GoOn
+                    TurnOutcome::GoOn
                 }
             });
         }
@@ -269,28 +273,28 @@ impl Work<'_, '_> {
             let why = answer::objection(&reply.text);
             let message = format!("the model ended without an answer: {why}");
             self.fail(&message, None, None)?;
-            return Ok(After::Failed);
+            return Ok(TurnOutcome::Failed);
         }
         self.limit += 1;
         let text = match reply.stop {
-            Stop::Cut => words::CUT.to_owned(),
-            Stop::Malformed => words::MALFORMED.to_owned(),
-            Stop::Done | Stop::Refused(_) => {
+            StopReason::Cut => words::CUT.to_owned(),
+            StopReason::Malformed => words::MALFORMED.to_owned(),
+            StopReason::Done | StopReason::Refused(_) => {
                 words::reminder(self.assignment.mode, &answer::objection(&reply.text))
             }
         };
         self.turns.push(Turn::Said(text));
-        Ok(After::GoOn)
+        Ok(TurnOutcome::GoOn)
     }
 
     /// Carries the calls of a reply out, the submission last.
-    fn calls(&mut self, reply: &Reply) -> Result<After, Error> {
+    fn calls(&mut self, reply: &ModelReply) -> Result<TurnOutcome, Error> {
         let mut results = Vec::new();
         let mut submitted = Vec::new();
         let mut thought = reply.text.trim();
         let is_last_turn = self.quality.iterations == self.limit;
         for (call, left) in reply.calls.iter().zip((0..reply.calls.len()).rev()) {
-            if reply.stop == Stop::Cut && left == 0 {
+            if reply.stop == StopReason::Cut && left == 0 {
                 results.push(result(call, words::NOT_CARRIED_OUT, false));
             } else if call.name == words::SUBMIT {
                 submitted.push(call);
@@ -302,24 +306,24 @@ impl Work<'_, '_> {
             thought = "";
         }
         let after = match submitted.as_slice() {
-            [] => After::GoOn,
+            [] => TurnOutcome::GoOn,
             [only] => self.submitted(only, &mut results)?,
             several => {
                 let text = words::problem("it was handed in more than once at a time");
                 results.extend(several.iter().map(|call| result(call, &text, false)));
                 self.limit += u32::from(self.mending.mend());
-                After::GoOn
+                TurnOutcome::GoOn
             }
         };
         self.turns.push(Turn::Results(results));
-        if let (After::GoOn, Some(why)) = (&after, self.stuck.take()) {
-            self.fail(&why, None, Some(Trouble::Loop))?;
-            return Ok(After::Failed);
+        if let (TurnOutcome::GoOn, Some(why)) = (&after, self.stuck.take()) {
+            self.fail(&why, None, Some(FailureCause::Loop))?;
+            return Ok(TurnOutcome::Failed);
         }
         Ok(after)
     }
 
-    fn call(&mut self, call: &Call, thought: &str) -> Result<talk::Result, Error> {
+    fn call(&mut self, call: &ToolCall, thought: &str) -> Result<talk::ToolResult, Error> {
         let started = Instant::now();
         let called = self.tools.call(&call.name, &call.input, self.sink)?;
         self.quality.tool_calls += 1;
@@ -331,24 +335,28 @@ impl Work<'_, '_> {
             .repeats
             .note(&call.name, &call.input, &called.text, called.exists);
         match progress {
-            Progress::Made => {}
-            Progress::Told(told) => text.push_str(&told),
-            Progress::Stuck(why) => self.stuck = Some(why),
+            RepeatVerdict::Made => {}
+            RepeatVerdict::Told(told) => text.push_str(&told),
+            RepeatVerdict::Stuck(why) => self.stuck = Some(why),
         }
         Ok(result(call, &text, called.ok))
     }
 
-    fn submitted(&mut self, call: &Call, results: &mut Vec<talk::Result>) -> Result<After, Error> {
+    fn submitted(
+        &mut self,
+        call: &ToolCall,
+        results: &mut Vec<talk::ToolResult>,
+    ) -> Result<TurnOutcome, Error> {
         self.trace("", Some((words::SUBMIT, true)), 0, Duration::ZERO)?;
         let judged = match answer::object(&call.input) {
             Some(found) => self.judge(found),
             None => self.unreadable(),
         };
         Ok(match judged {
-            Judged::Fits(answer) => After::Submitted(answer),
-            Judged::Problem(problem) => {
+            AnswerVerdict::Fits(answer) => TurnOutcome::Submitted(answer),
+            AnswerVerdict::Problem(problem) => {
                 results.push(result(call, &words::problem(&problem), false));
-                After::GoOn
+                TurnOutcome::GoOn
             }
         })
     }
@@ -356,19 +364,19 @@ impl Work<'_, '_> {
     /// Whether an answer is handed in. One that does not fit is sent back as
     /// often as it may, and then handed in as it is: the orchestrator says best
     /// what is wrong with it.
-    fn judge(&mut self, answer: Box<RawValue>) -> Judged {
+    fn judge(&mut self, answer: Box<RawValue>) -> AnswerVerdict {
         match answer::problem(&answer, &self.schema) {
             Some(problem) if self.mending.mend() => {
                 self.limit += 1;
-                Judged::Problem(problem)
+                AnswerVerdict::Problem(problem)
             }
-            _ => Judged::Fits(answer),
+            _ => AnswerVerdict::Fits(answer),
         }
     }
 
-    fn unreadable(&mut self) -> Judged {
+    fn unreadable(&mut self) -> AnswerVerdict {
         self.limit += u32::from(self.mending.mend());
-        Judged::Problem("it is not a JSON object".to_owned())
+        AnswerVerdict::Problem("it is not a JSON object".to_owned())
     }
 
     fn submit(&mut self, answer: &RawValue) -> Result<bool, Error> {
@@ -400,7 +408,7 @@ impl Work<'_, '_> {
             }
             Err(failure) => {
                 let text = format!("(there is no self-check: {})", failure.message());
-                self.sink.tell(&Event::Text { text: &text })
+                self.sink.tell(&BuiltinEvent::Text { text: &text })
             }
         }
     }
@@ -408,7 +416,8 @@ impl Work<'_, '_> {
     fn tell_quality(&mut self) -> Result<(), Error> {
         let mut quality = std::mem::take(&mut self.quality);
         quality.mended = self.mending.mends();
-        self.sink.tell(&Event::Trace(Trace::Quality(quality)))
+        self.sink
+            .tell(&BuiltinEvent::Trace(TraceEvent::Quality(quality)))
     }
 
     fn trace(
@@ -418,7 +427,7 @@ impl Work<'_, '_> {
         result_bytes: usize,
         duration: Duration,
     ) -> Result<(), Error> {
-        self.sink.tell(&Event::Trace(Trace::Executor {
+        self.sink.tell(&BuiltinEvent::Trace(TraceEvent::Executor {
             iteration: self.quality.iterations,
             thought: &brief(thought),
             tool: tool.map(|(name, _)| name),
@@ -428,9 +437,9 @@ impl Work<'_, '_> {
         }))
     }
 
-    fn spent(&mut self, reply: &Reply) -> Result<(), Error> {
+    fn spent(&mut self, reply: &ModelReply) -> Result<(), Error> {
         self.spending.add(reply.usage);
-        self.sink.tell(&Event::Usage {
+        self.sink.tell(&BuiltinEvent::Usage {
             input_tokens: reply.usage.input,
             output_tokens: reply.usage.output,
             cached_input_tokens: reply.usage.cached,
@@ -438,41 +447,43 @@ impl Work<'_, '_> {
         })
     }
 
-    fn tell_failure(&mut self, failure: &Failure) -> Result<(), Error> {
+    fn tell_failure(&mut self, failure: &ApiFailure) -> Result<(), Error> {
         match failure {
-            Failure::Limited {
+            ApiFailure::Limited {
                 message,
                 resets_in_ms,
-            } => self.sink.tell(&Event::RateLimit {
+            } => self.sink.tell(&BuiltinEvent::RateLimit {
                 message,
                 resets_in_ms: *resets_in_ms,
             }),
-            Failure::Unpaid { status, message } => {
-                self.fail(message, Some(*status), Some(Trouble::Billing))
+            ApiFailure::Unpaid { status, message } => {
+                self.fail(message, Some(*status), Some(FailureCause::Billing))
             }
-            Failure::TooLong { status, message } => {
-                self.fail(message, Some(*status), Some(Trouble::Length))
+            ApiFailure::TooLong { status, message } => {
+                self.fail(message, Some(*status), Some(FailureCause::Length))
             }
-            Failure::NoTools { status, message } => {
-                self.fail(message, Some(*status), Some(Trouble::Protocol))
+            ApiFailure::NoTools { status, message } => {
+                self.fail(message, Some(*status), Some(FailureCause::Protocol))
             }
-            Failure::NotAnApi { message } => self.fail(message, None, Some(Trouble::Protocol)),
-            Failure::Later {
+            ApiFailure::NotAnApi { message } => {
+                self.fail(message, None, Some(FailureCause::Protocol))
+            }
+            ApiFailure::Later {
                 status,
                 message,
                 wait,
-            } => self.sink.tell(&Event::Error {
+            } => self.sink.tell(&BuiltinEvent::Error {
                 message,
                 status: *status,
                 trouble: None,
                 retry_after_ms: Some(milliseconds(*wait)),
             }),
             // Nobody answered, or nothing that could be read.
-            Failure::Told {
+            ApiFailure::Told {
                 status: None,
                 message,
-            } => self.fail(message, None, Some(Trouble::Unreachable)),
-            Failure::Told { status, message } => self.fail(message, *status, None),
+            } => self.fail(message, None, Some(FailureCause::Unreachable)),
+            ApiFailure::Told { status, message } => self.fail(message, *status, None),
         }
     }
 
@@ -480,19 +491,20 @@ impl Work<'_, '_> {
         &mut self,
         message: &str,
         status: Option<u16>,
-        trouble: Option<Trouble>,
+        trouble: Option<FailureCause>,
     ) -> Result<(), Error> {
-        self.sink.tell(&Event::error(message, status, trouble))
+        self.sink
+            .tell(&BuiltinEvent::error(message, status, trouble))
     }
 }
 
-enum Judged {
+enum AnswerVerdict {
     Fits(Box<RawValue>),
     Problem(String),
 }
 
-fn result(call: &Call, text: &str, ok: bool) -> talk::Result {
-    talk::Result {
+fn result(call: &ToolCall, text: &str, ok: bool) -> talk::ToolResult {
+    talk::ToolResult {
         id: call.id.clone(),
         name: call.name.clone(),
         text: text.to_owned(),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 /// An assignment, as far as a script cares.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Assignment {
+pub struct ScriptedAssignment {
     /// The role to play.
     pub role: String,
     /// The role's kind.
@@ -18,7 +18,7 @@ pub struct Assignment {
     pub step: String,
     /// The task, if there is one.
     #[serde(default)]
-    pub task: Option<Task>,
+    pub task: Option<AssignedTask>,
     /// Which parallel member of the step this is, from 0.
     #[serde(default)]
     pub slot: u64,
@@ -44,7 +44,7 @@ pub struct Assignment {
 
 /// The task of an assignment.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Task {
+pub struct AssignedTask {
     /// Its id.
     pub id: String,
     /// Its title.
@@ -52,7 +52,7 @@ pub struct Task {
     pub title: String,
 }
 
-impl Assignment {
+impl ScriptedAssignment {
     /// Reads an assignment.
     pub fn parse(json: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(json)
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn unknown_fields_are_ignored_and_counts_begin_at_one() {
         let json = r#"{"role":"coder","task":{"id":"task-001","files":[]},"new":{}}"#;
-        let assignment = Assignment::parse(json).unwrap();
+        let assignment = ScriptedAssignment::parse(json).unwrap();
         assert_eq!(assignment.role, "coder");
         assert_eq!(assignment.task.unwrap().id, "task-001");
         assert_eq!((assignment.attempt, assignment.slot), (1, 0));
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_missing_task_may_be_null() {
-        let assignment = Assignment::parse(r#"{"role":"planner","task":null}"#).unwrap();
+        let assignment = ScriptedAssignment::parse(r#"{"role":"planner","task":null}"#).unwrap();
         assert_eq!(assignment.task, None);
     }
 }

@@ -38,15 +38,15 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::scripted::{Assignment, Ending, Script, perform, shell};
+    use crate::scripted::{PlayEnding, Script, ScriptedAssignment, perform, shell};
 
     /// The sample project with the workers let loose on it.
-    struct Demo {
+    struct DemoProject {
         script: Script,
         project: tempfile::TempDir,
     }
 
-    impl Demo {
+    impl DemoProject {
         fn new() -> Self {
             let project = tempfile::tempdir().unwrap();
             for (path, content) in DEMO_FILES {
@@ -62,16 +62,16 @@ mod tests {
 
         /// What a role submits for a task in a round.
         fn submit(&self, role: &str, task: &str, round: u64) -> Value {
-            let assignment = Assignment {
+            let assignment = ScriptedAssignment {
                 generation: round,
-                ..Assignment::parse(
+                ..ScriptedAssignment::parse(
                     &json!({"role": role, "task": {"id": task}, "round": round}).to_string(),
                 )
                 .unwrap()
             };
             let mut out = Vec::new();
             let ending = perform(&self.script, &assignment, self.root(), &mut out).unwrap();
-            assert_eq!(ending, Ending::Exit(0));
+            assert_eq!(ending, PlayEnding::Exit(0));
             let last = String::from_utf8(out).unwrap();
             let last: Value = serde_json::from_str(last.lines().last().unwrap()).unwrap();
             last["submission"].clone()
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_story_is_as_it_is_told() {
-        let demo = Demo::new();
+        let demo = DemoProject::new();
         demo.passes();
 
         let plan = demo.submit("planner", "-", 1);
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn every_task_writes_the_files_of_its_plan_and_is_committed() {
-        let demo = Demo::new();
+        let demo = DemoProject::new();
         let plan = demo.submit("planner", "-", 1);
         for task in plan["plan"]["tasks"].as_array().unwrap() {
             let id = task["id"].as_str().unwrap();

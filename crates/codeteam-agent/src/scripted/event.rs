@@ -12,7 +12,7 @@ use super::Error;
 /// One line of output.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Event<'a> {
+pub(super) enum ScriptedEvent<'a> {
     Started {
         worker: &'a str,
         version: &'a str,
@@ -46,7 +46,7 @@ pub(super) enum Event<'a> {
     },
 }
 
-impl Event<'_> {
+impl ScriptedEvent<'_> {
     pub(super) fn started() -> Self {
         Self::Started {
             worker: "scripted",
@@ -65,7 +65,7 @@ impl Event<'_> {
 }
 
 /// Writes the event as a line of its own, at once.
-pub(super) fn write(out: &mut dyn Write, event: &Event<'_>) -> Result<(), Error> {
+pub(super) fn write(out: &mut dyn Write, event: &ScriptedEvent<'_>) -> Result<(), Error> {
     let mut line = serde_json::to_vec(event).map_err(|error| Error::Output(error.into()))?;
     line.push(b'\n');
     write_raw(out, &line)

@@ -1,21 +1,21 @@
 //! Carries a play out in a worktree.
 //!
 //! Performing is kept apart from ending: an action that ends the process is
-//! answered as an [`Ending`], so everything else can be tested inside one.
+//! answered as an [`PlayEnding`], so everything else can be tested inside one.
 
 use std::io::{self, Write};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use super::event::{Event, write, write_raw};
-use super::script::{Failure, Garbage, Run, Slow};
+use super::event::{ScriptedEvent, write, write_raw};
+use super::script::{GarbageOutput, ReportedError, ShellCommand, SlowOutput};
 use super::template::{render, render_json};
-use super::{Action, Assignment, Error, Script, shell, tree};
+use super::{Error, Script, ScriptAction, ScriptedAssignment, shell, tree};
 
 /// How a play ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum PlayEnding {
     /// With this exit code.
     Exit(i32),
     /// By a signal.
@@ -34,26 +34,26 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// action that ends it. Every placeholder is filled in before anything is done.
 pub fn perform(
     script: &Script,
-    assignment: &Assignment,
+    assignment: &ScriptedAssignment,
     root: &Path,
     out: &mut dyn Write,
-) -> Result<Ending, Error> {
+) -> Result<PlayEnding, Error> {
     let play = script.find(assignment).ok_or_else(|| no_play(assignment))?;
     let actions = play
         .actions
         .iter()
         .map(|action| filled_in(action, assignment))
         .collect::<Result<Vec<_>, _>>()?;
-    let mut stage = Stage { root, out };
+    let mut stage = PlayRunner { root, out };
     for action in &actions {
         if let Some(ending) = stage.act(action)? {
             return Ok(ending);
         }
     }
-    Ok(Ending::Exit(0))
+    Ok(PlayEnding::Exit(0))
 }
 
-fn no_play(assignment: &Assignment) -> Error {
+fn no_play(assignment: &ScriptedAssignment) -> Error {
     let task = assignment.task.as_ref();
     Error::NoPlay {
         role: assignment.role.clone(),
@@ -64,77 +64,82 @@ fn no_play(assignment: &Assignment) -> Error {
     }
 }
 
-fn filled_in(action: &Action, assignment: &Assignment) -> Result<Action, Error> {
+fn filled_in(
+    action: &ScriptAction,
+    assignment: &ScriptedAssignment,
+) -> Result<ScriptAction, Error> {
     let mut action = action.clone();
     match &mut action {
-        Action::Text(text)
-        | Action::Delete(text)
-        | Action::SayRaw(text)
-        | Action::Stderr(text)
-        | Action::DuplicateKeys(text) => *text = render(text, assignment)?,
-        Action::Write(file) | Action::Append(file) => {
+        ScriptAction::Text(text)
+        | ScriptAction::Delete(text)
+        | ScriptAction::SayRaw(text)
+        | ScriptAction::Stderr(text)
+        | ScriptAction::DuplicateKeys(text) => *text = render(text, assignment)?,
+        ScriptAction::Write(file) | ScriptAction::Append(file) => {
             file.path = render(&file.path, assignment)?;
             file.content = render(&file.content, assignment)?;
         }
-        Action::Chmod(file) => file.path = render(&file.path, assignment)?,
-        Action::Run(run) => run.command = render(&run.command, assignment)?,
-        Action::Submit(value) => *value = render_json(value, assignment)?,
-        Action::Error(failure) => failure.message = render(&failure.message, assignment)?,
-        Action::WaitFor(file) => file.path = render(&file.path, assignment)?,
-        Action::Usage(_)
-        | Action::Garbage(_)
-        | Action::Slow(_)
-        | Action::Hang(_)
-        | Action::Exit(_)
-        | Action::Crash(_)
-        | Action::RateLimit(_) => {}
+        ScriptAction::Chmod(file) => file.path = render(&file.path, assignment)?,
+        ScriptAction::Run(run) => run.command = render(&run.command, assignment)?,
+        ScriptAction::Submit(value) => *value = render_json(value, assignment)?,
+        ScriptAction::Error(failure) => failure.message = render(&failure.message, assignment)?,
+        ScriptAction::WaitFor(file) => file.path = render(&file.path, assignment)?,
+        ScriptAction::Usage(_)
+        | ScriptAction::Garbage(_)
+        | ScriptAction::Slow(_)
+        | ScriptAction::Hang(_)
+        | ScriptAction::Exit(_)
+        | ScriptAction::Crash(_)
+        | ScriptAction::RateLimit(_) => {}
     }
     Ok(action)
 }
 
 /// Where a play is performed.
-struct Stage<'a> {
+struct PlayRunner<'a> {
     root: &'a Path,
     out: &'a mut dyn Write,
 }
 
-impl Stage<'_> {
+impl PlayRunner<'_> {
     /// Does one thing. Answers if it was the last.
-    fn act(&mut self, action: &Action) -> Result<Option<Ending>, Error> {
+    fn act(&mut self, action: &ScriptAction) -> Result<Option<PlayEnding>, Error> {
         match action {
-            Action::Text(text) => self.say(text)?,
-            Action::Write(file) => {
+            ScriptAction::Text(text) => self.say(text)?,
+            ScriptAction::Write(file) => {
                 self.tool("write", &file.path)?;
                 tree::write(self.root, &file.path, &file.content)?;
             }
-            Action::Append(file) => {
+            ScriptAction::Append(file) => {
                 self.tool("append", &file.path)?;
                 tree::append(self.root, &file.path, &file.content)?;
             }
-            Action::Delete(path) => {
+            ScriptAction::Delete(path) => {
                 self.tool("delete", path)?;
                 tree::delete(self.root, path)?;
             }
-            Action::Chmod(file) => {
+            ScriptAction::Chmod(file) => {
                 self.tool("chmod", &file.path)?;
                 tree::set_executable(self.root, &file.path, file.executable)?;
             }
-            Action::Run(run) => return self.run(run),
-            Action::Usage(usage) => self.tell(&Event::Usage {
+            ScriptAction::Run(run) => return self.run(run),
+            ScriptAction::Usage(usage) => self.tell(&ScriptedEvent::Usage {
                 input_tokens: usage.input_tokens,
                 output_tokens: usage.output_tokens,
                 cost_microusd: usage.cost_usd.map(|cost| cost.micros),
             })?,
-            Action::Submit(submission) => self.tell(&Event::Submission { submission })?,
-            Action::Error(failure) => self.fail(failure)?,
-            Action::RateLimit(limit) => {
-                self.tell(&Event::RateLimit {
+            ScriptAction::Submit(submission) => {
+                self.tell(&ScriptedEvent::Submission { submission })?
+            }
+            ScriptAction::Error(failure) => self.fail(failure)?,
+            ScriptAction::RateLimit(limit) => {
+                self.tell(&ScriptedEvent::RateLimit {
                     resets_in_ms: limit.resets_in_ms,
                 })?;
-                return Ok(Some(Ending::Exit(1)));
+                return Ok(Some(PlayEnding::Exit(1)));
             }
-            Action::SayRaw(text) => write_raw(self.out, format!("{text}\n").as_bytes())?,
-            Action::DuplicateKeys(json) => {
+            ScriptAction::SayRaw(text) => write_raw(self.out, format!("{text}\n").as_bytes())?,
+            ScriptAction::DuplicateKeys(json) => {
                 // Serde would refuse to write what this is here to write.
                 let line = format!(
                     "{{\"type\":\"submission\",\"submission\":{}}}\n",
@@ -142,49 +147,49 @@ impl Stage<'_> {
                 );
                 write_raw(self.out, line.as_bytes())?;
             }
-            Action::Stderr(text) => {
+            ScriptAction::Stderr(text) => {
                 write_raw(&mut io::stderr().lock(), format!("{text}\n").as_bytes())?;
             }
-            Action::Garbage(garbage) => self.garbage(*garbage)?,
-            Action::Slow(slow) => self.slow(*slow)?,
-            Action::WaitFor(file) => {
+            ScriptAction::Garbage(garbage) => self.garbage(*garbage)?,
+            ScriptAction::Slow(slow) => self.slow(*slow)?,
+            ScriptAction::WaitFor(file) => {
                 let path = self.root.join(&file.path);
                 while !path.exists() {
                     thread::sleep(LOOK_AGAIN);
                 }
             }
-            Action::Hang(hang) => {
-                return Ok(Some(Ending::Hang {
+            ScriptAction::Hang(hang) => {
+                return Ok(Some(PlayEnding::Hang {
                     ignore_term: hang.ignore_term,
                 }));
             }
-            Action::Exit(code) => return Ok(Some(Ending::Exit(i32::from(*code)))),
-            Action::Crash(_) => return Ok(Some(Ending::Crash)),
+            ScriptAction::Exit(code) => return Ok(Some(PlayEnding::Exit(i32::from(*code)))),
+            ScriptAction::Crash(_) => return Ok(Some(PlayEnding::Crash)),
         }
         Ok(None)
     }
 
-    fn tell(&mut self, event: &Event<'_>) -> Result<(), Error> {
+    fn tell(&mut self, event: &ScriptedEvent<'_>) -> Result<(), Error> {
         write(self.out, event)
     }
 
     fn say(&mut self, text: &str) -> Result<(), Error> {
-        self.tell(&Event::Text { text })
+        self.tell(&ScriptedEvent::Text { text })
     }
 
     fn tool(&mut self, name: &str, detail: &str) -> Result<(), Error> {
-        self.tell(&Event::Tool { name, detail })
+        self.tell(&ScriptedEvent::Tool { name, detail })
     }
 
-    fn fail(&mut self, failure: &Failure) -> Result<(), Error> {
-        self.tell(&Event::Error {
+    fn fail(&mut self, failure: &ReportedError) -> Result<(), Error> {
+        self.tell(&ScriptedEvent::Error {
             message: failure.message.clone(),
             status: failure.status,
             category: failure.category.as_deref(),
         })
     }
 
-    fn run(&mut self, run: &Run) -> Result<Option<Ending>, Error> {
+    fn run(&mut self, run: &ShellCommand) -> Result<Option<PlayEnding>, Error> {
         self.tool("run", &run.command)?;
         let status = shell::run(&run.command, self.root, &mut |line| self.say(line))?;
         if status.success() {
@@ -192,14 +197,14 @@ impl Stage<'_> {
         }
         let report = format!("`{}` failed: {status}", run.command);
         if run.must {
-            self.tell(&Event::failure(report))?;
-            return Ok(Some(Ending::Exit(1)));
+            self.tell(&ScriptedEvent::failure(report))?;
+            return Ok(Some(PlayEnding::Exit(1)));
         }
         self.say(&report)?;
         Ok(None)
     }
 
-    fn slow(&mut self, slow: Slow) -> Result<(), Error> {
+    fn slow(&mut self, slow: SlowOutput) -> Result<(), Error> {
         for line in 1..=slow.lines {
             thread::sleep(Duration::from_millis(slow.every_ms));
             self.say(&format!("line {line} of {}", slow.lines))?;
@@ -209,7 +214,7 @@ impl Stage<'_> {
 
     /// Writes the same noise every time, chunk by chunk: it may be a line of any
     /// length. Every other byte cannot occur in UTF-8.
-    fn garbage(&mut self, garbage: Garbage) -> Result<(), Error> {
+    fn garbage(&mut self, garbage: GarbageOutput) -> Result<(), Error> {
         let mut state: u32 = 0x9e37_79b9;
         let mut chunk = [0xff_u8; 4096];
         let mut left = garbage.bytes;

@@ -7,18 +7,18 @@ mod action;
 use serde::de::{self, Deserialize, Deserializer};
 
 pub use action::{
-    Action, Content, Dollars, Failure, Garbage, Hang, Mode, RateLimit, Run, Slow, True, Usage,
-    WaitFor,
+    DollarAmount, FileContent, FileMode, FileWait, GarbageOutput, HangMode, ReportedError,
+    ReportedRateLimit, ReportedUsage, ScriptAction, ShellCommand, SlowOutput, TrueLiteral,
 };
 
-use super::{Assignment, Error};
+use super::{Error, ScriptedAssignment};
 
 /// A script.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
     #[serde(rename = "version")]
-    _version: Version,
+    _version: ScriptVersion,
     /// The plays; the first that matches is played.
     pub plays: Vec<Play>,
     /// The plays that are looked at if none of the others matches.
@@ -32,17 +32,17 @@ pub struct Script {
 pub struct Play {
     /// Whom it is for.
     #[serde(default, rename = "match")]
-    pub matches: Match,
+    pub matches: PlayMatch,
     /// What is done, in order.
     #[serde(rename = "do")]
-    pub actions: Vec<Action>,
+    pub actions: Vec<ScriptAction>,
 }
 
 /// Whom a play is for. What is not said does not matter; in strings `*` stands
 /// for any text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Match {
+pub struct PlayMatch {
     /// The role.
     pub role: Option<String>,
     /// The role's kind.
@@ -79,7 +79,7 @@ impl Script {
     }
 
     /// The play for an assignment.
-    pub fn find(&self, assignment: &Assignment) -> Option<&Play> {
+    pub fn find(&self, assignment: &ScriptedAssignment) -> Option<&Play> {
         self.plays
             .iter()
             .chain(&self.defaults)
@@ -99,8 +99,8 @@ fn message(error: &serde_saphyr::Error) -> String {
         .to_owned()
 }
 
-impl Match {
-    fn covers(&self, assignment: &Assignment) -> bool {
+impl PlayMatch {
+    fn covers(&self, assignment: &ScriptedAssignment) -> bool {
         let text = |pattern: &Option<String>, value: Option<&str>| match (pattern, value) {
             (None, _) => true,
             (Some(pattern), Some(value)) => glob(pattern, value),
@@ -141,9 +141,9 @@ fn glob(pattern: &str, text: &str) -> bool {
 
 /// The version of the script's language; there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Version;
+struct ScriptVersion;
 
-impl<'de> Deserialize<'de> for Version {
+impl<'de> Deserialize<'de> for ScriptVersion {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match u64::deserialize(deserializer)? {
             1 => Ok(Self),
@@ -169,13 +169,13 @@ mod tests {
         assert!(!error.contains('\n'), "{error}");
     }
 
-    fn assignment(json: &str) -> Assignment {
-        Assignment::parse(json).unwrap()
+    fn assignment(json: &str) -> ScriptedAssignment {
+        ScriptedAssignment::parse(json).unwrap()
     }
 
     fn text_of(play: Option<&Play>) -> &str {
         match play.map(|play| play.actions.as_slice()) {
-            Some([Action::Text(text)]) => text,
+            Some([ScriptAction::Text(text)]) => text,
             other => panic!("{other:?}"),
         }
     }

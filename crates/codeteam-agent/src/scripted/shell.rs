@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 
 use super::Error;
-use crate::process::{self, Group};
+use crate::process::{self, ProcessGroup};
 
 /// Runs a command with `sh` and hands on what it prints, both streams as one.
 /// Waits until the output is closed, so what a command leaves in the background
@@ -20,7 +20,8 @@ pub(super) fn run(
         subject: command.to_owned(),
         source,
     };
-    let (mut child, output) = process::shell(command, root, Group::Shared).map_err(failed)?;
+    let (mut child, output) =
+        process::shell(command, root, ProcessGroup::Shared).map_err(failed)?;
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
     while output.read_until(b'\n', &mut line).map_err(failed)? > 0 {

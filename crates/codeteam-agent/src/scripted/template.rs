@@ -6,11 +6,11 @@
 
 use serde_json::Value;
 
-use super::{Assignment, Error};
+use super::{Error, ScriptedAssignment};
 
 /// The text with every placeholder replaced. What is put in is not looked at
 /// again.
-pub(super) fn render(text: &str, assignment: &Assignment) -> Result<String, Error> {
+pub(super) fn render(text: &str, assignment: &ScriptedAssignment) -> Result<String, Error> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("{{") {
@@ -29,7 +29,7 @@ pub(super) fn render(text: &str, assignment: &Assignment) -> Result<String, Erro
 }
 
 /// The same for every string inside a JSON value. Keys are left alone.
-pub(super) fn render_json(value: &Value, assignment: &Assignment) -> Result<Value, Error> {
+pub(super) fn render_json(value: &Value, assignment: &ScriptedAssignment) -> Result<Value, Error> {
     Ok(match value {
         Value::String(text) => Value::String(render(text, assignment)?),
         Value::Array(items) => items
@@ -53,7 +53,7 @@ fn placeholder(open: &str) -> Option<(&str, &str)> {
     is_name.then_some((name, after))
 }
 
-fn lookup(name: &str, assignment: &Assignment) -> Result<String, Error> {
+fn lookup(name: &str, assignment: &ScriptedAssignment) -> Result<String, Error> {
     let task = assignment.task.as_ref();
     let found = match name {
         "role" => Some(assignment.role.clone()),
@@ -78,10 +78,10 @@ fn lookup(name: &str, assignment: &Assignment) -> Result<String, Error> {
 mod tests {
     use super::*;
 
-    fn assignment() -> Assignment {
+    fn assignment() -> ScriptedAssignment {
         let json = r#"{"role":"coder","goal":"{{role}}","round":2,
                        "task":{"id":"task-001","title":"Greet"}}"#;
-        Assignment::parse(json).unwrap()
+        ScriptedAssignment::parse(json).unwrap()
     }
 
     #[track_caller]

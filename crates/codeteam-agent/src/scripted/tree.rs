@@ -12,7 +12,7 @@ use super::Error;
 
 /// How a path is going to be used.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum LinkHandling {
     /// What it points to is changed.
     Followed,
     /// The entry itself is removed.
@@ -20,14 +20,14 @@ enum Last {
 }
 
 pub(super) fn write(root: &Path, path: &str, content: &str) -> Result<(), Error> {
-    let target = resolve(root, path, Last::Followed)?;
+    let target = resolve(root, path, LinkHandling::Followed)?;
     create_parent(&target)
         .and_then(|()| fs::write(&target, content))
         .map_err(failed("write", path))
 }
 
 pub(super) fn append(root: &Path, path: &str, content: &str) -> Result<(), Error> {
-    let target = resolve(root, path, Last::Followed)?;
+    let target = resolve(root, path, LinkHandling::Followed)?;
     create_parent(&target)
         .and_then(|()| OpenOptions::new().create(true).append(true).open(&target))
         .and_then(|mut file| file.write_all(content.as_bytes()))
@@ -36,7 +36,7 @@ pub(super) fn append(root: &Path, path: &str, content: &str) -> Result<(), Error
 
 /// Removes a file, a link or a whole directory.
 pub(super) fn delete(root: &Path, path: &str) -> Result<(), Error> {
-    let target = resolve(root, path, Last::Kept)?;
+    let target = resolve(root, path, LinkHandling::Kept)?;
     fs::symlink_metadata(&target)
         .and_then(|found| {
             if found.is_dir() {
@@ -49,7 +49,7 @@ pub(super) fn delete(root: &Path, path: &str) -> Result<(), Error> {
 }
 
 pub(super) fn set_executable(root: &Path, path: &str, executable: bool) -> Result<(), Error> {
-    let target = resolve(root, path, Last::Followed)?;
+    let target = resolve(root, path, LinkHandling::Followed)?;
     fs::metadata(&target)
         .and_then(|found| {
             let mode = found.permissions().mode();
@@ -78,7 +78,7 @@ fn failed(action: &'static str, path: &str) -> impl FnOnce(io::Error) -> Error {
 
 /// The real place of a path, which is inside the root even if links are
 /// followed. Parts that do not exist yet cannot be links.
-fn resolve(root: &Path, path: &str, last: Last) -> Result<PathBuf, Error> {
+fn resolve(root: &Path, path: &str, last: LinkHandling) -> Result<PathBuf, Error> {
     let outside = |reason| Error::Outside {
         path: path.to_owned(),
         reason,
@@ -93,7 +93,7 @@ fn resolve(root: &Path, path: &str, last: Last) -> Result<PathBuf, Error> {
             Component::ParentDir => return Err(outside("it contains `..`")),
             Component::RootDir | Component::Prefix(_) => return Err(outside("it is absolute")),
         }
-        let is_followed = parts.peek().is_some() || last == Last::Followed;
+        let is_followed = parts.peek().is_some() || last == LinkHandling::Followed;
         let is_link = fs::symlink_metadata(&place).is_ok_and(|found| found.is_symlink());
         if is_followed && is_link {
             place = place

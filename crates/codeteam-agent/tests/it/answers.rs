@@ -3,8 +3,8 @@
 use codeteam_agent::builtin::Protocol::{Anthropic, Gemini, Openai};
 use serde_json::json;
 
-use crate::job::Job;
-use crate::model::{Canned, calls, says};
+use crate::job::AgentTest;
+use crate::model::{CannedReply, calls, says};
 
 #[test]
 fn a_bare_object_is_an_answer_in_a_fence_or_not() {
@@ -13,7 +13,7 @@ fn a_bare_object_is_an_answer_in_a_fence_or_not() {
             "{\"summary\": \"x\"}",
             "\n```json\n{\"summary\": \"x\"}\n```\n",
         ] {
-            let ran = Job::new(protocol).run(vec![says(protocol, text)]);
+            let ran = AgentTest::new(protocol).run(vec![says(protocol, text)]);
             assert_eq!(ran.submission(), "{\"summary\": \"x\"}");
         }
     }
@@ -21,7 +21,7 @@ fn a_bare_object_is_an_answer_in_a_fence_or_not() {
 
 #[test]
 fn an_answer_over_several_lines_stays_one_line() {
-    let ran = Job::new(Anthropic).run(vec![calls(
+    let ran = AgentTest::new(Anthropic).run(vec![calls(
         Anthropic,
         "",
         &[("submit", "{\n  \"summary\": \"a\\nb\"\n}")],
@@ -31,7 +31,7 @@ fn an_answer_over_several_lines_stays_one_line() {
 
 #[test]
 fn a_text_that_is_no_answer_is_reminded_of_once() {
-    let ran = Job::new(Openai).run(vec![
+    let ran = AgentTest::new(Openai).run(vec![
         says(Openai, "All done!"),
         calls(Openai, "", &[("submit", r#"{"summary":"x"}"#)]),
     ]);
@@ -42,7 +42,7 @@ fn a_text_that_is_no_answer_is_reminded_of_once() {
             .contains("That is not an answer: there is no JSON object in it.")
     );
 
-    let ran = Job::new(Openai).run(vec![says(Openai, "Done!"), says(Openai, "I said done!")]);
+    let ran = AgentTest::new(Openai).run(vec![says(Openai, "Done!"), says(Openai, "I said done!")]);
     assert_eq!(ran.code, 1);
     assert_eq!(
         ran.error(),
@@ -54,7 +54,7 @@ fn a_text_that_is_no_answer_is_reminded_of_once() {
 #[test]
 fn an_answer_that_does_not_fit_is_mended() {
     for protocol in [Anthropic, Openai, Gemini] {
-        let ran = Job::new(protocol).run(vec![
+        let ran = AgentTest::new(protocol).run(vec![
             calls(protocol, "", &[("submit", r#"{"files":"greet.sh"}"#)]),
             says(protocol, r#"{"files":[]}"#),
             calls(protocol, "", &[("submit", r#"{"summary":"x"}"#)]),
@@ -74,10 +74,12 @@ fn an_answer_that_does_not_fit_is_mended() {
 #[test]
 fn what_cannot_be_mended_is_left_to_the_orchestrator() {
     let bad = calls(Openai, "", &[("submit", r#"{"done":true}"#)]);
-    let ran =
-        Job::new(Openai)
-            .with("max_turns", 1)
-            .run(vec![bad.clone(), bad.clone(), bad.clone(), bad]);
+    let ran = AgentTest::new(Openai).with("max_turns", 1).run(vec![
+        bad.clone(),
+        bad.clone(),
+        bad.clone(),
+        bad,
+    ]);
     assert_eq!(ran.submission(), r#"{"done":true}"#);
     assert_eq!(ran.asked.len(), 4);
 }
@@ -85,14 +87,14 @@ fn what_cannot_be_mended_is_left_to_the_orchestrator() {
 #[test]
 fn blocked_is_an_answer() {
     let blocked = r#"{"blocked":"no compiler"}"#;
-    let ran = Job::new(Gemini).run(vec![calls(Gemini, "", &[("submit", blocked)])]);
+    let ran = AgentTest::new(Gemini).run(vec![calls(Gemini, "", &[("submit", blocked)])]);
     assert_eq!(ran.submission(), blocked);
 }
 
 #[test]
 fn two_submissions_at_once_are_none() {
     let one = ("submit", r#"{"summary":"x"}"#);
-    let ran = Job::new(Anthropic).run(vec![
+    let ran = AgentTest::new(Anthropic).run(vec![
         calls(Anthropic, "", &[one, ("submit", r#"{"summary":"y"}"#)]),
         calls(Anthropic, "", &[one]),
     ]);
@@ -104,7 +106,7 @@ fn two_submissions_at_once_are_none() {
 fn edits_are_answered_without_tools() {
     let answer = r#"{"summary":"x","edits":[{"path":"greet.sh","content":"echo goodbye\n"}]}"#;
     for protocol in [Anthropic, Openai, Gemini] {
-        let ran = Job::new(protocol)
+        let ran = AgentTest::new(protocol)
             .with("mode", "edits")
             .run(vec![says(protocol, "Sure!"), says(protocol, answer)]);
         assert_eq!(ran.submission(), answer);
@@ -126,10 +128,12 @@ fn a_plan_comes_first_if_one_is_asked_for() {
     let plan =
         r#"{"steps":[{"thought":"see it","action":"read_file","input":{"path":"greet.sh"}}]}"#;
     for protocol in [Anthropic, Openai, Gemini] {
-        let ran = Job::new(protocol).options(|o| o.plan = true).run(vec![
-            says(protocol, plan),
-            calls(protocol, "", &[("submit", r#"{"summary":"x"}"#)]),
-        ]);
+        let ran = AgentTest::new(protocol)
+            .options(|o| o.plan = true)
+            .run(vec![
+                says(protocol, plan),
+                calls(protocol, "", &[("submit", r#"{"summary":"x"}"#)]),
+            ]);
         assert_eq!(ran.code, 0, "{}", ran.output);
         assert_eq!(ran.asked[0].body.get("tools"), None);
         assert!(ran.asked[0].text.contains("- run_command: Runs a command"));
@@ -147,7 +151,7 @@ fn the_model_is_asked_what_it_thinks_of_its_work() {
     let submit = calls(Openai, "", &[("submit", r#"{"summary":"says goodbye"}"#)]);
     let score = says(Openai, r#"{"overall_score": 70, "issues": ["no test"]}"#);
     let checked = |answer| {
-        Job::new(Openai)
+        AgentTest::new(Openai)
             .options(|options| options.self_check = true)
             .run(vec![submit.clone(), answer])
     };
@@ -162,7 +166,7 @@ fn the_model_is_asked_what_it_thinks_of_its_work() {
     let spent = json!({"error": {"code": "insufficient_quota", "message": "spent"}});
     for answer in [
         says(Openai, "Great!"),
-        Canned::status(429, spent.to_string()),
+        CannedReply::status(429, spent.to_string()),
     ] {
         let ran = checked(answer);
         assert_eq!(ran.code, 0);

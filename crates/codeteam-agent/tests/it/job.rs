@@ -4,36 +4,36 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use codeteam_agent::builtin::{Options, Protocol, run};
+use codeteam_agent::builtin::{AgentOptions, Protocol, run};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::model::{Asked, Canned, Model};
+use crate::model::{CannedReply, FakeModel, ReceivedRequest};
 
 /// The key of every test. It is nowhere to be seen in any output.
 pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
 
 /// How a test changes the options.
-type Change = Box<dyn FnOnce(&mut Options)>;
+type OptionsChange = Box<dyn FnOnce(&mut AgentOptions)>;
 
 /// An assignment to be worked on.
-pub(crate) struct Job {
+pub(crate) struct AgentTest {
     protocol: Protocol,
     dir: TempDir,
     assignment: Value,
-    change: Vec<Change>,
+    change: Vec<OptionsChange>,
 }
 
 /// What came of it.
-pub(crate) struct Ran {
+pub(crate) struct AgentTestRun {
     dir: TempDir,
     pub(crate) code: i32,
     pub(crate) output: String,
     pub(crate) events: Vec<Value>,
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) asked: Vec<ReceivedRequest>,
 }
 
-impl Job {
+impl AgentTest {
     /// An implementer's, with a file `greet.sh` that says `hello`.
     pub(crate) fn new(protocol: Protocol) -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -74,17 +74,17 @@ impl Job {
         self
     }
 
-    pub(crate) fn options(mut self, change: impl FnOnce(&mut Options) + 'static) -> Self {
+    pub(crate) fn options(mut self, change: impl FnOnce(&mut AgentOptions) + 'static) -> Self {
         self.change.push(Box::new(change));
         self
     }
 
     /// Works on it with a model that says this.
-    pub(crate) fn run(self, answers: Vec<Canned>) -> Ran {
-        let model = Model::start(answers);
+    pub(crate) fn run(self, answers: Vec<CannedReply>) -> AgentTestRun {
+        let model = FakeModel::start(answers);
         let assignment = self.dir.path().join("assignment.json");
         fs::write(&assignment, self.assignment.to_string()).unwrap();
-        let mut options = Options::new(
+        let mut options = AgentOptions::new(
             assignment,
             self.protocol,
             model.url.clone(),
@@ -101,7 +101,7 @@ impl Job {
         let output = String::from_utf8(out).unwrap();
         assert!(!output.contains(KEY), "{output}");
         let parse = |line| serde_json::from_str(line).unwrap();
-        let ran = Ran {
+        let ran = AgentTestRun {
             dir: self.dir,
             code,
             events: output.lines().map(parse).collect(),
@@ -114,7 +114,7 @@ impl Job {
     }
 }
 
-impl Ran {
+impl AgentTestRun {
     /// The events of one type.
     pub(crate) fn of(&self, kind: &str) -> Vec<&Value> {
         let events = self.events.iter();

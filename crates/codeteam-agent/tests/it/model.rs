@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 
 /// What it was asked.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     pub(crate) path: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) text: String,
     pub(crate) body: Value,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         let found = headers.find(|(found, _)| found == name);
@@ -27,13 +27,13 @@ impl Asked {
 
 /// What it says.
 #[derive(Clone, Debug)]
-pub(crate) struct Canned {
+pub(crate) struct CannedReply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: String,
 }
 
-impl Canned {
+impl CannedReply {
     pub(crate) fn ok(body: String) -> Self {
         Self::status(200, body)
     }
@@ -53,14 +53,14 @@ impl Canned {
 }
 
 /// The API.
-pub(crate) struct Model {
+pub(crate) struct FakeModel {
     pub(crate) url: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
-impl Model {
+impl FakeModel {
     /// Answers one request with each of these, then no more.
-    pub(crate) fn start(answers: Vec<Canned>) -> Self {
+    pub(crate) fn start(answers: Vec<CannedReply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -76,12 +76,12 @@ impl Model {
         Self { url, asked }
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<ReceivedRequest> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-fn read(stream: &TcpStream) -> Asked {
+fn read(stream: &TcpStream) -> ReceivedRequest {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).unwrap();
@@ -100,7 +100,7 @@ fn read(stream: &TcpStream) -> Asked {
     let mut text = vec![0; length];
     reader.read_exact(&mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
-    Asked {
+    ReceivedRequest {
         path,
         headers,
         body: serde_json::from_str(&text).unwrap(),
@@ -108,7 +108,7 @@ fn read(stream: &TcpStream) -> Asked {
     }
 }
 
-fn write(mut stream: TcpStream, answer: &Canned) {
+fn write(mut stream: TcpStream, answer: &CannedReply) {
     let mut head = format!(
         "HTTP/1.1 {} Canned\r\nconnection: close\r\ncontent-length: {}\r\n",
         answer.status,
@@ -122,12 +122,12 @@ fn write(mut stream: TcpStream, answer: &Canned) {
 }
 
 /// A reply that is a text.
-pub(crate) fn says(protocol: Protocol, text: &str) -> Canned {
+pub(crate) fn says(protocol: Protocol, text: &str) -> CannedReply {
     calls(protocol, text, &[])
 }
 
 /// A reply that calls tools, with inputs to the letter.
-pub(crate) fn calls(protocol: Protocol, text: &str, calls: &[(&str, &str)]) -> Canned {
+pub(crate) fn calls(protocol: Protocol, text: &str, calls: &[(&str, &str)]) -> CannedReply {
     let text = Value::from(text).to_string();
     let body = match protocol {
         Protocol::Anthropic => {
@@ -186,5 +186,5 @@ pub(crate) fn calls(protocol: Protocol, text: &str, calls: &[(&str, &str)]) -> C
             )
         }
     };
-    Canned::ok(body)
+    CannedReply::ok(body)
 }

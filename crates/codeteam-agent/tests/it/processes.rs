@@ -17,7 +17,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::job::KEY;
-use crate::model::{Model, calls};
+use crate::model::{FakeModel, calls};
 
 /// A work tree with an assignment above it.
 fn tree() -> TempDir {
@@ -43,7 +43,7 @@ fn worker(dir: &Path, url: &str) -> Command {
 #[test]
 fn a_command_does_not_see_the_key() {
     let dir = tree();
-    let model = Model::start(vec![
+    let model = FakeModel::start(vec![
         calls(Openai, "", &[("run_command", r#"{"command":"env"}"#)]),
         calls(Openai, "", &[("submit", "{}")]),
     ]);
@@ -73,7 +73,7 @@ fn a_signal_ends_it_and_its_command() {
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     // The command holds the pipe open for as long as it lives.
     let command = r#"{"command":"exec 3>pipe; echo there >&3; sleep 1000"}"#;
-    let model = Model::start(vec![calls(Openai, "", &[("run_command", command)])]);
+    let model = FakeModel::start(vec![calls(Openai, "", &[("run_command", command)])]);
     let mut child = worker(dir.path(), &model.url).spawn().unwrap();
     let mut reader = BufReader::new(File::open(pipe).unwrap());
     let mut line = String::new();

@@ -3,17 +3,17 @@
 use codeteam_agent::builtin::Protocol::{self, Anthropic, Gemini, Openai};
 use serde_json::{Value, json};
 
-use crate::job::{Job, KEY, Ran};
-use crate::model::{Canned, calls};
+use crate::job::{AgentTest, AgentTestRun, KEY};
+use crate::model::{CannedReply, calls};
 
 /// What the model submits. A key is there twice, and numbers are written oddly:
 /// what core is to judge must not be smoothed on the way.
 const SUBMITTED: &str = r#"{"summary":"says goodbye", "files":["greet.sh"],"x":1.0,"summary":"z"}"#;
 
 /// Read, edit, run, submit.
-fn worked(protocol: Protocol) -> Ran {
+fn worked(protocol: Protocol) -> AgentTestRun {
     let edit = r#"{"path":"greet.sh","old":"hello","new":"goodbye"}"#;
-    let ran = Job::new(protocol).run(vec![
+    let ran = AgentTest::new(protocol).run(vec![
         calls(
             protocol,
             "Look.",
@@ -41,7 +41,7 @@ fn worked(protocol: Protocol) -> Ran {
     ran
 }
 
-fn told_all(ran: &Ran) {
+fn told_all(ran: &AgentTestRun) {
     let usage = json!({"type": "usage", "input_tokens": 130, "output_tokens": 5,
                        "cached_input_tokens": 100, "model": "test-model"});
     assert_eq!(ran.of("usage"), [&usage; 4]);
@@ -190,7 +190,7 @@ fn base_urls_may_be_given_with_and_without_their_version() {
     ];
     for (protocol, base, wanted) in cases {
         let submit = calls(protocol, "", &[("submit", r#"{"summary":"x"}"#)]);
-        let ran = Job::new(protocol)
+        let ran = AgentTest::new(protocol)
             .options(move |options| options.base_url.push_str(base))
             .run(vec![submit]);
         assert_eq!(ran.asked[0].path, wanted);
@@ -201,7 +201,7 @@ fn base_urls_may_be_given_with_and_without_their_version() {
 fn without_a_key_none_is_sent() {
     for protocol in [Anthropic, Openai, Gemini] {
         let submit = calls(protocol, "", &[("submit", r#"{"summary":"x"}"#)]);
-        let ran = Job::new(protocol)
+        let ran = AgentTest::new(protocol)
             .options(|options| options.key.clear())
             .run(vec![submit]);
         for name in ["x-api-key", "authorization", "x-goog-api-key"] {
@@ -212,9 +212,10 @@ fn without_a_key_none_is_sent() {
 
 #[test]
 fn what_an_api_does_not_take_is_left_out() {
-    let refused =
-        |message: &str| Canned::status(400, json!({"error": {"message": message}}).to_string());
-    let ran = Job::new(Openai)
+    let refused = |message: &str| {
+        CannedReply::status(400, json!({"error": {"message": message}}).to_string())
+    };
+    let ran = AgentTest::new(Openai)
         .options(|options| {
             options.max_tokens = Some(500);
             options.temperature = Some(0.5);
@@ -238,7 +239,7 @@ fn what_an_api_does_not_take_is_left_out() {
 fn arguments_that_are_no_json_come_back_as_an_error() {
     let submit = calls(Openai, "", &[("submit", r#"{"summary":"x"}"#)]);
     let broken = calls(Openai, "", &[("read_file", r#"{"path": "gre"#)]);
-    let ran = Job::new(Openai).run(vec![broken, submit]);
+    let ran = AgentTest::new(Openai).run(vec![broken, submit]);
     let messages = &ran.asked[1].body["messages"];
     // Some servers read what they said themselves, and would fail on it.
     assert_eq!(messages[2]["tool_calls"][0]["function"]["arguments"], "{}");
@@ -257,7 +258,7 @@ fn what_a_model_thought_is_sent_back_to_the_letter_and_nothing_empty() {
         {"type":"tool_use","id":"t","name":"list_files","input":{ "depth":1 }}],
         "stop_reason":"tool_use"}"#;
     let submit = calls(Anthropic, "", &[("submit", r#"{"summary":"x"}"#)]);
-    let ran = Job::new(Anthropic).run(vec![Canned::ok(body.to_owned()), submit]);
+    let ran = AgentTest::new(Anthropic).run(vec![CannedReply::ok(body.to_owned()), submit]);
     let sent = r#""content":[{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"tool_use","id":"t","name":"list_files","input":{ "depth":1 }}]"#;
     assert!(ran.asked[1].text.contains(sent), "{}", ran.asked[1].text);
 }

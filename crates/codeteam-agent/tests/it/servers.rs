@@ -5,14 +5,14 @@ use std::fs;
 use codeteam_agent::builtin::Protocol::{Anthropic, Openai};
 use serde_json::{Value, json};
 
-use crate::job::{Job, Ran};
-use crate::model::{Canned, calls};
+use crate::job::{AgentTest, AgentTestRun};
+use crate::model::{CannedReply, calls};
 
 /// The server of `tests/mcp_server.rs`.
 const SERVER: &str = env!("CARGO_BIN_EXE_mcp-server");
 
 /// Works on a job with the listed servers.
-fn run(job: Job, servers: &Value, answers: Vec<Canned>) -> Ran {
+fn run(job: AgentTest, servers: &Value, answers: Vec<CannedReply>) -> AgentTestRun {
     let dir = tempfile::tempdir().unwrap();
     let list = dir.path().join("servers.json");
     fs::write(&list, json!({"servers": servers}).to_string()).unwrap();
@@ -20,14 +20,14 @@ fn run(job: Job, servers: &Value, answers: Vec<Canned>) -> Ran {
         .run(answers)
 }
 
-fn submit() -> Canned {
+fn submit() -> CannedReply {
     calls(Openai, "", &[("submit", r#"{"summary":"x"}"#)])
 }
 
 #[test]
 fn a_servers_tools_are_called_by_its_name_and_theirs() {
     let ran = run(
-        Job::new(Anthropic),
+        AgentTest::new(Anthropic),
         &json!({"test": {"command": SERVER, "args": ["one"], "env": {"TWO": "two"}}}),
         vec![
             calls(
@@ -61,7 +61,7 @@ fn a_servers_tools_are_called_by_its_name_and_theirs() {
 #[test]
 fn a_server_that_does_not_start_is_told_and_left_out() {
     let ran = run(
-        Job::new(Openai),
+        AgentTest::new(Openai),
         &json!({"absent": {"command": "/no/such/program"}, "mute": {"command": "true"}}),
         vec![submit()],
     );
@@ -80,11 +80,11 @@ fn a_server_that_does_not_start_is_told_and_left_out() {
 #[test]
 fn a_server_nobody_may_use_is_not_started() {
     let servers = json!({"test": {"command": "/no/such/program"}});
-    let job = Job::new(Openai).with("tools", json!(["read_file"]));
+    let job = AgentTest::new(Openai).with("tools", json!(["read_file"]));
     let ran = run(job, &servers, vec![submit()]);
     assert_eq!(ran.of("error").len(), 0);
 
-    let job = Job::new(Openai).with("tools", json!(["test__echo"]));
+    let job = AgentTest::new(Openai).with("tools", json!(["test__echo"]));
     let ran = run(job, &json!({"test": {"command": SERVER}}), vec![submit()]);
     let tools = ran.asked[0].body["tools"].as_array().unwrap();
     let names: Vec<_> = tools.iter().map(|tool| &tool["function"]["name"]).collect();
@@ -93,7 +93,7 @@ fn a_server_nobody_may_use_is_not_started() {
 
 #[test]
 fn a_list_that_cannot_be_read_is_bad_usage() {
-    let ran = run(Job::new(Openai), &json!([1]), vec![submit()]);
+    let ran = run(AgentTest::new(Openai), &json!([1]), vec![submit()]);
     assert_eq!(ran.code, 2);
     assert!(ran.error().contains("is not a list of MCP servers: "));
 }

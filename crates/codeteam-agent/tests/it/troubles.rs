@@ -3,20 +3,20 @@
 use codeteam_agent::builtin::Protocol::{Anthropic, Gemini, Openai};
 use serde_json::{Value, json};
 
-use crate::job::{Job, KEY};
-use crate::model::{Canned, calls, says};
+use crate::job::{AgentTest, KEY};
+use crate::model::{CannedReply, calls, says};
 
-fn overloaded() -> Canned {
+fn overloaded() -> CannedReply {
     let error = json!({"type": "overloaded_error", "message": "Overloaded"});
-    Canned::status(529, json!({"type": "error", "error": error}).to_string())
+    CannedReply::status(529, json!({"type": "error", "error": error}).to_string())
 }
 
 #[test]
 fn a_request_that_came_too_soon_is_repeated() {
     let error = json!({"type": "error", "error": {"type": "rate_limit_error", "message": "slow"}});
     for protocol in [Anthropic, Openai, Gemini] {
-        let ran = Job::new(protocol).run(vec![
-            Canned::status(429, error.to_string()).header("retry-after", "0"),
+        let ran = AgentTest::new(protocol).run(vec![
+            CannedReply::status(429, error.to_string()).header("retry-after", "0"),
             calls(protocol, "", &[("submit", r#"{"summary":"x"}"#)]),
         ]);
         assert_eq!(ran.code, 0, "{}", ran.output);
@@ -32,7 +32,7 @@ fn a_request_that_came_too_soon_is_repeated() {
 
 #[test]
 fn an_api_that_stays_overloaded_is_an_error() {
-    let ran = Job::new(Anthropic).run(vec![overloaded(); 5]);
+    let ran = AgentTest::new(Anthropic).run(vec![overloaded(); 5]);
     assert_eq!((ran.code, ran.asked.len()), (1, 5));
     assert_eq!(ran.error(), "the model API says 529: Overloaded");
     assert_eq!(ran.of("error")[0]["status"], 529);
@@ -40,7 +40,7 @@ fn an_api_that_stays_overloaded_is_an_error() {
 
 #[test]
 fn an_api_that_is_not_there_is_an_error() {
-    let ran = Job::new(Openai).run(Vec::new());
+    let ran = AgentTest::new(Openai).run(Vec::new());
     assert_eq!(ran.code, 1);
     let error = ran.error();
     assert!(
@@ -53,7 +53,7 @@ fn an_api_that_is_not_there_is_an_error() {
 #[test]
 fn a_refused_key_is_not_tried_again_nor_told() {
     let message = format!("Incorrect API key provided: {KEY}");
-    let ran = Job::new(Openai).run(vec![Canned::status(
+    let ran = AgentTest::new(Openai).run(vec![CannedReply::status(
         401,
         json!({"error": {"message": message, "code": "invalid_api_key"}}).to_string(),
     )]);
@@ -62,7 +62,7 @@ fn a_refused_key_is_not_tried_again_nor_told() {
     assert!(ran.error().ends_with("provided: [key]"));
 }
 
-fn limited(ran: &crate::job::Ran) -> &Value {
+fn limited(ran: &crate::job::AgentTestRun) -> &Value {
     assert_eq!((ran.code, ran.asked.len()), (1, 1), "{}", ran.output);
     assert_eq!(ran.of("error").len(), 0);
     ran.of("rate_limit")[0]
@@ -72,7 +72,7 @@ fn limited(ran: &crate::job::Ran) -> &Value {
 fn a_spent_quota_is_a_usage_limit() {
     let error = json!({"error": {"message": "You exceeded your current quota",
                        "type": "insufficient_quota", "code": "insufficient_quota"}});
-    let ran = Job::new(Openai).run(vec![Canned::status(429, error.to_string())]);
+    let ran = AgentTest::new(Openai).run(vec![CannedReply::status(429, error.to_string())]);
     assert_eq!(
         ran.of("error"),
         [
@@ -83,18 +83,18 @@ fn a_spent_quota_is_a_usage_limit() {
 
     let error = json!({"error": {"message": "x", "type": "usage_limit_reached",
                        "resets_in_seconds": 90}});
-    let ran = Job::new(Openai).run(vec![Canned::status(429, error.to_string())]);
+    let ran = AgentTest::new(Openai).run(vec![CannedReply::status(429, error.to_string())]);
     assert_eq!(limited(&ran)["resets_in_ms"], 90_000);
 
     let error = json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "x",
         "details": [{"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [
             {"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]}});
-    let ran = Job::new(Gemini).run(vec![Canned::status(429, error.to_string())]);
+    let ran = AgentTest::new(Gemini).run(vec![CannedReply::status(429, error.to_string())]);
     assert_eq!(limited(&ran).get("resets_in_ms"), None);
 
     let error = json!({"type": "error", "error": {"type": "rate_limit_error", "message": "x"}});
-    let ran = Job::new(Anthropic).run(vec![
-        Canned::status(429, error.to_string())
+    let ran = AgentTest::new(Anthropic).run(vec![
+        CannedReply::status(429, error.to_string())
             .header("anthropic-ratelimit-unified-status", "rejected")
             .header("anthropic-ratelimit-unified-reset", "99999999999"),
     ]);
@@ -116,7 +116,7 @@ fn a_refusal_is_told_as_one() {
         (Gemini, gemini, "the prompt was blocked: PROHIBITED_CONTENT"),
         (Gemini, stopped, "SAFETY"),
     ] {
-        let ran = Job::new(protocol).run(vec![Canned::ok(body.to_string())]);
+        let ran = AgentTest::new(protocol).run(vec![CannedReply::ok(body.to_string())]);
         assert_eq!(ran.code, 1);
         assert_eq!(ran.error(), format!("the model refused to answer: {why}"));
     }
@@ -125,9 +125,9 @@ fn a_refusal_is_told_as_one() {
 #[test]
 fn an_error_may_look_like_an_answer() {
     let disguised = json!({"error": {"message": "upstream is down", "code": 502}});
-    let ran = Job::new(Openai).run(vec![
-        Canned::ok(disguised.to_string()),
-        Canned::ok("<html>".to_owned()),
+    let ran = AgentTest::new(Openai).run(vec![
+        CannedReply::ok(disguised.to_string()),
+        CannedReply::ok("<html>".to_owned()),
         calls(Openai, "", &[("submit", r#"{"summary":"x"}"#)]),
     ]);
     assert_eq!(ran.code, 0);
@@ -143,7 +143,7 @@ fn an_error_may_look_like_an_answer() {
 
 #[test]
 fn a_conversation_that_is_too_long_is_made_shorter_once() {
-    let too_long = Canned::status(
+    let too_long = CannedReply::status(
         400,
         json!({"error": {"message": "prompt is too long: 210000 tokens > 200000 maximum"}})
             .to_string(),
@@ -152,7 +152,7 @@ fn a_conversation_that_is_too_long_is_made_shorter_once() {
     let list = calls(Anthropic, "", &[("list_files", "{}")]);
     let submit = calls(Anthropic, "", &[("submit", r#"{"summary":"x"}"#)]);
     let big = "word\n".repeat(5000);
-    let ran = Job::new(Anthropic).file("big", &big).run(vec![
+    let ran = AgentTest::new(Anthropic).file("big", &big).run(vec![
         read,
         list.clone(),
         list.clone(),
@@ -169,14 +169,14 @@ fn a_conversation_that_is_too_long_is_made_shorter_once() {
             .contains("that `read_file` gave here were taken away")
     );
 
-    let ran = Job::new(Anthropic).run(vec![too_long.clone(), too_long]);
+    let ran = AgentTest::new(Anthropic).run(vec![too_long.clone(), too_long]);
     assert_eq!(ran.code, 1);
     assert_eq!(ran.of("error")[0]["status"], 400);
 }
 
 #[test]
 fn a_planner_that_fails_ends_the_work() {
-    let ran = Job::new(Anthropic)
+    let ran = AgentTest::new(Anthropic)
         .options(|options| options.plan = true)
         .run(vec![overloaded(); 5]);
     assert_eq!(ran.code, 1);
@@ -185,29 +185,29 @@ fn a_planner_that_fails_ends_the_work() {
 
 #[test]
 fn bad_usage_is_told_and_ends_with_2() {
-    let code = |job: Job| {
+    let code = |job: AgentTest| {
         let ran = job.run(vec![says(Openai, "{}")]);
         assert_eq!(ran.code, 2, "{}", ran.output);
         assert_eq!(ran.events[0]["type"], "started");
         ran.error().to_owned()
     };
-    let error = code(Job::new(Openai).with("instructions", Value::Null));
+    let error = code(AgentTest::new(Openai).with("instructions", Value::Null));
     assert!(
         error.contains("assignment.json` is not an assignment: "),
         "{error}"
     );
-    let error = code(Job::new(Openai).options(|o| o.assignment = "/no/such".into()));
+    let error = code(AgentTest::new(Openai).options(|o| o.assignment = "/no/such".into()));
     assert!(
         error.starts_with("could not read `/no/such`: No such file"),
         "{error}"
     );
-    let error = code(Job::new(Openai).options(|o| o.base_url = "ftp://x".to_owned()));
+    let error = code(AgentTest::new(Openai).options(|o| o.base_url = "ftp://x".to_owned()));
     assert!(
         error.starts_with("`base_url` cannot be used: `ftp://x/v1"),
         "{error}"
     );
-    let error = code(Job::new(Openai).options(|o| o.model.clear()));
+    let error = code(AgentTest::new(Openai).options(|o| o.model.clear()));
     assert_eq!(error, "`model` cannot be used: it is empty");
-    let error = code(Job::new(Openai).options(|o| o.mcp_servers = Some("/no/such".into())));
+    let error = code(AgentTest::new(Openai).options(|o| o.mcp_servers = Some("/no/such".into())));
     assert!(error.starts_with("could not read `/no/such`"), "{error}");
 }

@@ -3,14 +3,14 @@
 use codeteam_agent::builtin::Protocol::{Anthropic, Openai};
 use serde_json::{Value, json};
 
-use crate::job::Job;
-use crate::model::{Canned, Model, calls};
+use crate::job::AgentTest;
+use crate::model::{CannedReply, FakeModel, calls};
 
-fn list() -> Canned {
+fn list() -> CannedReply {
     calls(Openai, "", &[("list_files", "{}")])
 }
 
-fn submit() -> Canned {
+fn submit() -> CannedReply {
     calls(Openai, "", &[("submit", r#"{"summary":"x"}"#)])
 }
 
@@ -23,7 +23,7 @@ fn tool_names(body: &Value) -> Vec<&str> {
 
 #[test]
 fn in_the_last_turn_only_a_submission_counts() {
-    let ran = Job::new(Openai)
+    let ran = AgentTest::new(Openai)
         .options(|options| options.max_iterations = 2)
         .run(vec![list(), list()]);
     assert_eq!(ran.code, 1);
@@ -33,7 +33,7 @@ fn in_the_last_turn_only_a_submission_counts() {
     assert!(ran.asked[1].text.contains("This is your last turn"));
     assert_eq!(ran.traces("quality")[0]["iterations"], 2);
 
-    let ran = Job::new(Openai)
+    let ran = AgentTest::new(Openai)
         .with("max_turns", 3)
         .options(|options| options.max_iterations = 1)
         .run(vec![list(), list(), submit()]);
@@ -53,7 +53,7 @@ fn every_call_of_a_reply_has_a_result() {
         &[("list_files", "{}"), ("submit", r#"{"files":[]}"#)],
     );
     let good = calls(Anthropic, "", &[("submit", r#"{"summary":"x"}"#)]);
-    let ran = Job::new(Anthropic)
+    let ran = AgentTest::new(Anthropic)
         .with("max_turns", 2)
         .run(vec![both, late, good]);
     assert_eq!(ran.code, 0);
@@ -87,7 +87,7 @@ fn a_call_that_was_cut_off_is_not_carried_out() {
          "input": {"path": "two", "content": "ha"}}],
         "stop_reason": "max_tokens", "usage": {"input_tokens": 1, "output_tokens": 1}});
     let good = calls(Anthropic, "", &[("submit", r#"{"summary":"x"}"#)]);
-    let ran = Job::new(Anthropic).run(vec![Canned::ok(body.to_string()), good]);
+    let ran = AgentTest::new(Anthropic).run(vec![CannedReply::ok(body.to_string()), good]);
     assert_eq!(ran.read("one"), "whole");
     assert!(!ran.path("two").exists());
     assert!(ran.asked[1].text.contains("This call was not carried out"));
@@ -100,7 +100,7 @@ fn without_the_right_to_write_no_tool_writes() {
         "",
         &[("write_file", r#"{"path":"a","content":"b"}"#)],
     );
-    let ran = Job::new(Openai)
+    let ran = AgentTest::new(Openai)
         .with("writable", false)
         .run(vec![write, submit()]);
     let names = tool_names(&ran.asked[0].body);
@@ -116,7 +116,7 @@ fn without_the_right_to_write_no_tool_writes() {
 #[test]
 fn only_allowed_tools_are_offered_and_a_wrong_name_is_told() {
     let run = calls(Openai, "", &[("run_command", r#"{"command":"touch a"}"#)]);
-    let ran = Job::new(Openai)
+    let ran = AgentTest::new(Openai)
         .with(
             "tools",
             json!(["search", "read_file", "web_search", "Bash"]),
@@ -144,7 +144,7 @@ fn long_results_are_cut_and_old_ones_taken_away() {
         )
     };
     let big = |mark: char| format!("first\n{}last\n", mark.to_string().repeat(100_000));
-    let ran = Job::new(Openai)
+    let ran = AgentTest::new(Openai)
         .file("big", &big('x'))
         .file("second", &big('y'))
         .file("third", &big('z'))
@@ -175,14 +175,14 @@ fn long_results_are_cut_and_old_ones_taken_away() {
 fn the_web_is_searched_only_where_there_is_a_service() {
     let found = json!({"answer": null, "results": [
         {"title": "Rust", "url": "https://rust-lang.org", "content": "A language", "score": 0.9}]});
-    let service = Model::start(vec![Canned::ok(found.to_string())]);
+    let service = FakeModel::start(vec![CannedReply::ok(found.to_string())]);
     let base = format!("{}/", service.url);
     let search = calls(
         Openai,
         "",
         &[("web_search", r#"{"query":"rust","max_results":99}"#)],
     );
-    let ran = Job::new(Openai)
+    let ran = AgentTest::new(Openai)
         .options(move |options| options.web_search = Some(base))
         .run(vec![search, submit()]);
     assert!(tool_names(&ran.asked[0].body).contains(&"web_search"));

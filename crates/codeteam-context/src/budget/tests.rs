@@ -3,18 +3,18 @@ use proptest::prelude::*;
 use super::*;
 
 /// A text of about so many tokens, that can be shortened to a tenth.
-fn item(name: &str, tokens: usize) -> Item {
-    Item {
+fn item(name: &str, tokens: usize) -> ContextItem {
+    ContextItem {
         name: name.to_owned(),
         text: " word".repeat(tokens),
-        short: Short::By(" word".repeat(tokens / 10)),
+        short: ShorteningMethod::By(" word".repeat(tokens / 10)),
         shortened: false,
     }
 }
 
-fn part(name: &str, need: Need, sizes: &[usize]) -> Part {
+fn part(name: &str, need: PartRequirement, sizes: &[usize]) -> ContextPart {
     let items = sizes.iter().enumerate();
-    Part {
+    ContextPart {
         name: name.to_owned(),
         need,
         items: items
@@ -24,7 +24,7 @@ fn part(name: &str, need: Need, sizes: &[usize]) -> Part {
 }
 
 /// `a0 a1~ -a2`: whole, shortened, left out.
-fn shown(fitted: &Fitted) -> String {
+fn shown(fitted: &FittedContext) -> String {
     let parts = fitted.parts.iter().map(|part| {
         let items = part.items.iter().map(|item| {
             let mark = if item.shortened { "~" } else { "" };
@@ -36,11 +36,11 @@ fn shown(fitted: &Fitted) -> String {
     parts.collect::<Vec<_>>().join(" | ")
 }
 
-fn parts() -> Vec<Part> {
+fn parts() -> Vec<ContextPart> {
     vec![
-        part("a", Need::Shortened, &[1_000, 1_000]),
-        part("b", Need::Wanted, &[1_000, 1_000]),
-        part("c", Need::Wanted, &[1_000, 1_000]),
+        part("a", PartRequirement::Shortened, &[1_000, 1_000]),
+        part("b", PartRequirement::Wanted, &[1_000, 1_000]),
+        part("c", PartRequirement::Wanted, &[1_000, 1_000]),
     ]
 }
 
@@ -66,7 +66,7 @@ fn the_lowest_part_goes_first() {
 #[test]
 fn what_must_be_whole_is_not_shortened() {
     let mut parts = parts();
-    parts[0].need = Need::Whole;
+    parts[0].need = PartRequirement::Whole;
     let error = fit(parts, &[], 2_000).unwrap_err();
     assert_eq!(error.parts, [("a".to_owned(), 2_036, 2_036)]);
 }
@@ -75,26 +75,30 @@ fn what_must_be_whole_is_not_shortened() {
 fn texts_are_shortened_by_what_they_are() {
     let lines: Vec<String> = (1..=100).map(|i| format!("line {i}")).collect();
     let text = lines.join("\n");
-    let beginning = shorten(&text, &Short::Beginning).unwrap();
+    let beginning = shorten(&text, &ShorteningMethod::Beginning).unwrap();
     assert!(
         beginning.starts_with("line 1\n")
             && beginning.ends_with("line 40\n[… 60 lines left out …]")
     );
-    let both = shorten(&text, &Short::Ends).unwrap();
+    let both = shorten(&text, &ShorteningMethod::Ends).unwrap();
     assert!(
         both.contains("line 20\n[… 40 lines left out …]\nline 61\n") && both.ends_with("line 100")
     );
-    assert_eq!(shorten("short", &Short::Beginning), None);
+    assert_eq!(shorten("short", &ShorteningMethod::Beginning), None);
 
     let diff = "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1,3 +1,3 @@ fn a\n one\n-two\n+2\n\n three\n";
     assert_eq!(
-        shorten(diff, &Short::Diff).unwrap(),
+        shorten(diff, &ShorteningMethod::Diff).unwrap(),
         "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1,3 +1,3 @@ fn a\n-two\n+2\n"
     );
 }
 
-fn any_parts() -> impl Strategy<Value = Vec<Part>> {
-    let need = prop_oneof![Just(Need::Whole), Just(Need::Shortened), Just(Need::Wanted)];
+fn any_parts() -> impl Strategy<Value = Vec<ContextPart>> {
+    let need = prop_oneof![
+        Just(PartRequirement::Whole),
+        Just(PartRequirement::Shortened),
+        Just(PartRequirement::Wanted)
+    ];
     let one = (need, prop::collection::vec(0_usize..300, 0..4));
     prop::collection::vec(one, 0..5).prop_map(|parts| {
         let parts = parts.into_iter().enumerate();
@@ -117,8 +121,8 @@ proptest! {
                     prop_assert_eq!(shown, part.tokens);
                     prop_assert_eq!(part.items.len() + part.dropped.len(), wanted.items.len());
                     let whole = part.dropped.is_empty() && part.items.iter().all(|item| !item.shortened);
-                    prop_assert!(whole || wanted.need != Need::Whole);
-                    prop_assert!(part.dropped.is_empty() || wanted.need == Need::Wanted);
+                    prop_assert!(whole || wanted.need != PartRequirement::Whole);
+                    prop_assert!(part.dropped.is_empty() || wanted.need == PartRequirement::Wanted);
                     sum += shown;
                 }
                 prop_assert_eq!(sum, fitted.tokens);
@@ -136,15 +140,15 @@ proptest! {
 
 #[test]
 fn what_has_few_tokens_and_many_bytes_takes_room_too() {
-    let blank = Item {
+    let blank = ContextItem {
         name: "blank".to_owned(),
         text: " ".repeat(1 << 20),
-        short: Short::No,
+        short: ShorteningMethod::No,
         shortened: false,
     };
-    let part = Part {
+    let part = ContextPart {
         name: "related".to_owned(),
-        need: Need::Wanted,
+        need: PartRequirement::Wanted,
         items: vec![blank; 20],
     };
     let fitted = fit(vec![part], &[], 200_000).unwrap();

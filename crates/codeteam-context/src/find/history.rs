@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::words::Bag;
+use super::words::WordBag;
 
 /// Commits that touch more files say nothing of what belongs together.
 const MOST_FILES: usize = 50;
@@ -21,14 +21,14 @@ pub struct Commit {
     /// The first line of its message.
     pub subject: String,
     /// The words of its message.
-    pub words: Bag,
+    pub words: WordBag,
     /// The files it touched.
-    pub files: Vec<Touched>,
+    pub files: Vec<TouchedFile>,
 }
 
 /// A file that a commit touched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Touched {
+pub struct TouchedFile {
     /// Its path since then.
     pub path: String,
     /// Its path before, if that was another.
@@ -39,25 +39,25 @@ pub struct Touched {
 
 /// Past commits, newest first, over the files that there are now.
 #[derive(Debug, Default)]
-pub struct History<'c> {
+pub struct CommitHistory<'c> {
     /// The commits that say something.
-    pub(super) commits: Vec<Past<'c>>,
+    pub(super) commits: Vec<IndexedCommit<'c>>,
     /// The commits of each file, by its number, newest first.
     pub(super) of_file: Vec<Vec<u32>>,
 }
 
 /// A commit over the files that there are now.
 #[derive(Debug)]
-pub(super) struct Past<'c> {
+pub(super) struct IndexedCommit<'c> {
     pub(super) subject: &'c str,
-    pub(super) words: &'c Bag,
+    pub(super) words: &'c WordBag,
     /// Files that there still are, by their numbers.
     pub(super) files: Vec<u32>,
     /// How many files it touched, those included that are gone.
     pub(super) touched: usize,
 }
 
-impl Past<'_> {
+impl IndexedCommit<'_> {
     /// By how much it says less of each file because it touched many.
     #[expect(clippy::cast_precision_loss, reason = "a count of at most 50")]
     pub(super) fn breadth(&self) -> f64 {
@@ -65,7 +65,7 @@ impl Past<'_> {
     }
 }
 
-impl<'c> History<'c> {
+impl<'c> CommitHistory<'c> {
     /// Puts commits, newest first, over the files that there are now, in the order of their numbers.
     /// A file that was moved has the commits of its former names.
     pub fn new<'p>(
@@ -118,7 +118,7 @@ impl<'c> History<'c> {
             for file in &files {
                 history.of_file[*file as usize].push(at);
             }
-            history.commits.push(Past {
+            history.commits.push(IndexedCommit {
                 subject: &commit.subject,
                 words: &commit.words,
                 files,

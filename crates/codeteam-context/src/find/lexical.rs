@@ -1,7 +1,7 @@
 //! Ranking by words: BM25.
 
-use super::query::Term;
-use super::words::Bag;
+use super::query::QueryTerm;
+use super::words::WordBag;
 
 /// How soon a word said again counts no more.
 const K1: f64 = 1.2;
@@ -11,7 +11,7 @@ pub(super) const LONG: f64 = 0.75;
 pub(super) const SHORT: f64 = 0.5;
 
 /// How well each text fits the words: BM25, rare words weighing more.
-pub(super) fn bm25(terms: &[Term], texts: &[&Bag], b: f64) -> Vec<f64> {
+pub(super) fn bm25(terms: &[QueryTerm], texts: &[&WordBag], b: f64) -> Vec<f64> {
     let mut scores = vec![0.0; texts.len()];
     let total: u64 = texts.iter().map(|text| u64::from(text.length())).sum();
     if texts.is_empty() || total == 0 {
@@ -42,8 +42,8 @@ pub(super) fn bm25(terms: &[Term], texts: &[&Bag], b: f64) -> Vec<f64> {
 }
 
 /// How rare each word is in the texts.
-pub(super) fn rarities(terms: &[Term], texts: &[&Bag]) -> Vec<f64> {
-    let having = |term: &Term| {
+pub(super) fn rarities(terms: &[QueryTerm], texts: &[&WordBag]) -> Vec<f64> {
+    let having = |term: &QueryTerm| {
         texts
             .iter()
             .filter(|text| text.count(term.word) > 0)

@@ -13,12 +13,12 @@ use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use self::table::Table;
-use self::tokens::Tokenizer;
-use super::Candidate;
-use super::words::{self, Quick};
+use self::table::EmbeddingTable;
+use self::tokens::WordTokenizer;
+use super::CandidateFile;
+use super::words::{self, FnvBuildHasher};
 use crate::cache;
-use crate::files::{Content, Files};
+use crate::files::{FileContent, FileSet};
 
 /// What changes when a file's vector becomes another.
 const VERSION: u32 = 1;
@@ -53,14 +53,14 @@ const MAX_BYTES: u64 = 2 << 30;
 
 /// A static embedding model.
 #[derive(Debug)]
-pub struct Model {
-    table: Table,
-    tokenizer: Tokenizer,
+pub struct EmbeddingModel {
+    table: EmbeddingTable,
+    tokenizer: WordTokenizer,
     /// By what its vectors are told from those of another.
     id: [u8; 16],
 }
 
-impl Model {
+impl EmbeddingModel {
     /// Reads a model from its folder.
     pub fn load(folder: &Path) -> Result<Self, Error> {
         let read = |name: &str| {
@@ -84,14 +84,15 @@ impl Model {
         hasher.update(&tokenizer).update(&table);
         let mut id = [0; 16];
         id.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-        let tokenizer = Tokenizer::read(&tokenizer).map_err(|what| Error::Wrong {
+        let tokenizer = WordTokenizer::read(&tokenizer).map_err(|what| Error::Wrong {
             path: tokenizer_path,
             what,
         })?;
-        let table = Table::read(table, tokenizer.tokens()).map_err(|what| Error::Wrong {
-            path: table_path,
-            what,
-        })?;
+        let table =
+            EmbeddingTable::read(table, tokenizer.tokens()).map_err(|what| Error::Wrong {
+                path: table_path,
+                what,
+            })?;
         Ok(Self {
             table,
             tokenizer,
@@ -104,8 +105,8 @@ impl Model {
     pub fn nearness(
         &self,
         text: &str,
-        candidates: &[Candidate<'_>],
-        files: &dyn Files,
+        candidates: &[CandidateFile<'_>],
+        files: &dyn FileSet,
         cache: Option<&Path>,
     ) -> Vec<f32> {
         let place = cache.map(|folder| folder.join(format!("meanings-{}", short(self.id))));
@@ -115,7 +116,7 @@ impl Model {
             .unwrap_or_default();
         let mut known: HashMap<[u8; 16], Vec<i8>> = known.into_iter().collect();
         let before = known.len();
-        let mut reader = Reader::new(self);
+        let mut reader = TextEmbedder::new(self);
         let mut kept = Vec::with_capacity(candidates.len());
         for candidate in candidates {
             let key = key(candidate);
@@ -159,7 +160,7 @@ fn short(id: [u8; 16]) -> String {
 }
 
 /// What a file's vector depends on.
-fn key(candidate: &Candidate<'_>) -> [u8; 16] {
+fn key(candidate: &CandidateFile<'_>) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(candidate.path.as_bytes()).update(&[0]);
     hasher.update(&candidate.sketch.hash);
@@ -169,13 +170,13 @@ fn key(candidate: &Candidate<'_>) -> [u8; 16] {
 }
 
 /// Reads meanings, and remembers those of words.
-struct Reader<'m> {
-    model: &'m Model,
-    words: HashMap<String, Vec<f32>, Quick>,
+struct TextEmbedder<'m> {
+    model: &'m EmbeddingModel,
+    words: HashMap<String, Vec<f32>, FnvBuildHasher>,
 }
 
-impl<'m> Reader<'m> {
-    fn new(model: &'m Model) -> Self {
+impl<'m> TextEmbedder<'m> {
+    fn new(model: &'m EmbeddingModel) -> Self {
         Self {
             model,
             words: HashMap::default(),
@@ -190,12 +191,12 @@ impl<'m> Reader<'m> {
     }
 
     /// What a file means, by its path and its beginning.
-    fn file(&mut self, candidate: &Candidate<'_>, files: &dyn Files) -> Vec<i8> {
+    fn file(&mut self, candidate: &CandidateFile<'_>, files: &dyn FileSet) -> Vec<i8> {
         let mut sum = vec![0.0; self.model.table.width()];
         self.add(candidate.path, PATH, &mut sum);
         let list = files.list();
         let at = list.binary_search_by(|file| file.path.as_str().cmp(candidate.path));
-        if let Ok(Content::Text(text)) = at.map(|at| files.read(at)) {
+        if let Ok(FileContent::Text(text)) = at.map(|at| files.read(at)) {
             let head = text.floor_char_boundary(HEAD);
             self.add(&text[..head], 1.0, &mut sum);
         }

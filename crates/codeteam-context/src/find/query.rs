@@ -2,39 +2,39 @@
 
 use std::collections::HashMap;
 
-use super::words::{self, Quick, Word};
+use super::words::{self, FnvBuildHasher, WordHash};
 
 /// How much a word counts that is not in the first line.
 const FURTHER: f64 = 0.5;
 
 /// A text, as files are found by it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Query {
+pub(super) struct TaskQuery {
     /// Its words, in the order in which they are first met.
-    pub(super) terms: Vec<Term>,
+    pub(super) terms: Vec<QueryTerm>,
     /// Identifiers, which are to be met as they are.
-    pub(super) identifiers: Vec<Term>,
+    pub(super) identifiers: Vec<QueryTerm>,
     /// What looks like a path or the name of a file.
     pub(super) paths: Vec<String>,
 }
 
 /// A word of a text.
 #[derive(Clone, Debug)]
-pub(super) struct Term {
+pub(super) struct QueryTerm {
     /// The word.
-    pub(super) word: Word,
+    pub(super) word: WordHash,
     /// As it is written, where it is met first.
     pub(super) shown: String,
     /// How much it counts.
     pub(super) weight: f64,
 }
 
-impl Query {
+impl TaskQuery {
     /// Reads a text.
     pub(super) fn of(text: &str) -> Self {
         let mut query = Self::default();
-        let mut terms = Terms::default();
-        let mut identifiers = Terms::default();
+        let mut terms = TermList::default();
+        let mut identifiers = TermList::default();
         for (number, line) in text.trim().lines().enumerate() {
             let weight = if number == 0 { 1.0 } else { FURTHER };
             words::each_run(line, |run| {
@@ -63,20 +63,20 @@ impl Query {
 
 /// Words in the order in which they are met, each once.
 #[derive(Default)]
-struct Terms {
-    list: Vec<Term>,
-    at: HashMap<Word, usize, Quick>,
+struct TermList {
+    list: Vec<QueryTerm>,
+    at: HashMap<WordHash, usize, FnvBuildHasher>,
 }
 
-impl Terms {
-    fn add(&mut self, word: Word, shown: &str, weight: f64) {
+impl TermList {
+    fn add(&mut self, word: WordHash, shown: &str, weight: f64) {
         if let Some(at) = self.at.get(&word) {
             // A word that is said again counts a little more, not twice.
             self.list[*at].weight += weight * 0.25;
             return;
         }
         self.at.insert(word, self.list.len());
-        self.list.push(Term {
+        self.list.push(QueryTerm {
             word,
             shown: shown.to_owned(),
             weight,

@@ -1,9 +1,12 @@
 //! Ranking: all signals, and what they come to.
 
-use super::query::Query;
-use super::words::Bag;
-use super::{Closer, Corpus, Found, Options, SIGNALS, Signal, Weights, lexical, pairs, past};
-use crate::imports::{Graph, Source};
+use super::query::TaskQuery;
+use super::words::WordBag;
+use super::{
+    RankedFile, RankingOptions, RankingSignal, SIGNALS, SearchCorpus, SignalWeights, SymbolSketch,
+    lexical, pairs, past,
+};
+use crate::imports::{ImportGraph, SourceFile};
 
 /// How many of the files found by what they are themselves are looked round from.
 const SEEDS: usize = 10;
@@ -12,14 +15,14 @@ const SEEDS: usize = 10;
 const CLOSER: usize = 300;
 
 /// A ranking under way.
-pub(super) struct Ranking<'a> {
-    pub(super) corpus: &'a Corpus<'a>,
-    pub(super) query: Query,
-    pub(super) weights: Weights,
+pub(super) struct FileRanking<'a> {
+    pub(super) corpus: &'a SearchCorpus<'a>,
+    pub(super) query: TaskQuery,
+    pub(super) weights: SignalWeights,
     /// The signals of each file.
     pub(super) rows: Vec<[f64; SIGNALS]>,
     /// The words of each path.
-    pub(super) paths: Vec<Bag>,
+    pub(super) paths: Vec<WordBag>,
     /// How rare each word of the task is in the texts.
     pub(super) rarities: Vec<f64>,
     /// Past commits like the task, most alike first.
@@ -30,23 +33,23 @@ pub(super) struct Ranking<'a> {
     /// score.
     pub(super) seeds: Vec<(usize, f64)>,
     /// What the files that were looked at more closely import.
-    imports: Graph,
+    imports: ImportGraph,
 }
 
-impl<'a> Ranking<'a> {
-    pub(super) fn new(text: &str, corpus: &'a Corpus<'a>, weights: Weights) -> Self {
+impl<'a> FileRanking<'a> {
+    pub(super) fn new(text: &str, corpus: &'a SearchCorpus<'a>, weights: SignalWeights) -> Self {
         let paths: Vec<&str> = corpus.files.iter().map(|file| file.path).collect();
         let mut ranking = Self {
             corpus,
-            query: Query::of(text),
+            query: TaskQuery::of(text),
             weights,
             rows: vec![[0.0; SIGNALS]; corpus.files.len()],
-            paths: paths.iter().map(|path| Bag::of(path)).collect(),
+            paths: paths.iter().map(|path| WordBag::of(path)).collect(),
             rarities: Vec::new(),
             alike: Vec::new(),
             pairs: pairs::pairs(&paths),
             seeds: Vec::new(),
-            imports: Graph::default(),
+            imports: ImportGraph::default(),
         };
         ranking.by_words();
         ranking.by_history();
@@ -58,9 +61,9 @@ impl<'a> Ranking<'a> {
     /// By the words of the task in texts and paths.
     fn by_words(&mut self) {
         let files = &self.corpus.files;
-        let texts: Vec<&Bag> = files.iter().map(|file| &file.sketch.words).collect();
-        let paths: Vec<&Bag> = self.paths.iter().collect();
-        let Query {
+        let texts: Vec<&WordBag> = files.iter().map(|file| &file.sketch.words).collect();
+        let paths: Vec<&WordBag> = self.paths.iter().collect();
+        let TaskQuery {
             terms,
             identifiers,
             paths: said,
@@ -68,20 +71,26 @@ impl<'a> Ranking<'a> {
         self.rarities = lexical::rarities(terms, &texts);
         let named = files.iter().map(|file| lexical::named(said, file.path));
         let signals = [
-            (Signal::Text, lexical::bm25(terms, &texts, lexical::LONG)),
-            (Signal::Path, lexical::bm25(terms, &paths, lexical::SHORT)),
             (
-                Signal::Identifier,
+                RankingSignal::Text,
+                lexical::bm25(terms, &texts, lexical::LONG),
+            ),
+            (
+                RankingSignal::Path,
+                lexical::bm25(terms, &paths, lexical::SHORT),
+            ),
+            (
+                RankingSignal::Identifier,
                 lexical::bm25(identifiers, &texts, lexical::LONG),
             ),
-            (Signal::Named, named.collect()),
+            (RankingSignal::Named, named.collect()),
         ];
         for (signal, values) in signals {
             self.put(signal, values);
         }
         if let Some(meaning) = &self.corpus.meaning {
             self.put(
-                Signal::Meaning,
+                RankingSignal::Meaning,
                 meaning.iter().map(|near| f64::from(*near)).collect(),
             );
         }
@@ -90,8 +99,11 @@ impl<'a> Ranking<'a> {
     fn by_history(&mut self) {
         if let Some(history) = self.corpus.history {
             self.alike = past::alike(&self.query, history);
-            self.put(Signal::Message, past::changed_by(&self.alike, history));
-            self.put(Signal::Often, past::often(history));
+            self.put(
+                RankingSignal::Message,
+                past::changed_by(&self.alike, history),
+            );
+            self.put(RankingSignal::Often, past::often(history));
         }
     }
 
@@ -111,15 +123,15 @@ impl<'a> Ranking<'a> {
             .map(|file| self.corpus.files[*file].path)
             .collect();
         look.prepare(&paths);
-        let none = Closer::default();
-        let closer: Vec<&Closer> = paths
+        let none = SymbolSketch::default();
+        let closer: Vec<&SymbolSketch> = paths
             .iter()
             .map(|path| look.closer(path).unwrap_or(&none))
             .collect();
-        let words: Vec<&Bag> = closer.iter().map(|closer| &closer.words).collect();
+        let words: Vec<&WordBag> = closer.iter().map(|closer| &closer.words).collect();
         let signals = [
-            (Signal::Names, &self.query.terms),
-            (Signal::Definition, &self.query.identifiers),
+            (RankingSignal::Names, &self.query.terms),
+            (RankingSignal::Definition, &self.query.identifiers),
         ];
         let signals = signals.map(|(signal, terms)| {
             let mut values = vec![0.0; self.rows.len()];
@@ -132,11 +144,11 @@ impl<'a> Ranking<'a> {
         for (signal, values) in signals {
             self.put(signal, values);
         }
-        let mut sources: Vec<Source<'_>> = self
+        let mut sources: Vec<SourceFile<'_>> = self
             .corpus
             .files
             .iter()
-            .map(|file| Source {
+            .map(|file| SourceFile {
                 path: file.path,
                 imports: &[],
             })
@@ -144,7 +156,7 @@ impl<'a> Ranking<'a> {
         for (file, closer) in near.iter().zip(&closer) {
             sources[*file].imports = &closer.imports;
         }
-        self.imports = Graph::of(&sources, &|path| look.text(path));
+        self.imports = ImportGraph::of(&sources, &|path| look.text(path));
     }
 
     /// The signals of each file by what was found so far.
@@ -156,10 +168,13 @@ impl<'a> Ranking<'a> {
         }
         self.seeds = seeds;
         if let Some(history) = self.corpus.history {
-            self.put_parts(Signal::Together, past::together(history, &self.seeds));
+            self.put_parts(
+                RankingSignal::Together,
+                past::together(history, &self.seeds),
+            );
         }
-        self.put_parts(Signal::Near, self.by_imports());
-        self.put_parts(Signal::Pair, self.by_pairs());
+        self.put_parts(RankingSignal::Near, self.by_imports());
+        self.put_parts(RankingSignal::Pair, self.by_pairs());
     }
 
     /// How near each file is to what was found by imports, in both directions. A file that imports
@@ -203,7 +218,7 @@ impl<'a> Ranking<'a> {
     }
 
     /// Sets a signal of all files, the greatest being 1.
-    fn put(&mut self, signal: Signal, values: Vec<f64>) {
+    fn put(&mut self, signal: RankingSignal, values: Vec<f64>) {
         let most = values.iter().copied().fold(0.0, f64::max);
         if most > 0.0 {
             for (row, value) in self.rows.iter_mut().zip(values) {
@@ -214,7 +229,7 @@ impl<'a> Ranking<'a> {
 
     /// Sets a signal that is a sum of parts of what was found: of all of it would be 1. It is not
     /// stretched, since what has little to do with anything found must not seem to have much.
-    fn put_parts(&mut self, signal: Signal, values: Vec<f64>) {
+    fn put_parts(&mut self, signal: RankingSignal, values: Vec<f64>) {
         let all: f64 = self.seeds.iter().map(|(_, part)| part).sum();
         for (row, value) in self.rows.iter_mut().zip(values) {
             row[signal as usize] = if all > 0.0 {
@@ -226,7 +241,7 @@ impl<'a> Ranking<'a> {
     }
 
     /// How much a signal counts for a file.
-    pub(super) fn part(&self, file: usize, signal: Signal) -> f64 {
+    pub(super) fn part(&self, file: usize, signal: RankingSignal) -> f64 {
         self.rows[file][signal as usize] * self.weights[signal as usize]
     }
 
@@ -234,9 +249,9 @@ impl<'a> Ranking<'a> {
     /// is no reason alone.
     fn best(&self, limit: usize) -> Vec<(usize, f64)> {
         let score = |file| {
-            let parts = Signal::ALL.map(|signal| self.part(file, signal));
+            let parts = RankingSignal::ALL.map(|signal| self.part(file, signal));
             let sum: f64 = parts.iter().sum();
-            (sum > parts[Signal::Often as usize]).then_some((file, sum))
+            (sum > parts[RankingSignal::Often as usize]).then_some((file, sum))
         };
         let mut best: Vec<(usize, f64)> = (0..self.rows.len()).filter_map(score).collect();
         best.sort_by(|(a, one), (b, other)| other.total_cmp(one).then(a.cmp(b)));
@@ -245,9 +260,9 @@ impl<'a> Ranking<'a> {
     }
 
     /// The files that were found.
-    pub(super) fn found(&self, options: &Options) -> Vec<Found> {
+    pub(super) fn found(&self, options: &RankingOptions) -> Vec<RankedFile> {
         let best = self.best(options.limit).into_iter();
-        best.map(|(file, score)| Found {
+        best.map(|(file, score)| RankedFile {
             path: self.corpus.files[file].path.to_owned(),
             score,
             signals: self.rows[file],

@@ -4,9 +4,9 @@ use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 
-use super::Signal;
-use super::rank::Ranking;
-use super::words::Bag;
+use super::RankingSignal;
+use super::rank::FileRanking;
+use super::words::WordBag;
 
 /// How many words or names a reason gives.
 const NAMED: usize = 3;
@@ -18,7 +18,7 @@ const LEAST: f64 = 0.06;
 /// Why a file was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "signal", rename_all = "snake_case")]
-pub enum Reason {
+pub enum MatchReason {
     /// The task names it.
     Named,
     /// Its text has words of the task.
@@ -94,7 +94,7 @@ pub enum Reason {
     },
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for MatchReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Named => f.write_str("the task names it"),
@@ -142,10 +142,10 @@ fn list(words: &[String]) -> String {
     text
 }
 
-impl Ranking<'_> {
+impl FileRanking<'_> {
     /// Why a file was found, what counts most first.
-    pub(super) fn reasons(&self, file: usize) -> Vec<Reason> {
-        let mut parts: Vec<(Signal, f64)> = Signal::ALL
+    pub(super) fn reasons(&self, file: usize) -> Vec<MatchReason> {
+        let mut parts: Vec<(RankingSignal, f64)> = RankingSignal::ALL
             .into_iter()
             .map(|signal| (signal, self.part(file, signal)))
             .filter(|(_, part)| *part > 0.0)
@@ -159,40 +159,40 @@ impl Ranking<'_> {
         reasons.take(REASONS).collect()
     }
 
-    fn reason(&self, file: usize, signal: Signal) -> Option<Reason> {
+    fn reason(&self, file: usize, signal: RankingSignal) -> Option<MatchReason> {
         let candidate = &self.corpus.files[file];
         Some(match signal {
-            Signal::Named => Reason::Named,
-            Signal::Text => Reason::Text {
+            RankingSignal::Named => MatchReason::Named,
+            RankingSignal::Text => MatchReason::Text {
                 words: self.words(&candidate.sketch.words),
             },
-            Signal::Path => Reason::Path {
+            RankingSignal::Path => MatchReason::Path {
                 words: self.words(&self.paths[file]),
             },
-            Signal::Names => Reason::Names {
+            RankingSignal::Names => MatchReason::Names {
                 names: self.names(file),
             },
-            Signal::Identifier => Reason::Identifier {
+            RankingSignal::Identifier => MatchReason::Identifier {
                 names: self.identifiers(&candidate.sketch.words),
             },
-            Signal::Definition => Reason::Definition {
+            RankingSignal::Definition => MatchReason::Definition {
                 names: self.identifiers(&self.corpus.look?.closer(candidate.path)?.words),
             },
-            Signal::Message => self.message(file)?,
-            Signal::Often => Reason::Often {
+            RankingSignal::Message => self.message(file)?,
+            RankingSignal::Often => MatchReason::Often {
                 commits: self.corpus.history?.of_file[file].len(),
             },
-            Signal::Together => self.together(file)?,
-            Signal::Near => self.near(file)?,
-            Signal::Pair => self.pair(file)?,
-            Signal::Meaning => Reason::Meaning {
-                percent: percent(self.rows[file][Signal::Meaning as usize]),
+            RankingSignal::Together => self.together(file)?,
+            RankingSignal::Near => self.near(file)?,
+            RankingSignal::Pair => self.pair(file)?,
+            RankingSignal::Meaning => MatchReason::Meaning {
+                percent: percent(self.rows[file][RankingSignal::Meaning as usize]),
             },
         })
     }
 
     /// The words of the task that a text has, what tells most first.
-    fn words(&self, text: &Bag) -> Vec<String> {
+    fn words(&self, text: &WordBag) -> Vec<String> {
         let mut words: Vec<(f64, &str)> = Vec::new();
         for (term, rarity) in self.query.terms.iter().zip(&self.rarities) {
             if text.count(term.word) > 0 {
@@ -207,7 +207,7 @@ impl Ranking<'_> {
             .collect()
     }
 
-    fn identifiers(&self, text: &Bag) -> Vec<String> {
+    fn identifiers(&self, text: &WordBag) -> Vec<String> {
         let known = self.query.identifiers.iter();
         let known = known.filter(|term| text.count(term.word) > 0);
         known.take(NAMED).map(|term| term.shown.clone()).collect()
@@ -219,7 +219,7 @@ impl Ranking<'_> {
         let look = self.corpus.look;
         let closer = look.and_then(|look| look.closer(self.corpus.files[file].path));
         for name in closer.iter().flat_map(|closer| &closer.names) {
-            let bag = Bag::of(name);
+            let bag = WordBag::of(name);
             let terms = self.query.terms.iter().zip(&self.rarities);
             let met = terms.filter(|(term, _)| bag.count(term.word) > 0);
             let sum: f64 = met.map(|(term, rarity)| term.weight * rarity).sum();
@@ -238,7 +238,7 @@ impl Ranking<'_> {
             .collect()
     }
 
-    fn message(&self, file: usize) -> Option<Reason> {
+    fn message(&self, file: usize) -> Option<MatchReason> {
         let history = self.corpus.history?;
         let file = u32::try_from(file).ok()?;
         let mut alike = self.alike.iter();
@@ -246,14 +246,14 @@ impl Ranking<'_> {
             .by_ref()
             .filter(|(at, _)| history.commits[*at].files.contains(&file));
         let (first, _) = with.next()?;
-        Some(Reason::Message {
+        Some(MatchReason::Message {
             commits: 1 + with.count(),
             subject: history.commits[*first].subject.to_owned(),
         })
     }
 
     /// The file found first with which this one was changed, weighed by how often.
-    fn together(&self, file: usize) -> Option<Reason> {
+    fn together(&self, file: usize) -> Option<MatchReason> {
         let history = self.corpus.history?;
         let number = u32::try_from(file).ok()?;
         let mut best: Option<(f64, usize, usize, usize)> = None;
@@ -270,36 +270,36 @@ impl Ranking<'_> {
             }
         }
         let (_, seed, times, of) = best?;
-        Some(Reason::Together {
+        Some(MatchReason::Together {
             path: self.path(seed),
             times,
             of,
         })
     }
 
-    fn near(&self, file: usize) -> Option<Reason> {
+    fn near(&self, file: usize) -> Option<MatchReason> {
         let (imports, importers) = self.neighbours(file);
         for (seed, _) in &self.seeds {
             let path = self.path(*seed);
             if imports.contains(seed) {
-                return Some(Reason::Imports { path });
+                return Some(MatchReason::Imports { path });
             }
             if importers.contains(seed) {
-                return Some(Reason::ImportedBy { path });
+                return Some(MatchReason::ImportedBy { path });
             }
         }
         None
     }
 
-    fn pair(&self, file: usize) -> Option<Reason> {
+    fn pair(&self, file: usize) -> Option<MatchReason> {
         let number = u32::try_from(file).ok()?;
         let mut seeds = self.seeds.iter();
         let (seed, _) = seeds.find(|(seed, _)| self.pairs[*seed].contains(&number))?;
         let path = self.path(*seed);
         Some(if super::is_test(self.corpus.files[file].path) {
-            Reason::Tests { path }
+            MatchReason::Tests { path }
         } else {
-            Reason::TestedBy { path }
+            MatchReason::TestedBy { path }
         })
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::words::Bag;
+use super::words::WordBag;
 use crate::outline::{Import, Outline};
 
 /// The most names of definitions that are kept of a file; beyond, it is data or generated.
@@ -11,35 +11,35 @@ const NAMES: usize = 1000;
 /// A file's content, as it is found by. It depends on nothing but the content, so that it can be kept
 /// by its hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sketch {
+pub struct FileSketch {
     /// By what the content is told from another.
     pub hash: [u8; 16],
     /// The words of the text.
-    pub words: Bag,
+    pub words: WordBag,
 }
 
-impl Sketch {
+impl FileSketch {
     /// Looks at a text.
     pub fn of(text: &str) -> Self {
         Self {
             hash: hash(text),
-            words: Bag::of(text),
+            words: WordBag::of(text),
         }
     }
 }
 
 /// What a second look at a file shows, for which it has to be parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Closer {
+pub struct SymbolSketch {
     /// The names of what is defined in it, in their order, each once.
     pub names: Vec<String>,
     /// The words of these names.
-    pub words: Bag,
+    pub words: WordBag,
     /// What it imports.
     pub imports: Vec<Import>,
 }
 
-impl Closer {
+impl SymbolSketch {
     /// Keeps what is needed of an outline.
     pub fn of(outline: Outline) -> Self {
         let mut names: Vec<String> = outline.definitions.into_iter().map(|it| it.name).collect();
@@ -47,7 +47,7 @@ impl Closer {
         names.dedup();
         names.truncate(NAMES);
         Self {
-            words: Bag::of(&names.join(" ")),
+            words: WordBag::of(&names.join(" ")),
             names,
             imports: outline.imports,
         }

@@ -9,9 +9,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Candidate, Closer, Look, Sketch, sketch};
+use super::{CandidateFile, FileSketch, SourceLookup, SymbolSketch, sketch};
 use crate::cache;
-use crate::files::{Content, File, Files, Stamp};
+use crate::files::{FileContent, FileEntry, FileSet, FileStamp};
 use crate::imports;
 use crate::language::Language;
 use crate::outline::outline;
@@ -22,9 +22,9 @@ const VERSION: u32 = 2;
 const NAME: &str = "sketches";
 
 /// The sketches of a tree's text files; and a second look at those for which it is asked for.
-pub struct Sketches<'f> {
-    files: &'f dyn Files,
-    entries: Vec<Entry>,
+pub struct SketchIndex<'f> {
+    files: &'f dyn FileSet,
+    entries: Vec<SketchEntry>,
     place: Option<PathBuf>,
     /// Whether there is something that is not kept yet.
     new: AtomicBool,
@@ -32,43 +32,43 @@ pub struct Sketches<'f> {
 
 /// A file, and its sketch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Entry {
+struct SketchEntry {
     path: String,
     bytes: u64,
     /// By what it is known not to have changed; none if it was too young.
-    stamp: Option<Stamp>,
+    stamp: Option<FileStamp>,
     /// None if it is no text.
-    sketch: Option<Sketch>,
-    closer: Later,
+    sketch: Option<FileSketch>,
+    closer: LazySymbolSketch,
 }
 
 /// What is worked out when it is asked for.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(from = "Option<Closer>", into = "Option<Closer>")]
-struct Later(OnceLock<Closer>);
+#[serde(from = "Option<SymbolSketch>", into = "Option<SymbolSketch>")]
+struct LazySymbolSketch(OnceLock<SymbolSketch>);
 
-impl From<Option<Closer>> for Later {
-    fn from(closer: Option<Closer>) -> Self {
+impl From<Option<SymbolSketch>> for LazySymbolSketch {
+    fn from(closer: Option<SymbolSketch>) -> Self {
         Self(closer.map_or_else(OnceLock::new, OnceLock::from))
     }
 }
 
-impl From<Later> for Option<Closer> {
-    fn from(later: Later) -> Self {
+impl From<LazySymbolSketch> for Option<SymbolSketch> {
+    fn from(later: LazySymbolSketch) -> Self {
         later.0.into_inner()
     }
 }
 
-impl<'f> Sketches<'f> {
+impl<'f> SketchIndex<'f> {
     /// Takes the sketches of all files but those that programs write ([`is_generated`]). What is in the
     /// folder of the cache is not worked out again, and not even read if its stamp is the same.
-    pub fn take(files: &'f dyn Files, cache: Option<&Path>) -> Self {
+    pub fn take(files: &'f dyn FileSet, cache: Option<&Path>) -> Self {
         Self::take_with(files, cache, &|_, _| {})
     }
 
-    /// [`Sketches::take`], and says how many files it has been through, of how many.
+    /// [`SketchIndex::take`], and says how many files it has been through, of how many.
     pub fn take_with(
-        files: &'f dyn Files,
+        files: &'f dyn FileSet,
         cache: Option<&Path>,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Self {
@@ -76,7 +76,7 @@ impl<'f> Sketches<'f> {
         let now = now.map_or(0, |now| i128::try_from(now.as_nanos()).unwrap_or(0));
         let place = cache.map(|folder| folder.join(NAME));
         let known = place.as_ref().and_then(|place| cache::load(place, VERSION));
-        let known: Vec<Entry> = known.unwrap_or_default();
+        let known: Vec<SketchEntry> = known.unwrap_or_default();
         let list = files.list();
         let wanted = (0..list.len()).filter(|at| !is_generated(&list[*at].path));
         let (same, unread): (Vec<_>, Vec<_>) = wanted
@@ -84,7 +84,7 @@ impl<'f> Sketches<'f> {
             .partition(|(_, same)| same.is_some());
         let count = list.len();
         let done = AtomicUsize::new(count - unread.len());
-        let taking = Taking {
+        let taking = SketchBuilder {
             files,
             now,
             by_hash: known
@@ -107,7 +107,7 @@ impl<'f> Sketches<'f> {
             found.map(|(_, entry)| (at, entry))
         });
         let read = unread.iter().map(|(at, _)| *at).zip(read);
-        let mut entries: Vec<(usize, Entry)> = same.chain(read).collect();
+        let mut entries: Vec<(usize, SketchEntry)> = same.chain(read).collect();
         entries.sort_unstable_by_key(|(at, _)| *at);
         let entries = entries.into_iter().map(|(_, entry)| entry).collect();
         Self {
@@ -119,9 +119,9 @@ impl<'f> Sketches<'f> {
     }
 
     /// The files, as they can be ranked, in the order of their paths.
-    pub fn candidates(&self) -> impl Iterator<Item = Candidate<'_>> {
+    pub fn candidates(&self) -> impl Iterator<Item = CandidateFile<'_>> {
         self.entries.iter().filter_map(|entry| {
-            Some(Candidate {
+            Some(CandidateFile {
                 path: &entry.path,
                 sketch: entry.sketch.as_ref()?,
             })
@@ -138,7 +138,7 @@ impl<'f> Sketches<'f> {
         }
     }
 
-    fn entry(&self, path: &str) -> Option<&Entry> {
+    fn entry(&self, path: &str) -> Option<&SketchEntry> {
         let at = self
             .entries
             .binary_search_by(|entry| entry.path.as_str().cmp(path));
@@ -150,20 +150,20 @@ impl<'f> Sketches<'f> {
     }
 }
 
-impl Look for Sketches<'_> {
+impl SourceLookup for SketchIndex<'_> {
     fn prepare(&self, paths: &[&str]) {
         in_parallel(paths.len(), |at| {
             self.closer(paths[at]);
         });
     }
 
-    fn closer(&self, path: &str) -> Option<&Closer> {
+    fn closer(&self, path: &str) -> Option<&SymbolSketch> {
         let language = Language::of(path)?;
         let closer = &self.entry(path)?.closer.0;
         if closer.get().is_none() {
             let text = self.read(path)?;
             self.new.store(true, Ordering::Relaxed);
-            closer.get_or_init(|| Closer::of(outline(&text, language)));
+            closer.get_or_init(|| SymbolSketch::of(outline(&text, language)));
         }
         closer.get()
     }
@@ -174,7 +174,7 @@ impl Look for Sketches<'_> {
 }
 
 /// Where a file is among those that are known, in the order of their paths, if it has not changed.
-fn same(known: &[Entry], file: &File) -> Option<usize> {
+fn same(known: &[SketchEntry], file: &FileEntry) -> Option<usize> {
     let at = known
         .binary_search_by(|known| known.path.cmp(&file.path))
         .ok()?;
@@ -183,24 +183,24 @@ fn same(known: &[Entry], file: &File) -> Option<usize> {
 }
 
 /// Sketches being taken.
-struct Taking<'a> {
-    files: &'a dyn Files,
+struct SketchBuilder<'a> {
+    files: &'a dyn FileSet,
     now: i128,
-    by_hash: HashMap<[u8; 16], &'a Entry>,
+    by_hash: HashMap<[u8; 16], &'a SketchEntry>,
 }
 
-impl Taking<'_> {
-    fn one(&self, at: usize) -> Entry {
+impl SketchBuilder<'_> {
+    fn one(&self, at: usize) -> SketchEntry {
         let file = &self.files.list()[at];
         let content = self.files.read(at);
         // What could not be read now may be read another time.
-        let was_read = !matches!(content, Content::Gone | Content::Unreadable(_));
-        let settled = |stamp: &Stamp| was_read && stamp.is_settled(self.now);
+        let was_read = !matches!(content, FileContent::Gone | FileContent::Unreadable(_));
+        let settled = |stamp: &FileStamp| was_read && stamp.is_settled(self.now);
         let (sketch, closer) = match content {
-            Content::Text(text) => self.look(&file.path, &text),
+            FileContent::Text(text) => self.look(&file.path, &text),
             _ => Default::default(),
         };
-        Entry {
+        SketchEntry {
             path: file.path.clone(),
             bytes: file.bytes,
             stamp: file.stamp.filter(settled),
@@ -210,12 +210,12 @@ impl Taking<'_> {
     }
 
     /// The sketch of a file that is not known by its stamp.
-    fn look(&self, path: &str, text: &str) -> (Option<Sketch>, Later) {
+    fn look(&self, path: &str, text: &str) -> (Option<FileSketch>, LazySymbolSketch) {
         let language = Language::of(path);
         let same = self.by_hash.get(&sketch::hash(text));
         match same.filter(|same| Language::of(&same.path) == language) {
             Some(same) => (same.sketch.clone(), same.closer.clone()),
-            None => (Some(Sketch::of(text)), Later::default()),
+            None => (Some(FileSketch::of(text)), LazySymbolSketch::default()),
         }
     }
 }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::files::{Content, File, Files, Stamp};
-use crate::tree::{self, Tree};
+use crate::files::{FileContent, FileEntry, FileSet, FileStamp};
+use crate::tree::{self, FileTree};
 
 /// The files of the project.
 const FILES: [(&str, &str); 9] = [
@@ -56,7 +56,7 @@ fn project() -> tempfile::TempDir {
 }
 
 fn commit(message: &str, files: &[&str]) -> Commit {
-    let touched = |path: &&str| Touched {
+    let touched = |path: &&str| TouchedFile {
         path: (*path).to_owned(),
         before: None,
         added: false,
@@ -66,7 +66,7 @@ fn commit(message: &str, files: &[&str]) -> Commit {
         parents: Vec::new(),
         time: 0,
         subject: message.lines().next().unwrap_or_default().to_owned(),
-        words: words::Bag::of(message),
+        words: words::WordBag::of(message),
         files: files.iter().map(touched).collect(),
     }
 }
@@ -94,23 +94,23 @@ fn commits() -> Vec<Commit> {
     ]
 }
 
-fn find(folder: &Path, commits: &[Commit], text: &str, cache: Option<&Path>) -> Vec<Found> {
-    let tree = Tree::walk(folder, &tree::Options::default(), &|_| {}).unwrap();
-    let sketches = Sketches::take(&tree, cache);
-    let files: Vec<Candidate<'_>> = sketches.candidates().collect();
-    let history = History::new(commits, files.iter().map(|file| file.path));
-    let corpus = Corpus {
+fn find(folder: &Path, commits: &[Commit], text: &str, cache: Option<&Path>) -> Vec<RankedFile> {
+    let tree = FileTree::walk(folder, &tree::TreeOptions::default(), &|_| {}).unwrap();
+    let sketches = SketchIndex::take(&tree, cache);
+    let files: Vec<CandidateFile<'_>> = sketches.candidates().collect();
+    let history = CommitHistory::new(commits, files.iter().map(|file| file.path));
+    let corpus = SearchCorpus {
         files,
         look: Some(&sketches),
         history: Some(&history),
         meaning: None,
     };
-    let found = rank(text, &corpus, &Options::default());
+    let found = rank(text, &corpus, &RankingOptions::default());
     sketches.save().unwrap();
     found
 }
 
-fn paths(found: &[Found]) -> Vec<&str> {
+fn paths(found: &[RankedFile]) -> Vec<&str> {
     found.iter().map(|found| found.path.as_str()).collect()
 }
 
@@ -215,7 +215,7 @@ fn files_that_were_changed_together_are_found_together() {
     let folder = project();
     let found = find(folder.path(), &commits(), "session cookie", None);
     let of = |path: &str| found.iter().find(|found| found.path == path).unwrap();
-    let together = Reason::Together {
+    let together = MatchReason::Together {
         path: "web/session.py".to_owned(),
         times: 2,
         of: 2,
@@ -254,7 +254,7 @@ fn a_file_that_was_moved_keeps_its_past() {
     let folder = project();
     let mut commits = commits();
     let moved = Commit {
-        files: vec![Touched {
+        files: vec![TouchedFile {
             path: "web/signing.py".to_owned(),
             before: Some("web/crypto.py".to_owned()),
             added: false,
@@ -274,7 +274,7 @@ fn a_file_that_was_moved_keeps_its_past() {
     assert!(
         found
             .iter()
-            .all(|found| found.signals[Signal::Message as usize] == 0.0)
+            .all(|found| found.signals[RankingSignal::Message as usize] == 0.0)
     );
 }
 
@@ -301,7 +301,11 @@ fn nothing_to_go_by_finds_nothing() {
     for text in ["", "   ", "the of and", "ααα", "\0\u{feff}", "............"] {
         assert_eq!(find(folder.path(), &[], text, None), [], "{text:?}");
     }
-    let empty = rank("router", &Corpus::default(), &Options::default());
+    let empty = rank(
+        "router",
+        &SearchCorpus::default(),
+        &RankingOptions::default(),
+    );
     assert_eq!(empty, []);
 }
 
@@ -328,18 +332,18 @@ fn a_cache_changes_nothing() {
 }
 
 /// Files that are known by what is in them, as those of git are; some cannot be read.
-struct Known {
-    list: Vec<File>,
+struct HashedFiles {
+    list: Vec<FileEntry>,
     broken: bool,
     reads: AtomicUsize,
 }
 
-impl Known {
+impl HashedFiles {
     fn new(contents: &[(&str, u8)], broken: bool) -> Self {
-        let list = contents.iter().map(|(path, content)| File {
+        let list = contents.iter().map(|(path, content)| FileEntry {
             path: (*path).to_owned(),
             bytes: 1,
-            stamp: Some(Stamp::Content([*content; 32])),
+            stamp: Some(FileStamp::Content([*content; 32])),
         });
         Self {
             list: list.collect(),
@@ -351,30 +355,30 @@ impl Known {
     /// The files that are found by a word, and how many were read for it.
     fn found(&self, text: &str, cache: &Path) -> (Vec<String>, usize) {
         self.reads.store(0, Ordering::Relaxed);
-        let sketches = Sketches::take(self, Some(cache));
-        let corpus = Corpus {
+        let sketches = SketchIndex::take(self, Some(cache));
+        let corpus = SearchCorpus {
             files: sketches.candidates().collect(),
-            ..Corpus::default()
+            ..SearchCorpus::default()
         };
-        let found = rank(text, &corpus, &Options::default());
+        let found = rank(text, &corpus, &RankingOptions::default());
         sketches.save().unwrap();
         let found = found.into_iter().map(|found| found.path).collect();
         (found, self.reads.load(Ordering::Relaxed))
     }
 }
 
-impl Files for Known {
-    fn list(&self) -> &[File] {
+impl FileSet for HashedFiles {
+    fn list(&self) -> &[FileEntry] {
         &self.list
     }
 
-    fn read(&self, at: usize) -> Content {
+    fn read(&self, at: usize) -> FileContent {
         self.reads.fetch_add(1, Ordering::Relaxed);
         match self.list[at].stamp {
-            Some(Stamp::Content([content, ..])) if !self.broken => {
-                Content::Text(format!("zebra{}\n", char::from(content)))
+            Some(FileStamp::Content([content, ..])) if !self.broken => {
+                FileContent::Text(format!("zebra{}\n", char::from(content)))
             }
-            _ => Content::Unreadable(std::io::Error::other("no")),
+            _ => FileContent::Unreadable(std::io::Error::other("no")),
         }
     }
 }
@@ -385,15 +389,15 @@ fn a_content_that_is_known_is_not_read_again() {
     let cache = cache.path();
     let found = |path: &str, reads| (vec![path.to_owned()], reads);
     // What could not be read is no other content.
-    let broken = Known::new(&[("one", b'a'), ("two", b'b')], true);
+    let broken = HashedFiles::new(&[("one", b'a'), ("two", b'b')], true);
     assert_eq!(broken.found("zebraa", cache), (Vec::new(), 2));
-    let files = Known::new(&[("one", b'a'), ("two", b'b')], false);
+    let files = HashedFiles::new(&[("one", b'a'), ("two", b'b')], false);
     assert_eq!(files.found("zebraa", cache), found("one", 2));
     assert_eq!(files.found("zebrab", cache), found("two", 0));
-    let files = Known::new(&[("0", b'd'), ("one", b'c'), ("two", b'b')], false);
+    let files = HashedFiles::new(&[("0", b'd'), ("one", b'c'), ("two", b'b')], false);
     assert_eq!(files.found("zebrac", cache), found("one", 2));
     assert_eq!(files.found("zebrab", cache), found("two", 0));
-    let fewer = Known::new(&[("two", b'b')], false);
+    let fewer = HashedFiles::new(&[("two", b'b')], false);
     assert_eq!(fewer.found("zebrab", cache), found("two", 0));
     assert_eq!(fewer.found("zebrac", cache), (Vec::new(), 0));
 }
@@ -412,16 +416,16 @@ fn meanings_come_from_a_model() {
             .flat_map(|n| n.to_le_bytes()),
     );
     fs::write(model.path().join("tokenizer.json"), tokens).unwrap();
-    let missing = meaning::Model::load(model.path()).unwrap_err();
+    let missing = meaning::EmbeddingModel::load(model.path()).unwrap_err();
     assert!(
         missing.to_string().contains("model.safetensors"),
         "{missing}"
     );
     fs::write(model.path().join("model.safetensors"), table).unwrap();
-    let model = meaning::Model::load(model.path()).unwrap();
-    let tree = Tree::walk(folder.path(), &tree::Options::default(), &|_| {}).unwrap();
-    let sketches = Sketches::take(&tree, None);
-    let files: Vec<Candidate<'_>> = sketches.candidates().collect();
+    let model = meaning::EmbeddingModel::load(model.path()).unwrap();
+    let tree = FileTree::walk(folder.path(), &tree::TreeOptions::default(), &|_| {}).unwrap();
+    let sketches = SketchIndex::take(&tree, None);
+    let files: Vec<CandidateFile<'_>> = sketches.candidates().collect();
     let cache = tempfile::tempdir().unwrap();
     let near = || model.nearness("login", &files, &tree, Some(cache.path()));
     let first = near();
@@ -435,14 +439,14 @@ fn meanings_come_from_a_model() {
         .unwrap();
     assert!(first[readme] < 0.01);
     assert_eq!(near(), first, "from the cache");
-    let corpus = Corpus {
+    let corpus = SearchCorpus {
         files,
         meaning: Some(first),
-        ..Corpus::default()
+        ..SearchCorpus::default()
     };
-    let found = rank("login", &corpus, &Options::default());
+    let found = rank("login", &corpus, &RankingOptions::default());
     assert!(
-        matches!(found[0].why[0], Reason::Meaning { percent: 100 }),
+        matches!(found[0].why[0], MatchReason::Meaning { percent: 100 }),
         "{found:?}"
     );
 }

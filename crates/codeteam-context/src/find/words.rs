@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// A word, by its hash. Two of the hundred thousand words of a large repository may share one; that
 /// one of the few words of a task meets such another is a matter of one in ten thousand.
-pub type Word = u32;
+pub type WordHash = u32;
 
 /// The longest run of letters that is taken for a word; beyond are keys, sums and pictures.
 const LONGEST: usize = 64;
@@ -59,19 +59,19 @@ const ENDINGS: &[(&str, usize)] = &[
 
 /// How often each word is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bag {
+pub struct WordBag {
     /// The words in their order, each once, with its count.
-    words: Vec<(Word, u32)>,
+    words: Vec<(WordHash, u32)>,
     /// How many there are, an identifier of several counting once for each of its parts.
     length: u32,
 }
 
-impl Bag {
+impl WordBag {
     /// The words of a text.
     pub fn of(text: &str) -> Self {
-        let mut runs: HashMap<&str, u32, Quick> = HashMap::default();
+        let mut runs: HashMap<&str, u32, FnvBuildHasher> = HashMap::default();
         each_run(text, |run| *runs.entry(run).or_default() += 1);
-        let mut counts: HashMap<Word, u32, Quick> = HashMap::default();
+        let mut counts: HashMap<WordHash, u32, FnvBuildHasher> = HashMap::default();
         let mut length = 0;
         for (run, count) in runs {
             let mut parts = 0;
@@ -81,7 +81,7 @@ impl Bag {
             });
             length += parts * count;
         }
-        let mut words: Vec<(Word, u32)> = counts.into_iter().collect();
+        let mut words: Vec<(WordHash, u32)> = counts.into_iter().collect();
         words.sort_unstable();
         Self { words, length }
     }
@@ -89,7 +89,8 @@ impl Bag {
     /// All of it and of another.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
-        let mut words: Vec<(Word, u32)> = Vec::with_capacity(self.words.len() + other.words.len());
+        let mut words: Vec<(WordHash, u32)> =
+            Vec::with_capacity(self.words.len() + other.words.len());
         words.extend(self.iter().chain(other.iter()));
         words.sort_unstable();
         words.dedup_by(|(word, count), (kept, sum)| {
@@ -104,7 +105,7 @@ impl Bag {
     }
 
     /// How often a word is there.
-    pub fn count(&self, word: Word) -> u32 {
+    pub fn count(&self, word: WordHash) -> u32 {
         let at = self.words.binary_search_by_key(&word, |(word, _)| *word);
         at.map_or(0, |at| self.words[at].1)
     }
@@ -120,16 +121,16 @@ impl Bag {
     }
 
     /// The words, each once, with their counts, in the order of their hashes.
-    pub fn iter(&self) -> impl Iterator<Item = (Word, u32)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (WordHash, u32)> + '_ {
         self.words.iter().copied()
     }
 }
 
 /// A word as it is met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Met {
+pub(super) struct WordOccurrence {
     /// Its hash.
-    pub(super) hash: Word,
+    pub(super) hash: WordHash,
     /// Whether it is an identifier that is made of several, all of it.
     pub(super) whole: bool,
 }
@@ -160,14 +161,14 @@ fn belongs(byte: u8) -> bool {
 }
 
 /// The words of a run: its parts, and all of it if it has several. Stop words are left out.
-pub(super) fn each_word(run: &str, mut take: impl FnMut(Met)) {
+pub(super) fn each_word(run: &str, mut take: impl FnMut(WordOccurrence)) {
     let mut parts = 0;
     each_part(run, |part| {
         parts += 1;
         if part.len() > 1 || !part.is_ascii() {
             let lower = part.to_lowercase();
             if !is_stop(&lower) {
-                take(Met {
+                take(WordOccurrence {
                     hash: hash(stem(&lower)),
                     whole: false,
                 });
@@ -175,7 +176,7 @@ pub(super) fn each_word(run: &str, mut take: impl FnMut(Met)) {
         }
     });
     if parts > 1 {
-        take(Met {
+        take(WordOccurrence {
             hash: whole(run),
             whole: true,
         });
@@ -183,8 +184,8 @@ pub(super) fn each_word(run: &str, mut take: impl FnMut(Met)) {
 }
 
 /// The word that a whole identifier is, however it is spelt: `parse_header`, `parseHeader`.
-pub(super) fn whole(run: &str) -> Word {
-    let mut hasher = Fnv::default();
+pub(super) fn whole(run: &str) -> WordHash {
+    let mut hasher = FnvHasher::default();
     // Apart from words of one part, whose ends are taken off.
     hasher.write(b"=");
     for c in run.chars().filter(|c| *c != '_') {
@@ -198,34 +199,37 @@ pub(super) fn whole(run: &str) -> Word {
 /// The parts of an identifier: `HTTPServer2_url` has `HTTP`, `Server`, `2`, `url`.
 pub(super) fn each_part<'r>(run: &'r str, mut take: impl FnMut(&'r str)) {
     #[derive(Clone, Copy, PartialEq)]
-    enum Class {
+    enum IdentifierByte {
         Lower,
         Upper,
         Digit,
         Between,
     }
     let class = |byte: u8| match byte {
-        b'A'..=b'Z' => Class::Upper,
-        b'0'..=b'9' => Class::Digit,
-        b'_' => Class::Between,
-        _ => Class::Lower,
+        b'A'..=b'Z' => IdentifierByte::Upper,
+        b'0'..=b'9' => IdentifierByte::Digit,
+        b'_' => IdentifierByte::Between,
+        _ => IdentifierByte::Lower,
     };
     let bytes = run.as_bytes();
     let mut start = 0;
     for at in 1..=bytes.len() {
         let before = class(bytes[at - 1]);
-        let here = bytes.get(at).map_or(Class::Between, |byte| class(*byte));
+        let here = bytes
+            .get(at)
+            .map_or(IdentifierByte::Between, |byte| class(*byte));
         let next = bytes.get(at + 1).map(|byte| class(*byte));
         let ends = match (before, here) {
-            (Class::Between, _) => {
+            (IdentifierByte::Between, _) => {
                 start = at;
                 false
             }
             // `HTTPServer`: the last capital begins the next word; `URLs` is one.
-            (Class::Upper, Class::Upper) => {
-                next == Some(Class::Lower) && !(bytes[at + 1] == b's' && at + 2 == bytes.len())
+            (IdentifierByte::Upper, IdentifierByte::Upper) => {
+                next == Some(IdentifierByte::Lower)
+                    && !(bytes[at + 1] == b's' && at + 2 == bytes.len())
             }
-            (Class::Upper, Class::Lower) => false,
+            (IdentifierByte::Upper, IdentifierByte::Lower) => false,
             (one, other) => one != other,
         };
         if ends {
@@ -292,8 +296,8 @@ fn single(word: &str) -> &str {
 }
 
 /// The hash of a word without its ending.
-pub(super) fn hash(stem: &str) -> Word {
-    let mut hasher = Fnv::default();
+pub(super) fn hash(stem: &str) -> WordHash {
+    let mut hasher = FnvHasher::default();
     hasher.write(stem.as_bytes());
     fold(hasher.finish())
 }
@@ -304,26 +308,26 @@ fn fold(hash: u64) -> u32 {
 }
 
 /// A hasher without a secret: who writes a repository to make finding slow only makes their own slow.
-pub(super) type Quick = BuildHasherDefault<Fnv>;
+pub(super) type FnvBuildHasher = BuildHasherDefault<FnvHasher>;
 
 /// FNV-1a, with eight bytes at a time.
 #[derive(Clone, Debug)]
-pub(super) struct Fnv(u64);
+pub(super) struct FnvHasher(u64);
 
-impl Default for Fnv {
+impl Default for FnvHasher {
     fn default() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 }
 
-impl Fnv {
+impl FnvHasher {
     fn add(&mut self, value: u64) {
         self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 ^= self.0 >> 29;
     }
 }
 
-impl Hasher for Fnv {
+impl Hasher for FnvHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -408,7 +412,7 @@ mod tests {
 
     #[test]
     fn an_identifier_is_counted_whole_and_in_parts() {
-        let bag = Bag::of("parseHeader(parse_header, the header)");
+        let bag = WordBag::of("parseHeader(parse_header, the header)");
         assert_eq!(bag.count(whole("parse_header")), 2);
         assert_eq!(bag.count(hash(stem("parse"))), 2);
         assert_eq!(bag.count(hash(stem("headers"))), 3);

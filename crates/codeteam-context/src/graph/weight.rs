@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::Focus;
-use crate::index::{Defined, Index, Name};
+use super::TaskFocus;
+use crate::index::{DefinitionSummary, NameId, SourceIndex};
 use crate::language::Language;
-use crate::outline::Kind;
+use crate::outline::DefinitionKind;
 
 /// A name that more files define leads nowhere: nobody can tell which is meant.
 const MANY: usize = 12;
@@ -34,11 +34,11 @@ fn family(language: Language) -> u8 {
 }
 
 /// The names that files define for others.
-pub(super) struct Names {
+pub(super) struct DefinedNames {
     families: Vec<u8>,
     /// By file: where its spots begin; and the end of all.
     starts: Vec<usize>,
-    spots: Vec<Spot>,
+    spots: Vec<DefinedName>,
     /// By name and family: where its spots are in `found`, in the order of the files.
     by_name: Vec<(u32, u32)>,
     found: Vec<u32>,
@@ -48,8 +48,8 @@ pub(super) struct Names {
 
 /// A name that a file defines.
 #[derive(Clone, Copy)]
-struct Spot {
-    name: Name,
+struct DefinedName {
+    name: NameId,
     file: u32,
     /// Whether it is nothing but the name of methods.
     method: bool,
@@ -57,13 +57,13 @@ struct Spot {
     aside: bool,
 }
 
-impl Names {
-    pub(super) fn new(index: &Index) -> Self {
+impl DefinedNames {
+    pub(super) fn new(index: &SourceIndex) -> Self {
         let families: Vec<_> = (0..index.len())
             .map(|file| family(index.language(file)))
             .collect();
         let mut starts = vec![0];
-        let mut spots: Vec<Spot> = Vec::new();
+        let mut spots: Vec<DefinedName> = Vec::new();
         for (file, number) in (0..index.len()).zip(0_u32..) {
             add(index, file, number, &mut spots);
             starts.push(spots.len());
@@ -90,14 +90,14 @@ impl Names {
     }
 
     /// The spot of a name in a file; none if it leads nowhere.
-    pub(super) fn spot(&self, file: usize, name: Name) -> Option<u32> {
+    pub(super) fn spot(&self, file: usize, name: NameId) -> Option<u32> {
         let all = self.named(file, name);
         let at = all.binary_search_by_key(&file, |spot| self.spots[*spot as usize].file as usize);
         Some(all[at.ok()?])
     }
 
     /// The spots of a name in the languages that a file can refer to.
-    fn named(&self, file: usize, name: Name) -> &[u32] {
+    fn named(&self, file: usize, name: NameId) -> &[u32] {
         let family = usize::from(self.families[file]);
         let (start, end) = self.by_name[name as usize * FAMILIES + family];
         &self.found[start as usize..end as usize]
@@ -105,7 +105,7 @@ impl Names {
 
     /// What a file can mean by the names it refers to, name by name, with how often. What it defines
     /// itself, it means itself.
-    fn meant(&self, index: &Index, file: usize, ways: &mut Vec<(u32, f64)>) {
+    fn meant(&self, index: &SourceIndex, file: usize, ways: &mut Vec<(u32, f64)>) {
         for (name, times) in index.references(file) {
             let spots = self.named(file, *name);
             let own = |spot: &u32| self.spots[*spot as usize].file as usize == file;
@@ -117,7 +117,11 @@ impl Names {
     }
 
     /// All ways, out of one file after the other: to which spot, and how much it says.
-    pub(super) fn ways(&mut self, index: &Index, focus: &Focus) -> (Vec<(u32, f64)>, Vec<usize>) {
+    pub(super) fn ways(
+        &mut self,
+        index: &SourceIndex,
+        focus: &TaskFocus,
+    ) -> (Vec<(u32, f64)>, Vec<usize>) {
         let mut ways = Vec::new();
         let mut ends = Vec::with_capacity(index.len());
         for file in 0..index.len() {
@@ -135,7 +139,7 @@ impl Names {
     }
 
     /// Finds out what a reference to each spot says.
-    fn weigh(&mut self, index: &Index, focus: &Focus, ways: &[(u32, f64)]) {
+    fn weigh(&mut self, index: &SourceIndex, focus: &TaskFocus, ways: &[(u32, f64)]) {
         let mut sizes = [0_u32; FAMILIES];
         for family in &self.families {
             sizes[usize::from(*family)] += 1;
@@ -185,25 +189,25 @@ impl Names {
 }
 
 /// Adds the spots of a file, each name once.
-fn add(index: &Index, file: usize, number: u32, spots: &mut Vec<Spot>) {
+fn add(index: &SourceIndex, file: usize, number: u32, spots: &mut Vec<DefinedName>) {
     let first = spots.len();
     let aside = is_aside(index.path(file));
     let private = index.language(file) == Language::Python;
-    let mut definitions: Vec<&Defined> = index
+    let mut definitions: Vec<&DefinitionSummary> = index
         .definitions(file)
         .iter()
         .filter(|defined| defined.reachable() && (defined.public || private))
         .collect();
     definitions.sort_by_key(|defined| defined.name);
     for defined in definitions {
-        let method = defined.kind == Kind::Method;
+        let method = defined.kind == DefinitionKind::Method;
         let kind = of_kind(defined.kind) * if defined.public { 1.0 } else { 0.1 };
         match spots.last_mut() {
             Some(last) if spots_end(last, number, defined.name) => {
                 last.method &= method;
                 last.kind = last.kind.max(kind);
             }
-            _ => spots.push(Spot {
+            _ => spots.push(DefinedName {
                 name: defined.name,
                 file: number,
                 method,
@@ -216,13 +220,13 @@ fn add(index: &Index, file: usize, number: u32, spots: &mut Vec<Spot>) {
     spots[first..].sort_by(|a, b| index.name(a.name).cmp(index.name(b.name)));
 }
 
-fn spots_end(last: &Spot, file: u32, name: Name) -> bool {
+fn spots_end(last: &DefinedName, file: u32, name: NameId) -> bool {
     last.file == file && last.name == name
 }
 
 /// By name and family: where its spots begin and end in the list of them.
-fn grouped(names: usize, spots: &[Spot], families: &[u8]) -> (Vec<(u32, u32)>, Vec<u32>) {
-    let slot = |spot: &Spot| {
+fn grouped(names: usize, spots: &[DefinedName], families: &[u8]) -> (Vec<(u32, u32)>, Vec<u32>) {
+    let slot = |spot: &DefinedName| {
         let family = families[spot.file as usize];
         spot.name as usize * FAMILIES + usize::from(family)
     };
@@ -251,13 +255,17 @@ fn grouped(names: usize, spots: &[Spot], families: &[u8]) -> (Vec<(u32, u32)>, V
     (by_name, found)
 }
 
-fn of_kind(kind: Kind) -> f64 {
+fn of_kind(kind: DefinitionKind) -> f64 {
     match kind {
-        Kind::Type | Kind::Interface | Kind::Function | Kind::Macro | Kind::Alias => 1.0,
-        Kind::Value => 0.7,
-        Kind::Method => 0.5,
-        Kind::Module => 0.3,
-        Kind::Impl => 0.0,
+        DefinitionKind::Type
+        | DefinitionKind::Interface
+        | DefinitionKind::Function
+        | DefinitionKind::Macro
+        | DefinitionKind::Alias => 1.0,
+        DefinitionKind::Value => 0.7,
+        DefinitionKind::Method => 0.5,
+        DefinitionKind::Module => 0.3,
+        DefinitionKind::Impl => 0.0,
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::manifests::{self, Module};
-use super::paths::{Paths, below, folder_of, join};
-use super::{Lead, Read};
+use super::manifests::{self, GoMod};
+use super::paths::{PathTable, below, folder_of, join};
+use super::{ImportTarget, ManifestReader};
 use crate::language::Language;
 use crate::outline::Import;
 
 /// What is known of Go.
-pub(super) struct Go<'a> {
+pub(super) struct GoResolver<'a> {
     /// The modules of the repository, by their path.
     modules: HashMap<String, String>,
     /// What modules require.
@@ -18,11 +18,11 @@ pub(super) struct Go<'a> {
     folders: HashMap<&'a str, u32>,
     /// The files of each folder, to be nodes of their own.
     pub(super) groups: Vec<Vec<u32>>,
-    paths: &'a Paths<'a>,
+    paths: &'a PathTable<'a>,
 }
 
-impl<'a> Go<'a> {
-    pub(super) fn new(paths: &'a Paths<'a>, read: &Read<'_>) -> Self {
+impl<'a> GoResolver<'a> {
+    pub(super) fn new(paths: &'a PathTable<'a>, read: &ManifestReader<'_>) -> Self {
         let mut go = Self {
             modules: HashMap::new(),
             required: HashSet::new(),
@@ -33,7 +33,7 @@ impl<'a> Go<'a> {
         for path in paths.named("go.mod") {
             let Some(text) = read(path) else { continue };
             let folder = folder_of(path);
-            let Module {
+            let GoMod {
                 name,
                 required,
                 replaced,
@@ -62,11 +62,11 @@ impl<'a> Go<'a> {
         go
     }
 
-    pub(super) fn resolve(&self, file: u32, import: &Import) -> Lead {
+    pub(super) fn resolve(&self, file: u32, import: &Import) -> ImportTarget {
         let path = import.module.as_str();
         if path.starts_with("./") || path.starts_with("../") {
             let folder = join(folder_of(self.paths.path(file)), path);
-            return folder.map_or(Lead::Nowhere, |folder| self.package(&folder));
+            return folder.map_or(ImportTarget::Nowhere, |folder| self.package(&folder));
         }
         // The longest module that the path begins with.
         for (module, rest) in prefixes(path) {
@@ -77,25 +77,25 @@ impl<'a> Go<'a> {
             if self.required.contains(module) {
                 let vendored = self.folders.get(format!("vendor/{path}").as_str());
                 return match vendored {
-                    Some(group) => Lead::To(vec![*group]),
-                    None => Lead::Package(module.to_owned()),
+                    Some(group) => ImportTarget::To(vec![*group]),
+                    None => ImportTarget::Package(module.to_owned()),
                 };
             }
         }
         let first = path.split('/').next().unwrap_or("");
         if first.contains('.') {
-            Lead::Nowhere
+            ImportTarget::Nowhere
         } else {
-            Lead::Package(path.to_owned())
+            ImportTarget::Package(path.to_owned())
         }
     }
 
-    fn package(&self, folder: &str) -> Lead {
+    fn package(&self, folder: &str) -> ImportTarget {
         if let Some(group) = self.folders.get(folder) {
-            return Lead::To(vec![*group]);
+            return ImportTarget::To(vec![*group]);
         }
         let planned = self.paths.find(&format!("{folder}/x.go"));
-        Lead::file(planned).unwrap_or(Lead::Nowhere)
+        ImportTarget::file(planned).unwrap_or(ImportTarget::Nowhere)
     }
 }
 

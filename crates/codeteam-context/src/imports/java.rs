@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::known::is_java;
 use super::manifests::java_groups;
-use super::paths::{Paths, folder_of, name_of, upwards};
-use super::{Lead, Read, Source};
+use super::paths::{PathTable, folder_of, name_of, upwards};
+use super::{ImportTarget, ManifestReader, SourceFile};
 use crate::language::Language;
-use crate::outline::{Form, Import};
+use crate::outline::{Import, ImportForm};
 
 /// How many names of a file are looked for in packages that it imports as a whole, and how many of
 /// those.
@@ -15,7 +15,7 @@ const MAX_AROUND: usize = 4_000;
 const MAX_WHOLE: usize = 64;
 
 /// What is known of Java.
-pub(super) struct Java<'a> {
+pub(super) struct JavaResolver<'a> {
     /// Files by the full name of their class, in the order of their paths.
     classes: HashMap<String, Vec<u32>>,
     /// Packages that have files.
@@ -24,19 +24,19 @@ pub(super) struct Java<'a> {
     own: BTreeSet<String>,
     /// The beginnings of packages that manifests speak for.
     groups: BTreeSet<String>,
-    paths: &'a Paths<'a>,
+    paths: &'a PathTable<'a>,
 }
 
 /// What counts for every import of a file.
 #[derive(Default)]
-pub(super) struct Around<'s> {
+pub(super) struct JavaFileScope<'s> {
     /// The packages that it imports as a whole.
     whole: Vec<&'s str>,
     /// The names that it may mean by that.
     named: Vec<&'s str>,
 }
 
-impl<'s> Around<'s> {
+impl<'s> JavaFileScope<'s> {
     pub(super) fn of(imports: &'s [Import]) -> Self {
         let mut around = Self::default();
         for import in imports {
@@ -44,8 +44,8 @@ impl<'s> Around<'s> {
                 continue;
             };
             match import.form {
-                Form::Mention if around.named.len() < MAX_AROUND => around.named.push(name),
-                Form::Import if name == "*" && around.whole.len() < MAX_WHOLE => {
+                ImportForm::Mention if around.named.len() < MAX_AROUND => around.named.push(name),
+                ImportForm::Import if name == "*" && around.whole.len() < MAX_WHOLE => {
                     around.whole.push(&import.module);
                 }
                 _ => {}
@@ -55,8 +55,12 @@ impl<'s> Around<'s> {
     }
 }
 
-impl<'a> Java<'a> {
-    pub(super) fn new(paths: &'a Paths<'a>, sources: &[&Source<'_>], read: &Read<'_>) -> Self {
+impl<'a> JavaResolver<'a> {
+    pub(super) fn new(
+        paths: &'a PathTable<'a>,
+        sources: &[&SourceFile<'_>],
+        read: &ManifestReader<'_>,
+    ) -> Self {
         let mut java = Self {
             classes: HashMap::new(),
             packages: BTreeSet::new(),
@@ -104,9 +108,14 @@ impl<'a> Java<'a> {
         java
     }
 
-    pub(super) fn resolve(&self, file: u32, import: &Import, around: &Around<'_>) -> Lead {
+    pub(super) fn resolve(
+        &self,
+        file: u32,
+        import: &Import,
+        around: &JavaFileScope<'_>,
+    ) -> ImportTarget {
         match (import.form, import.names.first()) {
-            (Form::Mention, Some(name)) => self.mentioned(file, &import.module, name, around),
+            (ImportForm::Mention, Some(name)) => self.mentioned(file, &import.module, name, around),
             (_, Some(name)) if name == "*" => self.whole(file, import, around),
             (_, name) => {
                 let full = name.map_or(import.module.clone(), |name| {
@@ -118,11 +127,11 @@ impl<'a> Java<'a> {
     }
 
     /// The file of a class, or of the one around it, or of the one whose member it is.
-    fn class(&self, file: u32, full: &str) -> Option<Lead> {
+    fn class(&self, file: u32, full: &str) -> Option<ImportTarget> {
         let mut name = full;
         loop {
             if let Some(files) = self.classes.get(name) {
-                return Lead::file(self.paths.nearest(files, file));
+                return ImportTarget::file(self.paths.nearest(files, file));
             }
             let (outer, _) = name.rsplit_once('.')?;
             // Packages are written small; what is above one is no class.
@@ -135,7 +144,7 @@ impl<'a> Java<'a> {
     }
 
     /// A folder that will be filled with a package, if `full` is of it.
-    fn will_be(&self, full: &str) -> Option<Lead> {
+    fn will_be(&self, full: &str) -> Option<ImportTarget> {
         if !self.paths.is_loose() {
             return None;
         }
@@ -145,31 +154,37 @@ impl<'a> Java<'a> {
             let before = folder.strip_suffix(package.as_str());
             before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
         });
-        Lead::file(open.next().map(|(_, number)| number))
+        ImportTarget::file(open.next().map(|(_, number)| number))
     }
 
     /// A name in the code: a class of the own package, or of one that is imported as a whole.
-    fn mentioned(&self, file: u32, package: &str, name: &str, around: &Around<'_>) -> Lead {
+    fn mentioned(
+        &self,
+        file: u32,
+        package: &str,
+        name: &str,
+        around: &JavaFileScope<'_>,
+    ) -> ImportTarget {
         let package = package.trim_start_matches('.');
         let whole = around.whole.iter().copied();
         for package in std::iter::once(package).chain(whole) {
             if let Some(files) = self.classes.get(&in_package(package, name)) {
                 let found = self.paths.nearest(files, file);
-                return Lead::file(found).unwrap_or(Lead::Nowhere);
+                return ImportTarget::file(found).unwrap_or(ImportTarget::Nowhere);
             }
         }
-        Lead::Nowhere
+        ImportTarget::Nowhere
     }
 
     /// `a.b.*`: those of the package's classes that the file names, or a class and its members.
-    fn whole(&self, file: u32, import: &Import, around: &Around<'_>) -> Lead {
+    fn whole(&self, file: u32, import: &Import, around: &JavaFileScope<'_>) -> ImportTarget {
         let module = import.module.as_str();
         if !self.packages.contains(module) {
             let class = self.class(file, module);
             return class.unwrap_or_else(|| self.away(module));
         }
         if !around.whole.contains(&module) {
-            return Lead::Here;
+            return ImportTarget::Here;
         }
         let mut found = Vec::new();
         for name in &around.named {
@@ -177,31 +192,34 @@ impl<'a> Java<'a> {
             found.extend(files.and_then(|files| self.paths.nearest(files, file)));
         }
         if found.is_empty() {
-            Lead::Here
+            ImportTarget::Here
         } else {
-            Lead::To(found)
+            ImportTarget::To(found)
         }
     }
 
-    fn away(&self, full: &str) -> Lead {
+    fn away(&self, full: &str) -> ImportTarget {
         let ends: Vec<usize> = full.match_indices('.').map(|(at, _)| at).collect();
         let beginning = |parts: usize| ends.get(parts - 1).map_or(full, |end| &full[..*end]);
         // What lies so near to the repository's own packages would be one of its own.
         if ends.len() > 2 && self.own.contains(beginning(3)) {
-            return Lead::Nowhere;
+            return ImportTarget::Nowhere;
         }
         let known = |part: &str| self.groups.contains(part);
         if is_java(full) || known(beginning(2)) || known(beginning(1)) {
-            Lead::Package(beginning(2).to_owned())
+            ImportTarget::Package(beginning(2).to_owned())
         } else {
-            Lead::Nowhere
+            ImportTarget::Nowhere
         }
     }
 }
 
 /// The package that a file says it is in.
-fn said<'s>(source: &Source<'s>) -> Option<&'s str> {
-    let mut within = source.imports.iter().filter(|i| i.form == Form::Within);
+fn said<'s>(source: &SourceFile<'s>) -> Option<&'s str> {
+    let mut within = source
+        .imports
+        .iter()
+        .filter(|i| i.form == ImportForm::Within);
     within.next().map(|import| import.module.as_str())
 }
 

@@ -9,11 +9,11 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 pub(super) use self::java::java_groups;
-pub(super) use self::node::{Package, TsConfig, package_json, ts_config};
+pub(super) use self::node::{PackageJson, TsConfig, package_json, ts_config};
 pub(super) use self::python::{is_python_manifest, normal, python_packages};
 
 /// What a `go.mod` says.
-pub(super) struct Module {
+pub(super) struct GoMod {
     /// The module's path.
     pub(super) name: String,
     /// What it requires.
@@ -23,8 +23,8 @@ pub(super) struct Module {
 }
 
 /// Reads a `go.mod`.
-pub(super) fn go_mod(text: &str) -> Module {
-    let mut module = Module {
+pub(super) fn go_mod(text: &str) -> GoMod {
+    let mut module = GoMod {
         name: String::new(),
         required: Vec::new(),
         replaced: Vec::new(),
@@ -63,7 +63,7 @@ pub(super) fn go_mod(text: &str) -> Module {
 
 /// What a `Cargo.toml` says.
 #[derive(Debug, Default)]
-pub(super) struct Crate {
+pub(super) struct CargoToml {
     /// The package's name, as code writes it.
     pub(super) name: Option<String>,
     /// Its library's name, if it says another.
@@ -77,18 +77,18 @@ pub(super) struct Crate {
 }
 
 #[derive(Deserialize)]
-struct Target {
+struct CargoTarget {
     name: Option<String>,
     path: Option<String>,
 }
 
 /// Reads a `Cargo.toml`.
-pub(super) fn cargo_toml(text: &str) -> Option<Crate> {
+pub(super) fn cargo_toml(text: &str) -> Option<CargoToml> {
     let table: Table = text.parse().ok()?;
-    let mut found = Crate::default();
+    let mut found = CargoToml::default();
     let name = table.get("package").and_then(|package| package.get("name"));
     found.name = name.and_then(Value::as_str).map(in_code);
-    let target = |value: &Value| value.clone().try_into::<Target>().ok();
+    let target = |value: &Value| value.clone().try_into::<CargoTarget>().ok();
     if let Some(library) = table.get("lib").and_then(target) {
         found.library = library.name.as_deref().map(in_code);
         found.library_path = library.path;

@@ -7,7 +7,7 @@ use crate::language::Language;
 
 /// Paths, in their order, each of which has a number.
 #[derive(Debug, Default)]
-pub(super) struct Paths<'a> {
+pub(super) struct PathTable<'a> {
     pub(super) all: Vec<&'a str>,
     numbers: HashMap<&'a str, u32>,
     /// Every folder that has something in it, the top as an empty text.
@@ -18,7 +18,7 @@ pub(super) struct Paths<'a> {
     is_loose: Cell<bool>,
 }
 
-impl<'a> Paths<'a> {
+impl<'a> PathTable<'a> {
     /// Takes paths in their order, each once.
     pub(super) fn new(all: Vec<&'a str>) -> Self {
         let mut paths = Self::default();

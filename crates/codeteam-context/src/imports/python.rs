@@ -10,8 +10,8 @@ use std::rc::Rc;
 
 use super::known::is_python;
 use super::manifests::{is_python_manifest, normal, python_packages};
-use super::paths::{Paths, below, folder_of, name_of, upwards};
-use super::{Lead, Read};
+use super::paths::{PathTable, below, folder_of, name_of, upwards};
+use super::{ImportTarget, ManifestReader};
 use crate::language::Language;
 use crate::outline::Import;
 
@@ -22,23 +22,23 @@ const NEIGHBOURS: usize = 8;
 const MAX_TRIED: usize = 100_000;
 
 /// What is known of Python.
-pub(super) struct Python<'a> {
+pub(super) struct PythonResolver<'a> {
     /// The roots that have a module or a package of a name.
-    roots: HashMap<&'a str, Roots<'a>>,
+    roots: HashMap<&'a str, PackageRoots<'a>>,
     /// Folders that say that they are packages.
     own: HashSet<&'a str>,
     /// Roots that were tried for a name in a folder, the best first.
-    tried: RefCell<Tried<'a>>,
+    tried: RefCell<RootCache<'a>>,
     /// Modules of packages that manifests name.
     packages: BTreeSet<String>,
-    paths: &'a Paths<'a>,
+    paths: &'a PathTable<'a>,
 }
 
 /// Roots to try, by the name and the folder.
-type Tried<'a> = HashMap<(&'a str, &'a str), Rc<[&'a str]>>;
+type RootCache<'a> = HashMap<(&'a str, &'a str), Rc<[&'a str]>>;
 
 #[derive(Default)]
-struct Roots<'a> {
+struct PackageRoots<'a> {
     /// All of them, in their order.
     all: Vec<&'a str>,
     /// Some with the fewest folders above them.
@@ -46,14 +46,14 @@ struct Roots<'a> {
 }
 
 /// What a dotted name stands for.
-enum Module {
+enum PythonModule {
     File(u32),
     /// A package without a file of its own.
     Folder,
 }
 
-impl<'a> Python<'a> {
-    pub(super) fn new(paths: &'a Paths<'a>, read: &Read<'_>) -> Self {
+impl<'a> PythonResolver<'a> {
+    pub(super) fn new(paths: &'a PathTable<'a>, read: &ManifestReader<'_>) -> Self {
         let mut python = Self {
             roots: HashMap::new(),
             own: HashSet::new(),
@@ -102,14 +102,14 @@ impl<'a> Python<'a> {
         python
     }
 
-    pub(super) fn resolve(&self, file: u32, import: &Import) -> Lead {
+    pub(super) fn resolve(&self, file: u32, import: &Import) -> ImportTarget {
         let folder = folder_of(self.paths.path(file));
         let module = import.module.as_str();
         let dots = module.bytes().take_while(|byte| *byte == b'.').count();
         if dots > 0 {
             return match upwards(folder).nth(dots - 1) {
                 Some(base) => self.relative(base, &module[dots..], import),
-                None => Lead::Nowhere,
+                None => ImportTarget::Nowhere,
             };
         }
         let first = module.split('.').next().unwrap_or(module);
@@ -119,7 +119,7 @@ impl<'a> Python<'a> {
             // Only what lies right beside can take the place of a module of the library.
             let is_beside = self.has_root(first, own);
             let lead = is_beside.then(|| self.at(own, module, import)).flatten();
-            return lead.unwrap_or_else(|| Lead::Package(first.to_owned()));
+            return lead.unwrap_or_else(|| ImportTarget::Package(first.to_owned()));
         }
         let is_needed = self.packages.contains(&normal(first));
         for root in self.roots_for(first, own, folder).iter().copied() {
@@ -133,12 +133,12 @@ impl<'a> Python<'a> {
             }
         }
         if is_needed {
-            return Lead::Package(first.to_owned());
+            return ImportTarget::Package(first.to_owned());
         }
         // A program of a package's folder finds what lies beside it, but not all that may come to
         // lie there.
         let beside = (!self.paths.is_loose()).then(|| self.at(folder, module, import));
-        beside.flatten().unwrap_or(Lead::Nowhere)
+        beside.flatten().unwrap_or(ImportTarget::Nowhere)
     }
 
     /// Whether a folder says that it is a package.
@@ -174,7 +174,7 @@ impl<'a> Python<'a> {
     fn sort_roots(
         &self,
         first: &str,
-        roots: &Roots<'a>,
+        roots: &PackageRoots<'a>,
         own: &'a str,
         folder: &'a str,
     ) -> Vec<&'a str> {
@@ -204,18 +204,18 @@ impl<'a> Python<'a> {
     }
 
     /// Where an import leads if its module is looked for from a root.
-    fn at(&self, root: &str, module: &str, import: &Import) -> Option<Lead> {
+    fn at(&self, root: &str, module: &str, import: &Import) -> Option<ImportTarget> {
         let base = below(root, &module.replace('.', "/"));
         match self.lead(&base, import) {
-            Lead::Nowhere => None,
+            ImportTarget::Nowhere => None,
             // A folder of the same name may be anything.
-            Lead::Here if !self.is_package(&base) => None,
+            ImportTarget::Here if !self.is_package(&base) => None,
             lead => Some(lead),
         }
     }
 
     /// Where an import leads that says where it begins.
-    fn relative(&self, base: &str, module: &str, import: &Import) -> Lead {
+    fn relative(&self, base: &str, module: &str, import: &Import) -> ImportTarget {
         let base = if module.is_empty() {
             base.to_owned()
         } else {
@@ -226,34 +226,34 @@ impl<'a> Python<'a> {
 
     /// Where an import leads whose module would be here: to the modules that its names are, else to
     /// the module itself.
-    fn lead(&self, base: &str, import: &Import) -> Lead {
+    fn lead(&self, base: &str, import: &Import) -> ImportTarget {
         let Some(module) = self.module(base) else {
-            return Lead::Nowhere;
+            return ImportTarget::Nowhere;
         };
         let mut files = Vec::new();
         let mut is_lost = false;
         for name in &import.names {
             match (self.module(&below(base, name)), &module) {
-                (Some(Module::File(file)), _) => files.push(file),
-                (_, Module::File(file)) => files.push(*file),
-                (Some(Module::Folder), _) => {}
-                (None, Module::Folder) => is_lost = true,
+                (Some(PythonModule::File(file)), _) => files.push(file),
+                (_, PythonModule::File(file)) => files.push(*file),
+                (Some(PythonModule::Folder), _) => {}
+                (None, PythonModule::Folder) => is_lost = true,
             }
         }
-        if let (Module::File(file), true) = (&module, import.names.is_empty()) {
+        if let (PythonModule::File(file), true) = (&module, import.names.is_empty()) {
             files.push(*file);
         }
         match (files.is_empty(), is_lost) {
-            (false, _) => Lead::To(files),
-            (true, true) => Lead::Nowhere,
-            (true, false) => Lead::Here,
+            (false, _) => ImportTarget::To(files),
+            (true, true) => ImportTarget::Nowhere,
+            (true, false) => ImportTarget::Here,
         }
     }
 
-    fn module(&self, base: &str) -> Option<Module> {
+    fn module(&self, base: &str) -> Option<PythonModule> {
         match self.file(base) {
-            Some(file) => Some(Module::File(file)),
-            None => self.paths.has_folder(base).then_some(Module::Folder),
+            Some(file) => Some(PythonModule::File(file)),
+            None => self.paths.has_folder(base).then_some(PythonModule::Folder),
         }
     }
 

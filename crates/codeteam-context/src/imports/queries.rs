@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{Edge, Graph, Outside, Shown, at};
-use crate::outline::Form;
+use super::{ExternalImport, ImportEdge, ImportGraph, ImportStatement, at};
+use crate::outline::ImportForm;
 
 /// Which way imports are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ImportDirection {
     /// To what is imported.
     Imports,
     /// To what imports.
@@ -16,14 +16,14 @@ pub enum Way {
 
 /// A file that was reached, and over how many imports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reached<'g> {
+pub struct ReachedFile<'g> {
     /// Its path.
     pub path: &'g str,
     /// How many imports lie between, at least one.
     pub distance: u32,
 }
 
-impl Graph {
+impl ImportGraph {
     /// All files, in the order of their paths.
     pub fn files(&self) -> impl ExactSizeIterator<Item = &str> {
         self.files.iter().map(String::as_str)
@@ -31,14 +31,16 @@ impl Graph {
 
     /// The files that a file imports, in their order.
     pub fn imports_of(&self, path: &str) -> Vec<&str> {
-        let found = self.number(path).map(|file| self.next(file, Way::Imports));
+        let found = self
+            .number(path)
+            .map(|file| self.next(file, ImportDirection::Imports));
         self.names(found.unwrap_or_default())
     }
 
     /// The files that import a file, in their order.
     pub fn importers_of(&self, path: &str) -> Vec<&str> {
         let found = self.number(path);
-        let found = found.map(|file| self.next(file, Way::Importers));
+        let found = found.map(|file| self.next(file, ImportDirection::Importers));
         self.names(found.unwrap_or_default())
     }
 
@@ -47,14 +49,14 @@ impl Graph {
     pub fn edges(&self) -> impl Iterator<Item = (&str, &str)> {
         let files = (0_u32..).zip(&self.files);
         files.flat_map(|(file, path)| {
-            let to = self.names(self.next(file, Way::Imports));
+            let to = self.names(self.next(file, ImportDirection::Imports));
             to.into_iter().map(move |to| (path.as_str(), to))
         })
     }
 
     /// The files that can be reached from some others over at most so many imports, the nearest
     /// first; not those others themselves.
-    pub fn reach(&self, from: &[&str], way: Way, depth: u32) -> Vec<Reached<'_>> {
+    pub fn reach(&self, from: &[&str], way: ImportDirection, depth: u32) -> Vec<ReachedFile<'_>> {
         let mut seen = vec![false; self.files.len() + self.groups.len()];
         let mut open: Vec<u32> = from.iter().filter_map(|path| self.number(path)).collect();
         for file in &open {
@@ -69,7 +71,7 @@ impl Graph {
             if next.is_empty() {
                 break;
             }
-            let found = next.iter().map(|file| Reached {
+            let found = next.iter().map(|file| ReachedFile {
                 path: &self.files[at(*file)],
                 distance,
             });
@@ -80,23 +82,23 @@ impl Graph {
     }
 
     /// What shows that a file imports another, in the order of the lines; nothing if it does not.
-    pub fn why(&self, from: &str, to: &str) -> Vec<Shown<'_>> {
+    pub fn why(&self, from: &str, to: &str) -> Vec<ImportStatement<'_>> {
         let (Some(from), Some(to)) = (self.number(from), self.number(to)) else {
             return Vec::new();
         };
         let groups = self.within.get(&to).map_or(&[][..], Vec::as_slice);
-        let leads = |edge: &&Edge| edge.to == to || groups.contains(&edge.to);
+        let leads = |edge: &&ImportEdge| edge.to == to || groups.contains(&edge.to);
         let edges = self.out[at(from)].iter().filter(leads);
         edges.map(|edge| self.shown(edge.shown)).collect()
     }
 
     /// The imports of a file that lead to no file, in the order of the lines.
-    pub fn outside(&self, path: &str) -> Vec<Outside<'_>> {
+    pub fn outside(&self, path: &str) -> Vec<ExternalImport<'_>> {
         let found = self.number(path).and_then(|file| self.outside.get(&file));
         found
             .into_iter()
             .flatten()
-            .map(|away| Outside {
+            .map(|away| ExternalImport {
                 shown: self.shown(away.shown),
                 module: &away.module,
                 package: away.package.as_deref(),
@@ -129,9 +131,9 @@ impl Graph {
         files.map(|file| self.files[at(file)].as_str()).collect()
     }
 
-    fn shown(&self, number: u32) -> Shown<'_> {
+    fn shown(&self, number: u32) -> ImportStatement<'_> {
         let seen = &self.shown[at(number)];
-        Shown {
+        ImportStatement {
             line: seen.line,
             statement: &self.text[seen.statement.clone()],
             form: seen.form,
@@ -144,11 +146,11 @@ impl Graph {
         self.groups.get(group).map(Vec::as_slice)
     }
 
-    fn next(&self, file: u32, way: Way) -> BTreeSet<u32> {
+    fn next(&self, file: u32, way: ImportDirection) -> BTreeSet<u32> {
         let mut seen = BTreeSet::from([file]);
         let mut next = BTreeSet::new();
         match way {
-            Way::Imports => {
+            ImportDirection::Imports => {
                 for edge in &self.out[at(file)] {
                     match self.members(edge.to) {
                         Some(members) if seen.insert(edge.to) => next.extend(members),
@@ -159,7 +161,7 @@ impl Graph {
                     }
                 }
             }
-            Way::Importers => {
+            ImportDirection::Importers => {
                 let groups = self.within.get(&file).into_iter().flatten();
                 for node in std::iter::once(&file).chain(groups) {
                     next.extend(&self.back[at(*node)]);
@@ -171,7 +173,13 @@ impl Graph {
     }
 
     /// The same, but each node once in all.
-    fn each_next(&self, file: u32, way: Way, seen: &mut [bool], next: &mut BTreeSet<u32>) {
+    fn each_next(
+        &self,
+        file: u32,
+        way: ImportDirection,
+        seen: &mut [bool],
+        next: &mut BTreeSet<u32>,
+    ) {
         let mut add = |node: u32, seen: &mut [bool]| {
             let is_new = !std::mem::replace(&mut seen[at(node)], true);
             if is_new && at(node) < self.files.len() {
@@ -180,7 +188,7 @@ impl Graph {
             is_new
         };
         match way {
-            Way::Imports => {
+            ImportDirection::Imports => {
                 for edge in &self.out[at(file)] {
                     let is_new = add(edge.to, seen);
                     for member in self.members(edge.to).filter(|_| is_new).unwrap_or(&[]) {
@@ -188,7 +196,7 @@ impl Graph {
                     }
                 }
             }
-            Way::Importers => {
+            ImportDirection::Importers => {
                 for importer in &self.back[at(file)] {
                     add(*importer, seen);
                 }
@@ -208,9 +216,9 @@ impl Graph {
         if let Some(members) = self.members(node) {
             return members.to_vec();
         }
-        let loads = |edge: &&Edge| {
+        let loads = |edge: &&ImportEdge| {
             let form = self.shown[at(edge.shown)].form;
-            form != Form::Types && form != Form::Part
+            form != ImportForm::Types && form != ImportForm::Part
         };
         let mut to: Vec<u32> = self.out[at(node)]
             .iter()
@@ -225,7 +233,7 @@ impl Graph {
     /// The strongly connected components, by Tarjan's algorithm without recursion.
     fn components(&self) -> Vec<Vec<u32>> {
         let nodes = self.files.len() + self.groups.len();
-        let mut state = Tarjan::new(nodes);
+        let mut state = TarjanSearch::new(nodes);
         for start in 0..u32::try_from(nodes).unwrap_or(u32::MAX) {
             if state.index[at(start)].is_none() {
                 state.visit(start, |node| self.loaded(node));
@@ -236,7 +244,7 @@ impl Graph {
 }
 
 /// Where the search for components stands. What has not been met has no number.
-struct Tarjan {
+struct TarjanSearch {
     index: Vec<Option<u32>>,
     low: Vec<u32>,
     met: u32,
@@ -245,7 +253,7 @@ struct Tarjan {
     components: Vec<Vec<u32>>,
 }
 
-impl Tarjan {
+impl TarjanSearch {
     fn new(nodes: usize) -> Self {
         Self {
             index: vec![None; nodes],

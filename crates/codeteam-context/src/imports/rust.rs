@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use super::known::is_rust;
-use super::manifests::{self, Crate};
-use super::paths::{Paths, below, folder_of, join, name_of, upwards};
-use super::{Lead, Read, Source};
+use super::manifests::{self, CargoToml};
+use super::paths::{PathTable, below, folder_of, join, name_of, upwards};
+use super::{ImportTarget, ManifestReader, SourceFile};
 use crate::language::Language;
-use crate::outline::{Form, Import};
+use crate::outline::{Import, ImportForm};
 
 /// How often files are visited on the way from roots to modules, beyond once for each.
 const MAX_VISITS: usize = 200_000;
@@ -19,7 +19,7 @@ const MAX_VISITS: usize = 200_000;
 const MAX_PARTS: usize = 32;
 
 /// What is known of Rust.
-pub(super) struct Rust<'a> {
+pub(super) struct RustResolver<'a> {
     /// The roots of crates.
     roots: Vec<u32>,
     /// The files of modules, by root and path.
@@ -30,11 +30,15 @@ pub(super) struct Rust<'a> {
     libraries: HashMap<String, u32>,
     /// What packages depend on: the name in code, and the package's.
     needs: BTreeMap<String, String>,
-    paths: &'a Paths<'a>,
+    paths: &'a PathTable<'a>,
 }
 
-impl<'a> Rust<'a> {
-    pub(super) fn new(paths: &'a Paths<'a>, sources: &[&Source<'_>], read: &Read<'_>) -> Self {
+impl<'a> RustResolver<'a> {
+    pub(super) fn new(
+        paths: &'a PathTable<'a>,
+        sources: &[&SourceFile<'_>],
+        read: &ManifestReader<'_>,
+    ) -> Self {
         let mut rust = Self {
             roots: Vec::new(),
             modules: HashMap::new(),
@@ -60,7 +64,7 @@ impl<'a> Rust<'a> {
     }
 
     /// The files that crates begin with, libraries first.
-    fn find_roots(&mut self, files: &[u32], packages: &HashMap<&str, Crate>) {
+    fn find_roots(&mut self, files: &[u32], packages: &HashMap<&str, CargoToml>) {
         let mut others = Vec::new();
         let mut said = HashSet::new();
         for (folder, package) in packages {
@@ -96,11 +100,11 @@ impl<'a> Rust<'a> {
     }
 
     /// Goes from the roots along all `mod x;`.
-    fn follow(&mut self, sources: &[&Source<'_>]) {
+    fn follow(&mut self, sources: &[&SourceFile<'_>]) {
         let mut visits = sources.len() + MAX_VISITS;
         for root in self.roots.clone() {
             let mut seen = HashSet::new();
-            let mut open = VecDeque::from([(root, String::new(), Nesting::Beside)]);
+            let mut open = VecDeque::from([(root, String::new(), ModuleNesting::Beside)]);
             while let Some((file, module, nesting)) = open.pop_front() {
                 let Some(left) = visits.checked_sub(1) else {
                     return;
@@ -113,7 +117,10 @@ impl<'a> Rust<'a> {
                 let owner = (root, module.clone());
                 self.owners.entry(file).or_insert(owner);
                 let imports = sources.get(super::at(file)).map_or(&[][..], |s| s.imports);
-                for part in imports.iter().filter(|import| import.form == Form::Part) {
+                for part in imports
+                    .iter()
+                    .filter(|import| import.form == ImportForm::Part)
+                {
                     if let Some((child, name, nesting)) = self.part(file, nesting, part) {
                         let module = in_module(&module, &name);
                         open.push_back((child, module, nesting));
@@ -124,11 +131,16 @@ impl<'a> Rust<'a> {
     }
 
     /// The file that a `mod x;` declares, the name of its module, and where its own parts lie.
-    fn part(&self, file: u32, nesting: Nesting, part: &Import) -> Option<(u32, String, Nesting)> {
+    fn part(
+        &self,
+        file: u32,
+        nesting: ModuleNesting,
+        part: &Import,
+    ) -> Option<(u32, String, ModuleNesting)> {
         let path = self.paths.path(file);
         let folder = match nesting {
-            Nesting::Beside => folder_of(path).to_owned(),
-            Nesting::Below => path.strip_suffix(".rs")?.to_owned(),
+            ModuleNesting::Beside => folder_of(path).to_owned(),
+            ModuleNesting::Below => path.strip_suffix(".rs")?.to_owned(),
         };
         if let Some(said) = part.module.strip_prefix("./") {
             let name = part.names.first()?.clone();
@@ -136,15 +148,15 @@ impl<'a> Rust<'a> {
             let mut found = places
                 .iter()
                 .filter_map(|folder| self.paths.find(&join(folder, said)?));
-            return Some((found.next()?, name, Nesting::Beside));
+            return Some((found.next()?, name, ModuleNesting::Beside));
         }
         let name = part.module.strip_prefix("self::")?;
         let base = below(&folder, &name.replace("::", "/"));
         let found = self.paths.find(&format!("{base}.rs"));
-        let found = found.map(|file| (file, Nesting::Below));
+        let found = found.map(|file| (file, ModuleNesting::Below));
         let (file, nesting) = found.or_else(|| {
             let file = self.paths.find(&format!("{base}/mod.rs"))?;
-            Some((file, Nesting::Beside))
+            Some((file, ModuleNesting::Beside))
         })?;
         Some((file, name.to_owned(), nesting))
     }
@@ -177,8 +189,8 @@ impl<'a> Rust<'a> {
         }
     }
 
-    pub(super) fn resolve(&self, file: u32, import: &Import) -> Lead {
-        if import.form == Form::Part {
+    pub(super) fn resolve(&self, file: u32, import: &Import) -> ImportTarget {
+        if import.form == ImportForm::Part {
             let path = self.paths.path(file);
             let is_root = self
                 .owners
@@ -186,43 +198,43 @@ impl<'a> Rust<'a> {
                 .is_some_and(|(root, _)| *root == file);
             let is_beside = is_root || name_of(path) == "mod.rs";
             let nestings = if is_beside {
-                [Nesting::Beside, Nesting::Below]
+                [ModuleNesting::Beside, ModuleNesting::Below]
             } else {
-                [Nesting::Below, Nesting::Beside]
+                [ModuleNesting::Below, ModuleNesting::Beside]
             };
             let mut found = nestings
                 .into_iter()
                 .filter_map(|nesting| self.part(file, nesting, import));
             let found = found.next().map(|(file, ..)| file);
-            return Lead::file(found).unwrap_or(Lead::Nowhere);
+            return ImportTarget::file(found).unwrap_or(ImportTarget::Nowhere);
         }
         let parts: Vec<&str> = import.module.split("::").take(MAX_PARTS).collect();
         if import.names.is_empty() {
             return self.path(file, &parts);
         }
         let mut found = Vec::new();
-        let mut last = Lead::Here;
+        let mut last = ImportTarget::Here;
         for name in &import.names {
             let mut whole = parts.clone();
             if name != "self" && name != "*" {
                 whole.push(name);
             }
             match self.path(file, &whole) {
-                Lead::To(files) => found.extend(files),
+                ImportTarget::To(files) => found.extend(files),
                 other => last = other,
             }
         }
         if found.is_empty() {
             last
         } else {
-            Lead::To(found)
+            ImportTarget::To(found)
         }
     }
 
     /// Where a path leads.
-    fn path(&self, file: u32, parts: &[&str]) -> Lead {
+    fn path(&self, file: u32, parts: &[&str]) -> ImportTarget {
         let Some((first, rest)) = parts.split_first() else {
-            return Lead::Here;
+            return ImportTarget::Here;
         };
         let owner = self.owners.get(&file);
         match (*first, owner) {
@@ -236,10 +248,10 @@ impl<'a> Rust<'a> {
                 self.descend(*root, module, &parts[ups..])
             }
             // Within a macro, or in a file of no crate.
-            ("crate" | "self" | "super" | "$crate", _) => Lead::Here,
+            ("crate" | "self" | "super" | "$crate", _) => ImportTarget::Here,
             ("", _) => match rest.split_first() {
                 Some((name, rest)) => self.other(name, rest),
-                None => Lead::Here,
+                None => ImportTarget::Here,
             },
             (name, Some((root, module))) => {
                 let own = in_module(module, name);
@@ -260,20 +272,20 @@ impl<'a> Rust<'a> {
     }
 
     /// Where a path into another crate leads.
-    fn other(&self, name: &str, rest: &[&str]) -> Lead {
+    fn other(&self, name: &str, rest: &[&str]) -> ImportTarget {
         let package = self.needs.get(name).map_or(name, String::as_str);
         let library = self.libraries.get(name);
         match library.or_else(|| self.libraries.get(package)) {
             Some(root) => self.descend(*root, "", rest),
             None if is_rust(name) || self.needs.contains_key(name) => {
-                Lead::Package(name.to_owned())
+                ImportTarget::Package(name.to_owned())
             }
-            None => Lead::Nowhere,
+            None => ImportTarget::Nowhere,
         }
     }
 
     /// The file of the deepest module on a path from another.
-    fn descend(&self, root: u32, module: &str, rest: &[&str]) -> Lead {
+    fn descend(&self, root: u32, module: &str, rest: &[&str]) -> ImportTarget {
         let mut path = module.to_owned();
         let mut found = None;
         for part in rest.iter().take(MAX_PARTS) {
@@ -285,7 +297,7 @@ impl<'a> Rust<'a> {
             let first = in_module(module, rest[0]).replace("::", "/");
             let planned = self.paths.opened(&below(folder, &first));
             if planned.is_some() {
-                return Lead::file(planned).unwrap_or(Lead::Nowhere);
+                return ImportTarget::file(planned).unwrap_or(ImportTarget::Nowhere);
             }
         }
         let found = found.or_else(|| {
@@ -301,13 +313,13 @@ impl<'a> Rust<'a> {
             })
             .find_map(|module| self.modules.get(&(root, module.to_owned())))
         });
-        Lead::file(found.copied()).unwrap_or(Lead::Here)
+        ImportTarget::file(found.copied()).unwrap_or(ImportTarget::Here)
     }
 }
 
 /// Where the parts of a module's file lie.
 #[derive(Clone, Copy)]
-enum Nesting {
+enum ModuleNesting {
     /// In its folder, as those of `lib.rs` and `mod.rs` do.
     Beside,
     /// In a folder of its own name.

@@ -5,12 +5,12 @@ mod patterns;
 
 use std::collections::{BTreeSet, HashMap};
 
-use self::config::{Configs, Settings};
-use self::patterns::Patterns;
+use self::config::{PathSettings, TsConfigTable};
+use self::patterns::StarPatterns;
 use super::known::is_node;
-use super::manifests::{self, Package};
-use super::paths::{Paths, below, folder_of, join, name_of, upwards};
-use super::{Lead, Read};
+use super::manifests::{self, PackageJson};
+use super::paths::{PathTable, below, folder_of, join, name_of, upwards};
+use super::{ImportTarget, ManifestReader};
 use crate::language::Language;
 use crate::outline::Import;
 
@@ -51,33 +51,33 @@ const COMPILED: &[(&str, &[&str])] = &[
 ];
 
 /// What is known of JavaScript.
-pub(super) struct Script<'a> {
+pub(super) struct ScriptResolver<'a> {
     /// Packages of the repository by their folder.
-    packages: HashMap<&'a str, Entry>,
+    packages: HashMap<&'a str, ScriptPackage>,
     /// And their folders by name.
     named: HashMap<String, &'a str>,
     /// What packages depend on.
     needs: BTreeSet<String>,
-    configs: Configs<'a>,
+    configs: TsConfigTable<'a>,
     /// Files by their paths without an end; none where there are several.
     stems: HashMap<&'a str, Option<u32>>,
-    paths: &'a Paths<'a>,
+    paths: &'a PathTable<'a>,
 }
 
 /// A package, ready to be asked.
-struct Entry {
+struct ScriptPackage {
     main: Vec<String>,
-    exports: Patterns,
-    imports: Patterns,
+    exports: StarPatterns,
+    imports: StarPatterns,
 }
 
-impl<'a> Script<'a> {
-    pub(super) fn new(paths: &'a Paths<'a>, read: &Read<'_>) -> Self {
+impl<'a> ScriptResolver<'a> {
+    pub(super) fn new(paths: &'a PathTable<'a>, read: &ManifestReader<'_>) -> Self {
         let mut script = Self {
             packages: HashMap::new(),
             named: HashMap::new(),
             needs: BTreeSet::new(),
-            configs: Configs::default(),
+            configs: TsConfigTable::default(),
             stems: HashMap::new(),
             paths,
         };
@@ -97,7 +97,7 @@ impl<'a> Script<'a> {
                 script.add(folder_of(path), package);
             }
         }
-        script.configs = Configs::read(paths, read, |name| script.folder_named(name));
+        script.configs = TsConfigTable::read(paths, read, |name| script.folder_named(name));
         for (number, path) in (0..).zip(&paths.all) {
             let name = name_of(path);
             if let Some((stem, _)) = name.split_once('.').filter(|(stem, _)| !stem.is_empty()) {
@@ -111,16 +111,16 @@ impl<'a> Script<'a> {
         script
     }
 
-    fn add(&mut self, folder: &'a str, package: Package) {
+    fn add(&mut self, folder: &'a str, package: PackageJson) {
         self.needs.extend(package.needs);
         if let Some(name) = package.name {
             // Of two with the same name the upper one is meant.
             self.named.entry(name).or_insert(folder);
         }
-        let entry = Entry {
+        let entry = ScriptPackage {
             main: package.main,
-            exports: Patterns::new(package.exports),
-            imports: Patterns::new(package.imports),
+            exports: StarPatterns::new(package.exports),
+            imports: StarPatterns::new(package.imports),
         };
         self.packages.insert(folder, entry);
     }
@@ -129,13 +129,13 @@ impl<'a> Script<'a> {
         self.named.get(name).copied()
     }
 
-    pub(super) fn resolve(&self, file: u32, import: &Import) -> Lead {
+    pub(super) fn resolve(&self, file: u32, import: &Import) -> ImportTarget {
         let folder = folder_of(self.paths.path(file));
         // Loaders before it, and questions after it, are for bundlers.
         let written = import.module.rsplit('!').next().unwrap_or("");
         let written = written.split('?').next().unwrap_or("");
         if written.is_empty() {
-            return Lead::Nowhere;
+            return ImportTarget::Nowhere;
         }
         if written == "."
             || written == ".."
@@ -144,10 +144,10 @@ impl<'a> Script<'a> {
         {
             let path = join(folder, written);
             let found = path.and_then(|path| self.path(&path));
-            return found.unwrap_or(Lead::Nowhere);
+            return found.unwrap_or(ImportTarget::Nowhere);
         }
         if is_node(written) {
-            return Lead::Package(written.to_owned());
+            return ImportTarget::Package(written.to_owned());
         }
         let found = self.aliased(folder, written);
         if let Some(lead) = found.or_else(|| self.packaged(folder, written)) {
@@ -156,7 +156,7 @@ impl<'a> Script<'a> {
         let name = package_name(written);
         let typed = format!("@types/{}", name.trim_start_matches('@').replace('/', "__"));
         if self.needs.contains(name) || self.needs.contains(&typed) || written.contains(':') {
-            return Lead::Package(name.to_owned());
+            return ImportTarget::Package(name.to_owned());
         }
         if let Some(lead) = self.customary(folder, written) {
             return lead;
@@ -168,15 +168,15 @@ impl<'a> Script<'a> {
             alike.next().is_some_and(|need| need.starts_with(&scope))
         });
         if is_family {
-            Lead::Package(name.to_owned())
+            ImportTarget::Package(name.to_owned())
         } else {
-            Lead::Nowhere
+            ImportTarget::Nowhere
         }
     }
 
     /// What the nearest configuration says.
-    fn aliased(&self, folder: &str, written: &str) -> Option<Lead> {
-        let Settings { base, paths } = self.configs.of(folder)?;
+    fn aliased(&self, folder: &str, written: &str) -> Option<ImportTarget> {
+        let PathSettings { base, paths } = self.configs.of(folder)?;
         for target in paths.targets(written) {
             let found = join("", &target).and_then(|path| self.path(&path));
             if found.is_some() {
@@ -192,7 +192,7 @@ impl<'a> Script<'a> {
     }
 
     /// A package of the repository, or what the own one calls by a name of its own.
-    fn packaged(&self, folder: &str, written: &str) -> Option<Lead> {
+    fn packaged(&self, folder: &str, written: &str) -> Option<ImportTarget> {
         if written.starts_with('#') {
             let own = upwards(folder).find(|folder| self.packages.contains_key(folder))?;
             let targets = self.packages[own].imports.targets(written);
@@ -225,12 +225,12 @@ impl<'a> Script<'a> {
         };
         let found = self.first_of(folder, &within);
         // A package without a file that is known is still one of the repository.
-        found.or_else(|| (!self.paths.is_loose()).then_some(Lead::Here))
+        found.or_else(|| (!self.paths.is_loose()).then_some(ImportTarget::Here))
     }
 
     /// The first of some paths of a package that leads to a file; what is built is looked for where
     /// it is built from.
-    fn first_of(&self, folder: &str, paths: &[String]) -> Option<Lead> {
+    fn first_of(&self, folder: &str, paths: &[String]) -> Option<ImportTarget> {
         for path in paths {
             let found = join(folder, path).and_then(|path| self.exact(&path));
             if found.is_some() {
@@ -260,7 +260,7 @@ impl<'a> Script<'a> {
     }
 
     /// What many projects take for granted: `@/` and `~/` are their own files, `/` is the top.
-    fn customary(&self, folder: &str, written: &str) -> Option<Lead> {
+    fn customary(&self, folder: &str, written: &str) -> Option<ImportTarget> {
         let rest = ["@/", "~/", "@site/", "/"]
             .iter()
             .find_map(|start| written.strip_prefix(start))?;
@@ -279,22 +279,22 @@ impl<'a> Script<'a> {
     }
 
     /// The file that a path stands for.
-    fn path(&self, path: &str) -> Option<Lead> {
+    fn path(&self, path: &str) -> Option<ImportTarget> {
         let found = self.exact(path).or_else(|| {
             let entry = self.packages.get(path)?;
             self.first_of(path, &entry.main)
         });
         // Else the only file of that name, whatever it is written in.
-        found.or_else(|| Lead::file(self.stems.get(path).copied().flatten()))
+        found.or_else(|| ImportTarget::file(self.stems.get(path).copied().flatten()))
     }
 
     /// The file that a path stands for, if no package says another.
-    fn exact(&self, path: &str) -> Option<Lead> {
+    fn exact(&self, path: &str) -> Option<ImportTarget> {
         for end in ENDS {
             let whole = format!("{path}{end}");
             // Of the top itself nothing stands before the end.
             if let Some(file) = self.paths.find(whole.trim_start_matches('/')) {
-                return Some(Lead::To(vec![file]));
+                return Some(ImportTarget::To(vec![file]));
             }
         }
         for (compiled, sources) in COMPILED {
@@ -303,7 +303,7 @@ impl<'a> Script<'a> {
             };
             for source in *sources {
                 if let Some(file) = self.paths.find(&format!("{stem}{source}")) {
-                    return Some(Lead::To(vec![file]));
+                    return Some(ImportTarget::To(vec![file]));
                 }
             }
         }

@@ -10,11 +10,11 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::names::{Name, Names};
-use super::record::{Defined, Hash, Record};
-use super::{Index, Places, Source};
-use crate::cache::{self, Bytes};
-use crate::files::Stamp;
+use super::names::{NameId, NameTable};
+use super::record::{ContentHash, DefinitionSummary, OutlineRecord};
+use super::{DefinitionLocations, IndexedFile, SourceIndex};
+use crate::cache::{self, RawBytes};
+use crate::files::FileStamp;
 use crate::language::Language;
 
 /// Counts up when an outline of the same content would be another.
@@ -22,77 +22,77 @@ const VERSION: u32 = 3;
 
 /// What of an index is on the disk.
 #[derive(Debug, Default)]
-pub(super) struct Stored {
+pub(super) struct StoredIndex {
     /// By what the first file is known; none if there is none.
-    first: Option<Hash>,
+    first: Option<ContentHash>,
     /// How many names and records are in it.
     names: usize,
     records: usize,
     /// How many records there are in both files.
     all: usize,
     /// The list of files, as it is there.
-    list: Vec<Listed>,
+    list: Vec<StoredFile>,
 }
 
 /// A source file, as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Listed {
+struct StoredFile {
     path: String,
     bytes: u64,
-    stamp: Option<Stamp>,
+    stamp: Option<FileStamp>,
     at: u32,
 }
 
 /// The first file.
 #[derive(Serialize, Deserialize)]
-struct First {
-    part: Part,
-    list: Vec<Listed>,
+struct BaseIndexFile {
+    part: IndexSegment,
+    list: Vec<StoredFile>,
 }
 
 /// The second file. Its list is in place of the first's.
 #[derive(Serialize, Deserialize)]
-struct Second {
-    first: Hash,
-    part: Part,
-    list: Vec<Listed>,
+struct DeltaIndexFile {
+    first: ContentHash,
+    part: IndexSegment,
+    list: Vec<StoredFile>,
 }
 
 /// Names and records.
 #[derive(Serialize, Deserialize)]
-struct Part {
+struct IndexSegment {
     text: String,
     /// How long each name is.
     names: Vec<u32>,
-    records: Vec<Packed>,
+    records: Vec<StoredRecord>,
     /// What is packed of all records, one after the other.
-    packed: Bytes,
+    packed: RawBytes,
 }
 
 /// A record, as it is kept.
 #[derive(Serialize, Deserialize)]
-struct Packed {
-    hash: Hash,
+struct StoredRecord {
+    hash: ContentHash,
     language: Language,
-    definitions: Vec<Defined>,
-    references: Vec<(Name, u32)>,
+    definitions: Vec<DefinitionSummary>,
+    references: Vec<(NameId, u32)>,
     /// How much of what is packed belongs to it.
     bytes: u32,
 }
 
 /// Reads what is there.
-pub(super) fn load(folder: &Path) -> Index {
-    let Some(first) = cache::load::<First>(&folder.join("outlines"), VERSION) else {
-        return Index::default();
+pub(super) fn load(folder: &Path) -> SourceIndex {
+    let Some(first) = cache::load::<BaseIndexFile>(&folder.join("outlines"), VERSION) else {
+        return SourceIndex::default();
     };
     let id = id(&first.part);
-    let second = cache::load::<Second>(&folder.join("outlines.new"), VERSION)
+    let second = cache::load::<DeltaIndexFile>(&folder.join("outlines.new"), VERSION)
         .filter(|second| second.first == id);
     unpack(id, first, second).unwrap_or_default()
 }
 
 /// By what a part is known: its names and contents, in their order.
-fn id(part: &Part) -> Hash {
+fn id(part: &IndexSegment) -> ContentHash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(part.text.as_bytes());
     for length in &part.names {
@@ -104,7 +104,11 @@ fn id(part: &Part) -> Hash {
     *hasher.finalize().as_bytes()
 }
 
-fn unpack(id: Hash, first: First, second: Option<Second>) -> Option<Index> {
+fn unpack(
+    id: ContentHash,
+    first: BaseIndexFile,
+    second: Option<DeltaIndexFile>,
+) -> Option<SourceIndex> {
     let mut text = first.part.text;
     let mut ends = Vec::with_capacity(first.part.names.len());
     add_ends(&mut ends, &first.part.names)?;
@@ -122,7 +126,7 @@ fn unpack(id: Hash, first: First, second: Option<Second>) -> Option<Index> {
     if ends.last().map_or(0, |end| *end as usize) != text.len() {
         return None;
     }
-    let names_of = |record: &Arc<Record>| {
+    let names_of = |record: &Arc<OutlineRecord>| {
         let defined = record.definitions.iter().map(|defined| defined.name);
         let largest = defined.chain(record.references.iter().map(|(name, _)| *name));
         largest
@@ -134,12 +138,12 @@ fn unpack(id: Hash, first: First, second: Option<Second>) -> Option<Index> {
     }
     let sources: Option<Vec<_>> = list.iter().map(|listed| listed.source(&records)).collect();
     let sources = sources?;
-    let names_all = Names::new(text, ends)?;
-    Some(Index {
-        places: Places::new(&sources, names_all.len()),
+    let names_all = NameTable::new(text, ends)?;
+    Some(SourceIndex {
+        places: DefinitionLocations::new(&sources, names_all.len()),
         sources,
         names: names_all,
-        stored: Stored {
+        stored: StoredIndex {
             first: Some(id),
             names,
             records: known,
@@ -159,12 +163,16 @@ fn add_ends(ends: &mut Vec<u32>, lengths: &[u32]) -> Option<()> {
     Some(())
 }
 
-fn add_records(records: &mut Vec<Arc<Record>>, kept: Vec<Packed>, packed: &Bytes) -> Option<()> {
+fn add_records(
+    records: &mut Vec<Arc<OutlineRecord>>,
+    kept: Vec<StoredRecord>,
+    packed: &RawBytes,
+) -> Option<()> {
     let mut rest = &packed.0[..];
     for record in kept {
         let (own, after) = rest.split_at_checked(record.bytes as usize)?;
         rest = after;
-        records.push(Arc::new(Record {
+        records.push(Arc::new(OutlineRecord {
             hash: record.hash,
             language: record.language,
             definitions: record.definitions,
@@ -176,8 +184,8 @@ fn add_records(records: &mut Vec<Arc<Record>>, kept: Vec<Packed>, packed: &Bytes
     Some(())
 }
 
-impl Listed {
-    fn new(source: &Source) -> Self {
+impl StoredFile {
+    fn new(source: &IndexedFile) -> Self {
         Self {
             path: source.path.clone(),
             bytes: source.bytes,
@@ -186,8 +194,8 @@ impl Listed {
         }
     }
 
-    fn source(&self, records: &[Arc<Record>]) -> Option<Source> {
-        Some(Source {
+    fn source(&self, records: &[Arc<OutlineRecord>]) -> Option<IndexedFile> {
+        Some(IndexedFile {
             path: self.path.clone(),
             bytes: self.bytes,
             stamp: self.stamp,
@@ -196,7 +204,7 @@ impl Listed {
         })
     }
 
-    fn is(&self, source: &Source) -> bool {
+    fn is(&self, source: &IndexedFile) -> bool {
         self.at == source.at
             && self.stamp == source.stamp
             && self.bytes == source.bytes
@@ -205,7 +213,7 @@ impl Listed {
 }
 
 /// Writes what is not there yet.
-pub(super) fn save(index: &mut Index, folder: &Path) -> io::Result<()> {
+pub(super) fn save(index: &mut SourceIndex, folder: &Path) -> io::Result<()> {
     let stored = &index.stored;
     let listed = stored.list.len() == index.sources.len()
         && stored
@@ -219,10 +227,10 @@ pub(super) fn save(index: &mut Index, folder: &Path) -> io::Result<()> {
     let since = index.records.len() - stored.records;
     match stored.first {
         Some(first) if since <= 64.max(stored.records / 8) => {
-            let second = Second {
+            let second = DeltaIndexFile {
                 first,
                 part: pack(&index.names, stored.names, &index.records[stored.records..]),
-                list: index.sources.iter().map(Listed::new).collect(),
+                list: index.sources.iter().map(StoredFile::new).collect(),
             };
             cache::save(&folder.join("outlines.new"), VERSION, &second)?;
             index.stored.all = index.records.len();
@@ -230,12 +238,12 @@ pub(super) fn save(index: &mut Index, folder: &Path) -> io::Result<()> {
         }
         _ => {
             compact(index);
-            let first = First {
+            let first = BaseIndexFile {
                 part: pack(&index.names, 0, &index.records),
-                list: index.sources.iter().map(Listed::new).collect(),
+                list: index.sources.iter().map(StoredFile::new).collect(),
             };
             cache::save(&folder.join("outlines"), VERSION, &first)?;
-            index.stored = Stored {
+            index.stored = StoredIndex {
                 first: Some(id(&first.part)),
                 names: index.names.len(),
                 records: index.records.len(),
@@ -248,9 +256,9 @@ pub(super) fn save(index: &mut Index, folder: &Path) -> io::Result<()> {
 }
 
 /// Lets go of what no file uses.
-fn compact(index: &mut Index) {
+fn compact(index: &mut SourceIndex) {
     let mut numbers = vec![u32::MAX; index.records.len()];
-    let mut names = Names::default();
+    let mut names = NameTable::default();
     let mut records = Vec::with_capacity(index.sources.len());
     for source in &mut index.sources {
         let number = &mut numbers[source.at as usize];
@@ -261,20 +269,20 @@ fn compact(index: &mut Index) {
         source.at = *number;
         source.record = Arc::clone(&records[*number as usize]);
     }
-    index.places = Places::new(&index.sources, names.len());
+    index.places = DefinitionLocations::new(&index.sources, names.len());
     index.records = records;
     index.names = names;
 }
 
-fn renamed(record: &Record, old: &Names, new: &mut Names) -> Record {
-    let definitions = record.definitions.iter().map(|defined| Defined {
+fn renamed(record: &OutlineRecord, old: &NameTable, new: &mut NameTable) -> OutlineRecord {
+    let definitions = record.definitions.iter().map(|defined| DefinitionSummary {
         name: new.add(old.get(defined.name)),
         ..*defined
     });
     let definitions = definitions.collect();
     let references = record.references.iter();
     let references = references.map(|(name, count)| (new.add(old.get(*name)), *count));
-    Record {
+    OutlineRecord {
         hash: record.hash,
         language: record.language,
         definitions,
@@ -284,7 +292,7 @@ fn renamed(record: &Record, old: &Names, new: &mut Names) -> Record {
     }
 }
 
-fn pack(names: &Names, first_name: usize, records: &[Arc<Record>]) -> Part {
+fn pack(names: &NameTable, first_name: usize, records: &[Arc<OutlineRecord>]) -> IndexSegment {
     let (text, ends) = names.from(first_name);
     let mut last = 0;
     let lengths = ends.map(|end| end - std::mem::replace(&mut last, end));
@@ -292,7 +300,7 @@ fn pack(names: &Names, first_name: usize, records: &[Arc<Record>]) -> Part {
     let mut packed = Vec::new();
     let records = records.iter().map(|record| {
         packed.extend_from_slice(&record.packed);
-        Packed {
+        StoredRecord {
             hash: record.hash,
             language: record.language,
             definitions: record.definitions.clone(),
@@ -301,10 +309,10 @@ fn pack(names: &Names, first_name: usize, records: &[Arc<Record>]) -> Part {
         }
     });
     let records = records.collect();
-    Part {
+    IndexSegment {
         text: text.to_owned(),
         names: lengths,
         records,
-        packed: Bytes(packed),
+        packed: RawBytes(packed),
     }
 }

@@ -4,28 +4,28 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::OnceLock;
 
 /// A name's number.
-pub(crate) type Name = u32;
+pub(crate) type NameId = u32;
 
 /// Names, numbered in the order in which they came.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NameTable {
     text: String,
     /// Where each ends.
     ends: Vec<u32>,
     /// By which names are found; made when it is first needed.
-    table: OnceLock<Table>,
+    table: OnceLock<NameHashTable>,
 }
 
 /// Numbers by the hash of their names, each in the first free place from there on.
 #[derive(Debug)]
-struct Table {
+struct NameHashTable {
     hasher: RandomState,
     places: Vec<u32>,
 }
 
 const FREE: u32 = u32::MAX;
 
-impl Names {
+impl NameTable {
     /// Names one after the other in a text, by where each ends.
     pub(super) fn new(text: String, ends: Vec<u32>) -> Option<Self> {
         let mut last = 0;
@@ -46,7 +46,7 @@ impl Names {
         self.ends.len()
     }
 
-    pub(super) fn get(&self, name: Name) -> &str {
+    pub(super) fn get(&self, name: NameId) -> &str {
         get(&self.text, &self.ends, name)
     }
 
@@ -58,18 +58,18 @@ impl Names {
     }
 
     /// The number of a name, if it has one.
-    pub(super) fn number(&self, name: &str) -> Option<Name> {
+    pub(super) fn number(&self, name: &str) -> Option<NameId> {
         let table = self
             .table
-            .get_or_init(|| Table::new(&self.text, &self.ends));
+            .get_or_init(|| NameHashTable::new(&self.text, &self.ends));
         let place = table.place(name, &self.text, &self.ends);
         Some(table.places[place]).filter(|found| *found != FREE)
     }
 
     /// The number of a name, which gets one if it has none.
-    pub(super) fn add(&mut self, name: &str) -> Name {
+    pub(super) fn add(&mut self, name: &str) -> NameId {
         let (text, ends) = (&self.text, &self.ends);
-        self.table.get_or_init(|| Table::new(text, ends));
+        self.table.get_or_init(|| NameHashTable::new(text, ends));
         let Some(table) = self.table.get_mut() else {
             return FREE;
         };
@@ -83,13 +83,13 @@ impl Names {
         self.ends
             .push(u32::try_from(self.text.len()).unwrap_or(u32::MAX));
         if self.ends.len() * 2 > table.places.len() {
-            *table = Table::new(&self.text, &self.ends);
+            *table = NameHashTable::new(&self.text, &self.ends);
         }
         number
     }
 }
 
-impl Table {
+impl NameHashTable {
     fn new(text: &str, ends: &[u32]) -> Self {
         let size = (ends.len() * 4).next_power_of_two().max(64);
         let mut table = Self {
@@ -118,7 +118,7 @@ impl Table {
     }
 }
 
-fn get<'n>(text: &'n str, ends: &[u32], name: Name) -> &'n str {
+fn get<'n>(text: &'n str, ends: &[u32], name: NameId) -> &'n str {
     let at = name as usize;
     let start = at.checked_sub(1).map_or(0, |last| ends[last]);
     &text[start as usize..ends[at] as usize]
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_name_keeps_its_number() {
-        let mut names = Names::default();
+        let mut names = NameTable::default();
         let numbers: Vec<_> = (0..1_000).map(|i| names.add(&format!("name{i}"))).collect();
         assert_eq!(numbers, (0..1_000).collect::<Vec<_>>());
         assert_eq!(names.add("name7"), 7);
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(names.number("name"), None);
         assert_eq!(names.get(12), "name12");
         let (text, ends) = names.from(0);
-        let again = Names::new(text.to_owned(), ends.collect()).unwrap();
+        let again = NameTable::new(text.to_owned(), ends.collect()).unwrap();
         assert_eq!(again.number("name500"), Some(500));
         let (text, ends) = names.from(998);
         assert_eq!((text, ends.collect()), ("name998name999", vec![7, 14]));

@@ -6,37 +6,37 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::record::{Hash, Read};
-use super::{Index, Progress, Work};
-use crate::files::{Content, File, Files, Stamp};
+use super::record::{ContentHash, ParsedFile};
+use super::{ProgressCallback, SourceIndex, UpdateCounts};
+use crate::files::{FileContent, FileEntry, FileSet, FileStamp};
 use crate::language::Language;
 
 /// What a scan found, in the order of the paths.
-pub(super) struct Scanned {
-    pub(super) sources: Vec<Entry>,
+pub(super) struct ScanResult {
+    pub(super) sources: Vec<ScannedFile>,
     read: usize,
 }
 
 /// A source file.
-pub(super) struct Entry {
+pub(super) struct ScannedFile {
     pub(super) path: String,
     pub(super) bytes: u64,
-    pub(super) stamp: Option<Stamp>,
-    pub(super) outline: Found,
+    pub(super) stamp: Option<FileStamp>,
+    pub(super) outline: OutlineLocation,
 }
 
 /// Where a file's outline is.
-pub(super) enum Found {
+pub(super) enum OutlineLocation {
     /// It is known, under this number.
     Kept(u32),
     /// It was worked out.
-    Read(Box<Read>),
+    Read(Box<ParsedFile>),
 }
 
-impl Scanned {
-    pub(super) fn work(&self) -> Work {
-        let parsed = |entry: &&Entry| matches!(entry.outline, Found::Read(_));
-        Work {
+impl ScanResult {
+    pub(super) fn work(&self) -> UpdateCounts {
+        let parsed = |entry: &&ScannedFile| matches!(entry.outline, OutlineLocation::Read(_));
+        UpdateCounts {
             read: self.read,
             parsed: self.sources.iter().filter(parsed).count(),
         }
@@ -44,9 +44,13 @@ impl Scanned {
 }
 
 /// Compares files with an index, and reads those that may differ.
-pub(super) fn scan(index: &Index, files: &dyn Files, progress: Progress<'_>) -> Scanned {
+pub(super) fn scan(
+    index: &SourceIndex,
+    files: &dyn FileSet,
+    progress: ProgressCallback<'_>,
+) -> ScanResult {
     let now = now();
-    let mut sources: Vec<Option<Entry>> = Vec::new();
+    let mut sources: Vec<Option<ScannedFile>> = Vec::new();
     let mut unread = Vec::new();
     let mut known = index.sources.iter().peekable();
     for (at, file) in files.list().iter().enumerate() {
@@ -59,7 +63,11 @@ pub(super) fn scan(index: &Index, files: &dyn Files, progress: Progress<'_>) -> 
             source.bytes == file.bytes && source.stamp.is_some() && source.stamp == file.stamp
         });
         if let Some(source) = same {
-            sources.push(Some(entry(file, source.stamp, Found::Kept(source.at))));
+            sources.push(Some(entry(
+                file,
+                source.stamp,
+                OutlineLocation::Kept(source.at),
+            )));
         } else {
             unread.push((sources.len(), at, language));
             sources.push(None);
@@ -71,7 +79,7 @@ pub(super) fn scan(index: &Index, files: &dyn Files, progress: Progress<'_>) -> 
         let stamp = file.stamp.filter(|stamp| stamp.is_settled(now));
         sources[*place] = outline.map(|outline| entry(file, stamp, outline));
     }
-    Scanned {
+    ScanResult {
         sources: sources.into_iter().flatten().collect(),
         read: unread.len(),
     }
@@ -84,8 +92,8 @@ fn now() -> i128 {
     })
 }
 
-fn entry(file: &File, stamp: Option<Stamp>, outline: Found) -> Entry {
-    Entry {
+fn entry(file: &FileEntry, stamp: Option<FileStamp>, outline: OutlineLocation) -> ScannedFile {
+    ScannedFile {
         path: file.path.clone(),
         bytes: file.bytes,
         stamp,
@@ -95,16 +103,16 @@ fn entry(file: &File, stamp: Option<Stamp>, outline: Found) -> Entry {
 
 /// Reads files on all cores, in any order, and gives what was found in theirs.
 fn read(
-    index: &Index,
-    files: &dyn Files,
+    index: &SourceIndex,
+    files: &dyn FileSet,
     unread: &[(usize, usize, Language)],
-    progress: Progress<'_>,
-) -> Vec<Option<Found>> {
+    progress: ProgressCallback<'_>,
+) -> Vec<Option<OutlineLocation>> {
     if unread.is_empty() {
         return Vec::new();
     }
     let records = (0_u32..).zip(&index.records);
-    let known: HashMap<(&Hash, Language), u32> = records
+    let known: HashMap<(&ContentHash, Language), u32> = records
         .map(|(number, record)| ((&record.hash, record.language), number))
         .collect();
     let next = AtomicUsize::new(0);
@@ -137,17 +145,19 @@ fn read(
 }
 
 fn read_one(
-    known: &HashMap<(&Hash, Language), u32>,
-    files: &dyn Files,
+    known: &HashMap<(&ContentHash, Language), u32>,
+    files: &dyn FileSet,
     file: usize,
     language: Language,
-) -> Option<Found> {
-    let Content::Text(text) = files.read(file) else {
+) -> Option<OutlineLocation> {
+    let FileContent::Text(text) = files.read(file) else {
         return None;
     };
     let hash = *blake3::hash(text.as_bytes()).as_bytes();
     if let Some(number) = known.get(&(&hash, language)) {
-        return Some(Found::Kept(*number));
+        return Some(OutlineLocation::Kept(*number));
     }
-    Some(Found::Read(Box::new(Read::new(hash, language, &text))))
+    Some(OutlineLocation::Read(Box::new(ParsedFile::new(
+        hash, language, &text,
+    ))))
 }

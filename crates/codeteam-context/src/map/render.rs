@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Candidate, Map, Part, Shown};
-use crate::graph::Ranks;
-use crate::index::Index;
+use super::{MapCandidate, MappedDefinition, MappedFile, RepositoryMap};
+use crate::graph::ImportanceRanks;
+use crate::index::SourceIndex;
 use crate::outline::Outline;
-use crate::tokens::Counter;
+use crate::tokens::TokenCounter;
 
 /// Draws the map of these definitions, and of what they stand in.
 pub(super) fn draw(
-    index: &Index,
-    ranks: &Ranks,
-    candidates: &[Candidate],
-    counter: &mut Counter,
-) -> Map {
+    index: &SourceIndex,
+    ranks: &ImportanceRanks,
+    candidates: &[MapCandidate],
+    counter: &mut TokenCounter,
+) -> RepositoryMap {
     let mut files: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for candidate in candidates {
         let shown = files.entry(candidate.file).or_default();
@@ -26,7 +26,7 @@ pub(super) fn draw(
             next = inside.map(|inside| inside as usize);
         }
     }
-    let mut map = Map::default();
+    let mut map = RepositoryMap::default();
     for (file, shown) in files {
         let outline = index.outline(file);
         let part = part(index, ranks, file, &shown);
@@ -40,7 +40,12 @@ pub(super) fn draw(
     map
 }
 
-fn part(index: &Index, ranks: &Ranks, file: usize, shown: &BTreeSet<usize>) -> Part {
+fn part(
+    index: &SourceIndex,
+    ranks: &ImportanceRanks,
+    file: usize,
+    shown: &BTreeSet<usize>,
+) -> MappedFile {
     let outline = index.outline(file);
     let mut depths: BTreeMap<usize, usize> = BTreeMap::new();
     let definitions = shown.iter().map(|at| {
@@ -50,7 +55,7 @@ fn part(index: &Index, ranks: &Ranks, file: usize, shown: &BTreeSet<usize>) -> P
             .and_then(|inside| depths.get(&(inside as usize)))
             .map_or(0, |depth| depth + 1);
         depths.insert(*at, depth);
-        Shown {
+        MappedDefinition {
             name: definition.name.clone(),
             kind: definition.kind,
             line: definition.line,
@@ -59,14 +64,14 @@ fn part(index: &Index, ranks: &Ranks, file: usize, shown: &BTreeSet<usize>) -> P
             score: ranks.definitions[file][*at],
         }
     });
-    Part {
+    MappedFile {
         path: index.path(file).to_owned(),
         rank: ranks.files[file],
         definitions: definitions.collect(),
     }
 }
 
-fn write(part: &Part, outline: &Outline, shown: &BTreeSet<usize>, out: &mut String) {
+fn write(part: &MappedFile, outline: &Outline, shown: &BTreeSet<usize>, out: &mut String) {
     out.push_str(&part.path);
     out.push_str(":\n");
     let mut next = 0;

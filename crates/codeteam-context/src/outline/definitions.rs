@@ -8,7 +8,7 @@ use tree_sitter::Node;
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum DefinitionKind {
     /// A function.
     Function,
     /// A function of a type.
@@ -29,7 +29,7 @@ pub enum Kind {
     Impl,
 }
 
-impl Kind {
+impl DefinitionKind {
     /// Whether its name is one that others refer to it by.
     pub fn names(self) -> bool {
         self != Self::Impl
@@ -42,7 +42,7 @@ pub struct Definition {
     /// Its name.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: DefinitionKind,
     /// The definition it stands in, as its place in the list.
     pub inside: Option<u32>,
     /// The line it begins on, from 1.
@@ -56,11 +56,11 @@ pub struct Definition {
 }
 
 /// A definition as a grammar's rules find it.
-pub(super) struct Found<'t> {
+pub(super) struct DefinitionNode<'t> {
     /// Its name, as it is written.
     pub(super) name: &'t str,
     /// What it is.
-    pub(super) kind: Kind,
+    pub(super) kind: DefinitionKind,
     /// Whether it is visible to other files, if what it stands in is.
     pub(super) public: bool,
     /// How it is declared.
@@ -69,7 +69,7 @@ pub(super) struct Found<'t> {
     pub(super) whole: Node<'t>,
 }
 
-impl Found<'_> {
+impl DefinitionNode<'_> {
     /// As it is kept.
     pub(super) fn kept(self, inside: Option<u32>) -> Definition {
         let line = row(self.whole.start_position().row);
@@ -109,7 +109,7 @@ pub(super) fn signature(text: &str, node: Node<'_>, part: Range<usize>) -> Strin
 
 /// Several stretches as one.
 pub(super) fn joined(text: &str, node: Node<'_>, parts: &[Range<usize>]) -> String {
-    let mut line = Line::default();
+    let mut line = LineJoiner::default();
     let mut is_cut = false;
     for part in parts {
         // What comes after is cut anyway.
@@ -164,7 +164,7 @@ pub(super) fn value(text: &str, node: Node<'_>, from: usize, value: Option<Node<
 
 /// A text that is put together without line breaks.
 #[derive(Default)]
-struct Line {
+struct LineJoiner {
     text: String,
     /// Something blank came last.
     space: bool,
@@ -172,7 +172,7 @@ struct Line {
     broken: bool,
 }
 
-impl Line {
+impl LineJoiner {
     fn push(&mut self, part: &str) {
         for char in part.chars() {
             // Nothing is kept that could turn what is read around, or end a line.

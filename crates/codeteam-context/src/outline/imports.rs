@@ -33,7 +33,7 @@ pub struct Import {
     /// The statement, on one line.
     pub statement: String,
     /// What kind of statement it is.
-    pub form: Form,
+    pub form: ImportForm,
 }
 
 /// What shows that a file needs another.
@@ -41,7 +41,7 @@ pub struct Import {
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Form {
+pub enum ImportForm {
     /// An import.
     #[default]
     Import,
@@ -58,7 +58,7 @@ pub enum Form {
 
 /// The imports below a node, in the order of the lines.
 pub(super) fn of(root: Node<'_>, text: &str, language: Language) -> Vec<Import> {
-    let mut found = Found {
+    let mut found = ImportCollector {
         text,
         imports: Vec::new(),
     };
@@ -76,12 +76,12 @@ pub(super) fn of(root: Node<'_>, text: &str, language: Language) -> Vec<Import> 
 }
 
 /// What has been found so far.
-struct Found<'t> {
+struct ImportCollector<'t> {
     text: &'t str,
     imports: Vec<Import>,
 }
 
-impl<'t> Found<'t> {
+impl<'t> ImportCollector<'t> {
     /// The text of a node.
     fn text(&self, node: Node<'_>) -> &'t str {
         self.text.get(node.byte_range()).unwrap_or("")
@@ -93,13 +93,13 @@ impl<'t> Found<'t> {
     }
 
     /// Adds an import that a statement shows.
-    fn add(&mut self, statement: Node<'_>, module: &str, names: Vec<String>, form: Form) {
+    fn add(&mut self, statement: Node<'_>, module: &str, names: Vec<String>, form: ImportForm) {
         let shown = one_line(self.text(statement));
         self.add_shown(line(statement), shown, module, names, form);
     }
 
     /// Adds an import that is shown by the line it stands in.
-    fn add_line(&mut self, at: Node<'_>, module: &str, names: Vec<String>, form: Form) {
+    fn add_line(&mut self, at: Node<'_>, module: &str, names: Vec<String>, form: ImportForm) {
         // A line may be the whole file: no more of it is looked at than can be shown.
         let start = at.start_byte().min(self.text.len());
         let from = self
@@ -119,7 +119,7 @@ impl<'t> Found<'t> {
         statement: String,
         module: &str,
         names: Vec<String>,
-        form: Form,
+        form: ImportForm,
     ) {
         let module = module.trim();
         let is_name = |name: &str| !name.is_empty() && name.len() <= MAX_NAME;
@@ -162,19 +162,19 @@ fn one_line(text: &str) -> String {
 
 /// Whether what lies below a node is looked at too.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Below {
+enum ChildVisit {
     Seen,
     Skipped,
 }
 
 /// Goes through a tree, a node before what is in it, however deep it is. `look` is told each named
 /// node and how deep it lies.
-fn walk<'t>(root: Node<'t>, mut look: impl FnMut(Node<'t>, usize) -> Below) {
+fn walk<'t>(root: Node<'t>, mut look: impl FnMut(Node<'t>, usize) -> ChildVisit) {
     let mut cursor = root.walk();
     let mut depth = 0;
     loop {
         let node = cursor.node();
-        let is_seen = !node.is_named() || look(node, depth) == Below::Seen;
+        let is_seen = !node.is_named() || look(node, depth) == ChildVisit::Seen;
         if is_seen && cursor.goto_first_child() {
             depth += 1;
             continue;

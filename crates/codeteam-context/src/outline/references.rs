@@ -18,7 +18,7 @@ pub struct Reference {
 
 /// What a name is where it stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum NameRole {
     /// Nothing is said of it.
     #[default]
     Unsaid,
@@ -41,7 +41,7 @@ pub(super) enum Role {
 
 /// The names of a file, as they are met.
 #[derive(Default)]
-pub(super) struct Names<'t> {
+pub(super) struct NameCollector<'t> {
     plain: HashMap<&'t str, u32>,
     sure: HashMap<&'t str, u32>,
     bound: HashSet<&'t str>,
@@ -52,29 +52,29 @@ pub(super) struct Names<'t> {
     pub(super) module: bool,
 }
 
-impl<'t> Names<'t> {
+impl<'t> NameCollector<'t> {
     /// Takes one note of a name.
-    pub(super) fn note(&mut self, name: &'t str, role: Role) {
+    pub(super) fn note(&mut self, name: &'t str, role: NameRole) {
         // One letter says nothing.
         if name.len() < 2 {
             return;
         }
         match role {
-            Role::Unsaid | Role::Nothing => {}
-            Role::Bound => {
+            NameRole::Unsaid | NameRole::Nothing => {}
+            NameRole::Bound => {
                 self.bound.insert(name);
             }
-            Role::Own => {
+            NameRole::Own => {
                 self.own.insert(name);
             }
-            Role::Plain => *self.plain.entry(name).or_default() += 1,
-            Role::Sure => *self.sure.entry(name).or_default() += 1,
-            Role::Imported => {
+            NameRole::Plain => *self.plain.entry(name).or_default() += 1,
+            NameRole::Sure => *self.sure.entry(name).or_default() += 1,
+            NameRole::Imported => {
                 self.imported.insert(name);
                 self.module = true;
                 *self.sure.entry(name).or_default() += 1;
             }
-            Role::Exported => {
+            NameRole::Exported => {
                 self.exported.insert(name);
                 *self.plain.entry(name).or_default() += 1;
             }

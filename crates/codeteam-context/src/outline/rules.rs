@@ -1,6 +1,6 @@
 //! What the nodes of each grammar mean, and the one walk that goes by it.
 //!
-//! A language is a table ([`Rules`]), in a file of its own. The walk keeps its own stack, so that no
+//! A language is a table ([`GrammarRules`]), in a file of its own. The walk keeps its own stack, so that no
 //! nesting is too deep for it.
 
 mod go;
@@ -13,22 +13,22 @@ use std::sync::LazyLock;
 
 use tree_sitter::{Node, TreeCursor};
 
-use super::definitions::{Definition, Found, Kind};
-use super::references::{Names, Reference, Role};
+use super::definitions::{Definition, DefinitionKind, DefinitionNode};
+use super::references::{NameCollector, NameRole, Reference};
 use crate::language::Language;
 
 /// What the nodes of a grammar mean.
-pub(super) struct Rules {
-    /// What may define something, for [`Rules::define`] to tell.
+pub(super) struct GrammarRules {
+    /// What may define something, for [`GrammarRules::define`] to tell.
     defines: &'static [&'static str],
     /// Finds what a node defines.
-    define: for<'t> fn(Node<'t>, &Place<'_, 't>, &mut Out<'t>),
+    define: for<'t> fn(Node<'t>, &NodeContext<'_, 't>, &mut NodeOutput<'t>),
     /// What is a function, also if it has no name. Its body is the field `body`.
     pub(super) functions: &'static [&'static str],
     /// What is a name, and what it is where nothing else is said.
-    names: &'static [(&'static str, Role)],
+    names: &'static [(&'static str, NameRole)],
     /// What a name, or a list, is as a field of a node. The empty field is none.
-    places: &'static [(&'static str, &'static str, Role)],
+    places: &'static [(&'static str, &'static str, NameRole)],
     /// What says of the names in it what is said of itself.
     lists: &'static [&'static str],
     /// What takes something out of something, and the field that says of what.
@@ -36,11 +36,11 @@ pub(super) struct Rules {
     /// Of these nothing is looked at.
     skipped: &'static [&'static str],
     /// Looks over the definitions when all is known.
-    finish: fn(&mut [Definition], &Names<'_>),
+    finish: fn(&mut [Definition], &NameCollector<'_>),
 }
 
 /// Where a node stands.
-pub(super) struct Place<'a, 't> {
+pub(super) struct NodeContext<'a, 't> {
     /// The whole file.
     text: &'t str,
     /// What it is in, from the file down.
@@ -51,7 +51,7 @@ pub(super) struct Place<'a, 't> {
     in_function: bool,
 }
 
-impl<'t> Place<'_, 't> {
+impl<'t> NodeContext<'_, 't> {
     fn parent(&self) -> Option<Node<'t>> {
         self.above.last().copied()
     }
@@ -71,15 +71,19 @@ impl<'t> Place<'_, 't> {
 
     /// Whether it is in a type, an interface or what adds methods to one.
     fn in_type(&self) -> bool {
-        self.inside
-            .is_some_and(|inside| matches!(inside.kind, Kind::Type | Kind::Interface | Kind::Impl))
+        self.inside.is_some_and(|inside| {
+            matches!(
+                inside.kind,
+                DefinitionKind::Type | DefinitionKind::Interface | DefinitionKind::Impl
+            )
+        })
     }
 }
 
 /// What a node gave.
 #[derive(Default)]
-pub(super) struct Out<'t> {
-    found: Vec<Found<'t>>,
+pub(super) struct NodeOutput<'t> {
+    found: Vec<DefinitionNode<'t>>,
     exported: Vec<&'t str>,
     imported: Vec<&'t str>,
     /// Names of the language's own library.
@@ -87,17 +91,17 @@ pub(super) struct Out<'t> {
 }
 
 /// Rules, by the numbers of a grammar's kinds and fields.
-struct Table {
-    rules: &'static Rules,
-    kinds: Vec<Meaning>,
-    places: Vec<Role>,
+struct RuleTable {
+    rules: &'static GrammarRules,
+    kinds: Vec<NodeMeaning>,
+    places: Vec<NameRole>,
     fields: usize,
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "any of them may be so")]
 #[derive(Clone, Copy, Default)]
-struct Meaning {
-    name: Role,
+struct NodeMeaning {
+    name: NameRole,
     defines: bool,
     function: bool,
     list: bool,
@@ -105,13 +109,13 @@ struct Meaning {
     parent: bool,
 }
 
-impl Table {
+impl RuleTable {
     fn new(language: Language) -> Self {
         let grammar = language.grammar();
         let rules = rules(language);
         let fields = grammar.field_count() + 1;
-        let mut kinds = vec![Meaning::default(); grammar.node_kind_count()];
-        let mut places = vec![Role::Unsaid; kinds.len() * fields];
+        let mut kinds = vec![NodeMeaning::default(); grammar.node_kind_count()];
+        let mut places = vec![NameRole::Unsaid; kinds.len() * fields];
         let id = |kind: &str| usize::from(grammar.id_for_node_kind(kind, true));
         for kind in rules.defines {
             kinds[id(kind)].defines = true;
@@ -134,7 +138,7 @@ impl Table {
             places[id(kind) * fields + usize::from(field)] = *role;
         }
         // What is not in the grammar has the number 0, which is that of the text's end.
-        kinds[0] = Meaning::default();
+        kinds[0] = NodeMeaning::default();
         Self {
             rules,
             kinds,
@@ -143,17 +147,17 @@ impl Table {
         }
     }
 
-    fn meaning(&self, node: Node<'_>) -> Meaning {
+    fn meaning(&self, node: Node<'_>) -> NodeMeaning {
         let kind = usize::from(node.kind_id());
         self.kinds.get(kind).copied().unwrap_or_default()
     }
 
     /// What is said of a node by where it stands.
-    fn role(&self, above: &Above, cursor: &TreeCursor<'_>) -> Role {
+    fn role(&self, above: &ParentNode, cursor: &TreeCursor<'_>) -> NameRole {
         if above.parent {
             let field = cursor.field_id().map_or(0, u16::from);
             let role = self.places[usize::from(above.kind) * self.fields + usize::from(field)];
-            if role != Role::Unsaid {
+            if role != NameRole::Unsaid {
                 return role;
             }
         }
@@ -161,15 +165,15 @@ impl Table {
     }
 }
 
-fn table(language: Language) -> &'static Table {
-    static TABLES: [LazyLock<Table>; 7] = [
-        LazyLock::new(|| Table::new(Language::Python)),
-        LazyLock::new(|| Table::new(Language::JavaScript)),
-        LazyLock::new(|| Table::new(Language::TypeScript)),
-        LazyLock::new(|| Table::new(Language::Tsx)),
-        LazyLock::new(|| Table::new(Language::Rust)),
-        LazyLock::new(|| Table::new(Language::Go)),
-        LazyLock::new(|| Table::new(Language::Java)),
+fn table(language: Language) -> &'static RuleTable {
+    static TABLES: [LazyLock<RuleTable>; 7] = [
+        LazyLock::new(|| RuleTable::new(Language::Python)),
+        LazyLock::new(|| RuleTable::new(Language::JavaScript)),
+        LazyLock::new(|| RuleTable::new(Language::TypeScript)),
+        LazyLock::new(|| RuleTable::new(Language::Tsx)),
+        LazyLock::new(|| RuleTable::new(Language::Rust)),
+        LazyLock::new(|| RuleTable::new(Language::Go)),
+        LazyLock::new(|| RuleTable::new(Language::Java)),
     ];
     &TABLES[match language {
         Language::Python => 0,
@@ -183,7 +187,7 @@ fn table(language: Language) -> &'static Table {
 }
 
 /// The rules of a language.
-pub(super) fn rules(language: Language) -> &'static Rules {
+pub(super) fn rules(language: Language) -> &'static GrammarRules {
     match language {
         Language::Python => &python::RULES,
         Language::JavaScript | Language::TypeScript | Language::Tsx => &javascript::RULES,
@@ -194,19 +198,19 @@ pub(super) fn rules(language: Language) -> &'static Rules {
 }
 
 /// What a node says of those in it.
-struct Above {
+struct ParentNode {
     kind: u16,
     parent: bool,
-    role: Role,
+    role: NameRole,
 }
 
 /// One walk over a tree.
-struct Walk<'t> {
-    table: &'static Table,
+struct OutlineWalk<'t> {
+    table: &'static RuleTable,
     text: &'t str,
     nodes: Vec<Node<'t>>,
-    above: Vec<Above>,
-    names: Names<'t>,
+    above: Vec<ParentNode>,
+    names: NameCollector<'t>,
     definitions: Vec<Definition>,
     /// The definitions that are open, with how deep they begin.
     open: Vec<(usize, u32)>,
@@ -221,12 +225,12 @@ pub(super) fn walk(
     language: Language,
 ) -> (Vec<Definition>, Vec<Reference>) {
     let table = table(language);
-    let mut walk = Walk {
+    let mut walk = OutlineWalk {
         table,
         text,
         nodes: Vec::new(),
         above: Vec::new(),
-        names: Names::default(),
+        names: NameCollector::default(),
         definitions: Vec::new(),
         open: Vec::new(),
         functions: Vec::new(),
@@ -237,14 +241,18 @@ pub(super) fn walk(
     for at in 0..definitions.len() {
         let shut = definitions[at].inside.is_some_and(|inside| {
             let inside = &definitions[inside as usize];
-            !inside.public || matches!(inside.kind, Kind::Function | Kind::Method)
+            !inside.public
+                || matches!(
+                    inside.kind,
+                    DefinitionKind::Function | DefinitionKind::Method
+                )
         });
         definitions[at].public &= !shut;
     }
     (definitions, walk.names.references())
 }
 
-impl<'t> Walk<'t> {
+impl<'t> OutlineWalk<'t> {
     fn all(&mut self, root: Node<'t>) {
         let mut cursor = root.walk();
         loop {
@@ -268,9 +276,9 @@ impl<'t> Walk<'t> {
         let role = self
             .above
             .last()
-            .map_or(Role::Unsaid, |above| self.table.role(above, cursor));
-        if meaning.name != Role::Unsaid && !self.is_foreign(node) {
-            let role = if role == Role::Unsaid {
+            .map_or(NameRole::Unsaid, |above| self.table.role(above, cursor));
+        if meaning.name != NameRole::Unsaid && !self.is_foreign(node) {
+            let role = if role == NameRole::Unsaid {
                 meaning.name
             } else {
                 role
@@ -284,10 +292,10 @@ impl<'t> Walk<'t> {
             self.functions.push(self.nodes.len());
         }
         self.nodes.push(node);
-        self.above.push(Above {
+        self.above.push(ParentNode {
             kind: node.kind_id(),
             parent: meaning.parent,
-            role: if meaning.list { role } else { Role::Unsaid },
+            role: if meaning.list { role } else { NameRole::Unsaid },
         });
         !meaning.skipped
     }
@@ -319,20 +327,20 @@ impl<'t> Walk<'t> {
 
     fn define(&mut self, node: Node<'t>) {
         let inside = self.open.last().map(|(_, at)| *at);
-        let place = Place {
+        let place = NodeContext {
             text: self.text,
             above: &self.nodes,
             inside: inside.map(|at| &self.definitions[at as usize]),
             in_function: !self.functions.is_empty(),
         };
-        let mut out = Out::default();
+        let mut out = NodeOutput::default();
         (self.table.rules.define)(node, &place, &mut out);
         self.names.exported.extend(out.exported);
         for name in out.foreign {
-            self.names.note(name, Role::Own);
+            self.names.note(name, NameRole::Own);
         }
         for name in out.imported {
-            self.names.note(name, Role::Imported);
+            self.names.note(name, NameRole::Imported);
         }
         let Ok(first) = u32::try_from(self.definitions.len()) else {
             return;

@@ -10,9 +10,9 @@ use std::ops::Range;
 
 use tree_sitter::{Node, TreeCursor};
 
-use self::comments::Comments;
-use self::edits::Edits;
-use super::rules::{Rules, rules};
+use self::comments::CommentTrimmer;
+use self::edits::TextEdits;
+use super::rules::{GrammarRules, rules};
 use crate::language::Language;
 
 /// A body that is not longer says as much as `…`.
@@ -25,12 +25,12 @@ const MANY_LINES: usize = 5;
 /// grammar too badly to tell.
 pub fn signatures(text: &str, language: Language) -> Option<String> {
     let tree = super::parse(text, language)?;
-    let mut walk = Walk {
+    let mut walk = SignatureWalk {
         text,
         language,
         rules: rules(language),
-        edits: Edits::default(),
-        comments: Comments::new(text, language),
+        edits: TextEdits::default(),
+        comments: CommentTrimmer::new(text, language),
         values: Vec::new(),
         broken: 0,
     };
@@ -42,19 +42,19 @@ pub fn signatures(text: &str, language: Language) -> Option<String> {
     (shown.len() < text.len()).then_some(shown)
 }
 
-struct Walk<'t> {
+struct SignatureWalk<'t> {
     text: &'t str,
     language: Language,
-    rules: &'static Rules,
-    edits: Edits,
-    comments: Comments<'t>,
+    rules: &'static GrammarRules,
+    edits: TextEdits,
+    comments: CommentTrimmer<'t>,
     /// The values that are open: how deep, how many edits there were, and where it is.
     values: Vec<(usize, usize, Range<usize>)>,
     /// How many bytes could not be understood.
     broken: usize,
 }
 
-impl<'t> Walk<'t> {
+impl<'t> SignatureWalk<'t> {
     fn all(&mut self, root: Node<'t>) {
         let mut cursor = root.walk();
         let mut depth = 0;

@@ -5,15 +5,15 @@
 //! then those cut down are left out in the same order; what says what the repository is goes last.
 //! What room is left at the end is given back, the most useful first.
 
-use super::counts::Known;
-use super::make::{Form, Made, Maker, Planned};
+use super::counts::ContentCounts;
+use super::make::{FileRenderer, PackedForm, PlannedFile, RenderedFile};
 use super::ordered::ordered;
-use super::rank::{Kind, kind, rank};
-use super::{Error, Packed, head};
-use crate::files::{Files, Skipped, Why};
+use super::rank::{FileKind, kind, rank};
+use super::{Error, PackedFile, head};
+use crate::files::{FileSet, SkipReason, SkippedPath};
 use crate::language::Language;
 use crate::tokens;
-use crate::tree::Progress;
+use crate::tree::FileProgress;
 
 /// How deep the tree is drawn, if it is too long; none at the last.
 const DEPTHS: [usize; 8] = [usize::MAX, 8, 6, 4, 3, 2, 1, 0];
@@ -21,29 +21,29 @@ const DEPTHS: [usize; 8] = [usize::MAX, 8, 6, 4, 3, 2, 1, 0];
 const TOGETHER: usize = 256;
 
 /// What is to be written.
-pub(super) struct Plan {
+pub(super) struct PackPlan {
     pub(super) head: String,
-    pub(super) files: Vec<Planned>,
-    pub(super) dropped: Vec<Packed>,
-    pub(super) skipped: Vec<Skipped>,
+    pub(super) files: Vec<PlannedFile>,
+    pub(super) dropped: Vec<PackedFile>,
+    pub(super) skipped: Vec<SkippedPath>,
     /// How many tokens what stands after the files may have.
     pub(super) for_end: Option<usize>,
 }
 
 /// All files, without a budget.
-pub(super) fn everything(maker: &Maker<'_, impl Files>) -> Plan {
+pub(super) fn everything(maker: &FileRenderer<'_, impl FileSet>) -> PackPlan {
     let (files, options) = (maker.files, maker.options);
     let form = if options.compress {
-        Form::Signatures
+        PackedForm::Signatures
     } else {
-        Form::Whole
+        PackedForm::Whole
     };
-    let all = (0..files.list().len()).map(|at| Planned {
+    let all = (0..files.list().len()).map(|at| PlannedFile {
         at,
         form,
         found: None,
     });
-    Plan {
+    PackPlan {
         head: head(files, options, options.tree.then_some(usize::MAX), None),
         files: all.collect(),
         dropped: Vec::new(),
@@ -54,15 +54,15 @@ pub(super) fn everything(maker: &Maker<'_, impl Files>) -> Plan {
 
 /// What fits into a budget.
 pub(super) fn choose(
-    maker: &Maker<'_, impl Files>,
+    maker: &FileRenderer<'_, impl FileSet>,
     budget: usize,
-    progress: &(dyn Fn(Progress) + Sync),
-) -> Result<Plan, Error> {
+    progress: &(dyn Fn(FileProgress) + Sync),
+) -> Result<PackPlan, Error> {
     let (files, options) = (maker.files, maker.options);
     let form = if options.compress {
-        Form::Signatures
+        PackedForm::Signatures
     } else {
-        Form::Whole
+        PackedForm::Whole
     };
     let all: Vec<usize> = (0..files.list().len()).collect();
     let (mut weighed, mut skipped) = (Vec::new(), Vec::new());
@@ -70,14 +70,14 @@ pub(super) fn choose(
     weigh(maker, &all, form, |at, made| {
         let file = &files.list()[at];
         read += file.bytes;
-        progress(Progress::Read {
+        progress(FileProgress::Read {
             files: at + 1,
             of: all.len(),
             bytes: read,
         });
         match made {
-            Ok(made) => weighed.push(Weighed::new(at, &file.path, &made)),
-            Err(why) => skipped.push(Skipped {
+            Ok(made) => weighed.push(MeasuredFile::new(at, &file.path, &made)),
+            Err(why) => skipped.push(SkippedPath {
                 path: file.path.clone(),
                 why,
             }),
@@ -109,12 +109,12 @@ pub(super) fn choose(
     let mut taken = Vec::new();
     for file in weighed {
         match file.choice {
-            Some(form) => taken.push(Planned {
+            Some(form) => taken.push(PlannedFile {
                 at: file.at,
                 form,
                 found: file.found,
             }),
-            None => dropped.push(Packed {
+            None => dropped.push(PackedFile {
                 path: files.list()[file.at].path.clone(),
                 bytes: files.list()[file.at].bytes,
                 tokens: Some(file.tokens),
@@ -123,7 +123,7 @@ pub(super) fn choose(
             }),
         }
     }
-    Ok(Plan {
+    Ok(PackPlan {
         head: start,
         files: taken,
         dropped,
@@ -133,21 +133,21 @@ pub(super) fn choose(
 }
 
 /// A file, what it costs and what was chosen.
-struct Weighed {
+struct MeasuredFile {
     at: usize,
-    kind: Kind,
+    kind: FileKind,
     tokens: usize,
     /// What is written of it, in tokens.
     whole: usize,
     /// The same of its signatures, as far as that was asked for and there are any.
     signatures: Option<usize>,
-    whole_form: Form,
-    choice: Option<Form>,
-    found: Option<Known>,
+    whole_form: PackedForm,
+    choice: Option<PackedForm>,
+    found: Option<ContentCounts>,
 }
 
-impl Weighed {
-    fn new(at: usize, path: &str, made: &Made) -> Self {
+impl MeasuredFile {
+    fn new(at: usize, path: &str, made: &RenderedFile) -> Self {
         Self {
             at,
             kind: kind(path),
@@ -160,7 +160,7 @@ impl Weighed {
         }
     }
 
-    fn cost(&self, choice: Option<Form>) -> usize {
+    fn cost(&self, choice: Option<PackedForm>) -> usize {
         match choice {
             None => 0,
             Some(form) if form == self.whole_form => self.whole,
@@ -170,7 +170,7 @@ impl Weighed {
 }
 
 /// Chooses until what is chosen fits.
-fn fit(maker: &Maker<'_, impl Files>, files: &mut [Weighed], room: usize) {
+fn fit(maker: &FileRenderer<'_, impl FileSet>, files: &mut [MeasuredFile], room: usize) {
     let list = maker.files.list();
     let mut order: Vec<usize> = (0..files.len()).collect();
     order.sort_by_key(|&n| rank(&list[files[n].at].path, files[n].tokens));
@@ -178,7 +178,7 @@ fn fit(maker: &Maker<'_, impl Files>, files: &mut [Weighed], room: usize) {
     if total <= room {
         return;
     }
-    let change = |file: &mut Weighed, choice: Option<Form>, total: &mut usize| {
+    let change = |file: &mut MeasuredFile, choice: Option<PackedForm>, total: &mut usize| {
         *total = *total - file.cost(file.choice) + file.cost(choice);
         file.choice = choice;
     };
@@ -186,7 +186,7 @@ fn fit(maker: &Maker<'_, impl Files>, files: &mut [Weighed], room: usize) {
         .iter()
         .rev()
         .copied()
-        .filter(|&n| files[n].kind != Kind::Key)
+        .filter(|&n| files[n].kind != FileKind::Key)
         .collect();
     for some in cut.chunks(TOGETHER) {
         if total <= room {
@@ -195,7 +195,7 @@ fn fit(maker: &Maker<'_, impl Files>, files: &mut [Weighed], room: usize) {
         cut_down(maker, files, some);
         for &n in some {
             if total > room {
-                let choice = files[n].signatures.map(|_| Form::Signatures);
+                let choice = files[n].signatures.map(|_| PackedForm::Signatures);
                 change(&mut files[n], choice, &mut total);
             }
         }
@@ -213,24 +213,26 @@ fn fit(maker: &Maker<'_, impl Files>, files: &mut [Weighed], room: usize) {
             change(file, whole, &mut total);
         } else if file.choice.is_none() && file.signatures.is_some_and(|cost| spent + cost <= room)
         {
-            change(file, Some(Form::Signatures), &mut total);
+            change(file, Some(PackedForm::Signatures), &mut total);
         }
     }
 }
 
 /// Finds out what the signatures of some files cost.
-fn cut_down(maker: &Maker<'_, impl Files>, files: &mut [Weighed], some: &[usize]) {
+fn cut_down(maker: &FileRenderer<'_, impl FileSet>, files: &mut [MeasuredFile], some: &[usize]) {
     let list = maker.files.list();
     let can = |n: &&usize| {
         let file = &files[**n];
-        file.whole_form == Form::Whole && Language::of(&list[file.at].path).is_some()
+        file.whole_form == PackedForm::Whole && Language::of(&list[file.at].path).is_some()
     };
     let can: Vec<usize> = some.iter().filter(can).copied().collect();
     let places: Vec<usize> = can.iter().map(|&n| files[n].at).collect();
     let mut costs = Vec::new();
-    weigh(maker, &places, Form::Signatures, |_, made| costs.push(made));
+    weigh(maker, &places, PackedForm::Signatures, |_, made| {
+        costs.push(made)
+    });
     for (&n, made) in can.iter().zip(costs) {
-        let made = made.ok().filter(|made| made.form == Form::Signatures);
+        let made = made.ok().filter(|made| made.form == PackedForm::Signatures);
         files[n].signatures = made
             .map(|made| made.written)
             .filter(|cost| *cost < files[n].whole);
@@ -239,22 +241,22 @@ fn cut_down(maker: &Maker<'_, impl Files>, files: &mut [Weighed], some: &[usize]
 
 /// Makes files only to see what they cost; their texts are let go.
 fn weigh(
-    maker: &Maker<'_, impl Files>,
+    maker: &FileRenderer<'_, impl FileSet>,
     places: &[usize],
-    form: Form,
-    mut take: impl FnMut(usize, Result<Made, Why>),
+    form: PackedForm,
+    mut take: impl FnMut(usize, Result<RenderedFile, SkipReason>),
 ) {
     let sizes: Vec<u64> = places
         .iter()
         .map(|&at| maker.files.list()[at].bytes)
         .collect();
     let made = |n: usize| {
-        let made = maker.written(&Planned {
+        let made = maker.written(&PlannedFile {
             at: places[n],
             form,
             found: None,
         });
-        made.map(|made| Made {
+        made.map(|made| RenderedFile {
             text: String::new(),
             ..made
         })

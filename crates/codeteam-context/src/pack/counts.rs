@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{self, Bytes};
+use crate::cache::{self, RawBytes};
 use crate::redact::Redactor;
 
 /// The name of the file.
@@ -22,9 +22,9 @@ const OLDEST: u32 = 50;
 
 /// What is known of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct ContentCounts {
     /// The sum it is found by.
-    pub(super) sum: Sum,
+    pub(super) sum: ContentDigest,
     /// How many tokens it has, without its secrets.
     pub(super) tokens: u32,
     /// How many it has as a JSON string, if that was asked for.
@@ -34,13 +34,13 @@ pub(super) struct Known {
 }
 
 /// A sum of a content.
-pub(super) type Sum = [u8; 16];
+pub(super) type ContentDigest = [u8; 16];
 
 /// How contents are summed.
 #[derive(Clone, Copy)]
-pub(super) struct Summer([u8; 32]);
+pub(super) struct ContentHasher([u8; 32]);
 
-impl Summer {
+impl ContentHasher {
     pub(super) fn new(redactor: &Redactor) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("codeteam counts of contents");
         hasher.update(&super::rules::SUM.to_le_bytes());
@@ -48,9 +48,9 @@ impl Summer {
         Self(*hasher.finalize().as_bytes())
     }
 
-    pub(super) fn sum(&self, content: &str) -> Sum {
+    pub(super) fn sum(&self, content: &str) -> ContentDigest {
         let whole = blake3::keyed_hash(&self.0, content.as_bytes());
-        let mut sum = Sum::default();
+        let mut sum = ContentDigest::default();
         sum.copy_from_slice(&whole.as_bytes()[..16]);
         sum
     }
@@ -58,7 +58,7 @@ impl Summer {
 
 /// All that is known.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct CountCache {
     path: PathBuf,
     /// How often something was added.
     age: u32,
@@ -70,16 +70,16 @@ pub(super) struct Counts {
 const RECORD: usize = 32;
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct CountCacheFile {
     age: u32,
-    records: Bytes,
+    records: RawBytes,
 }
 
-impl Counts {
+impl CountCache {
     /// Reads what was kept in a folder, if anything.
     pub(super) fn load(folder: &Path) -> Self {
         let path = folder.join(NAME);
-        let kept = cache::load::<Kept>(&path, VERSION);
+        let kept = cache::load::<CountCacheFile>(&path, VERSION);
         let kept = kept.filter(|kept| {
             let length = kept.records.0.len();
             length <= MOST * RECORD && length.is_multiple_of(RECORD)
@@ -98,7 +98,7 @@ impl Counts {
     }
 
     /// What is known of a content.
-    pub(super) fn get(&self, sum: &Sum) -> Option<Known> {
+    pub(super) fn get(&self, sum: &ContentDigest) -> Option<ContentCounts> {
         let (records, _) = self.records.as_chunks::<RECORD>();
         let at = records
             .binary_search_by(|record| record[..16].cmp(sum))
@@ -107,8 +107,8 @@ impl Counts {
     }
 
     /// Keeps what a pack asked for and what it found out, if that is anything new.
-    pub(super) fn save(&self, mut asked: Vec<Known>) -> io::Result<()> {
-        let new = |known: &Known| self.get(&known.sum) != Some(*known);
+    pub(super) fn save(&self, mut asked: Vec<ContentCounts>) -> io::Result<()> {
+        let new = |known: &ContentCounts| self.get(&known.sum) != Some(*known);
         if !asked.iter().any(new) {
             return Ok(());
         }
@@ -134,9 +134,9 @@ impl Counts {
             all.truncate(MOST);
         }
         all.sort_unstable();
-        let kept = Kept {
+        let kept = CountCacheFile {
             age,
-            records: Bytes(all.into_flattened()),
+            records: RawBytes(all.into_flattened()),
         };
         cache::save(&self.path, VERSION, &kept)
     }
@@ -148,10 +148,10 @@ fn number(record: &[u8; RECORD], at: usize) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-fn read(record: &[u8; RECORD]) -> Known {
-    let mut sum = Sum::default();
+fn read(record: &[u8; RECORD]) -> ContentCounts {
+    let mut sum = ContentDigest::default();
     sum.copy_from_slice(&record[..16]);
-    Known {
+    ContentCounts {
         sum,
         tokens: number(record, 16),
         in_json: Some(number(record, 20)).filter(|n| *n != u32::MAX),
@@ -159,7 +159,7 @@ fn read(record: &[u8; RECORD]) -> Known {
     }
 }
 
-fn write(known: &Known, age: u32) -> [u8; RECORD] {
+fn write(known: &ContentCounts, age: u32) -> [u8; RECORD] {
     let mut record = [0; RECORD];
     record[..16].copy_from_slice(&known.sum);
     let numbers = [
@@ -178,10 +178,10 @@ fn write(known: &Known, age: u32) -> [u8; RECORD] {
 mod tests {
     use super::*;
 
-    fn known(n: u32) -> Known {
-        let mut sum = Sum::default();
+    fn known(n: u32) -> ContentCounts {
+        let mut sum = ContentDigest::default();
         sum[..4].copy_from_slice(&n.wrapping_mul(2_654_435_761).to_be_bytes());
-        Known {
+        ContentCounts {
             sum,
             tokens: n,
             in_json: None,
@@ -193,10 +193,10 @@ mod tests {
     fn what_was_counted_is_known() {
         let folder = tempfile::tempdir().unwrap();
         let all: Vec<_> = (0..1_000).map(known).collect();
-        let empty = Counts::load(folder.path());
+        let empty = CountCache::load(folder.path());
         assert_eq!(empty.get(&known(1).sum), None);
         empty.save(all.clone()).unwrap();
-        let counts = Counts::load(folder.path());
+        let counts = CountCache::load(folder.path());
         for known in &all {
             assert_eq!(counts.get(&known.sum), Some(*known));
         }
@@ -206,12 +206,12 @@ mod tests {
         counts.save(all[..10].to_vec()).unwrap();
         assert!(!folder.path().join(NAME).exists());
         // What is learnt of the same content is added, and the rest stays.
-        let more = Known {
+        let more = ContentCounts {
             in_json: Some(7),
             ..known(3)
         };
         counts.save(vec![known(3), more, known(3)]).unwrap();
-        let counts = Counts::load(folder.path());
+        let counts = CountCache::load(folder.path());
         assert_eq!(counts.get(&more.sum), Some(more));
         assert_eq!(counts.get(&known(999).sum), Some(known(999)));
     }
@@ -219,15 +219,15 @@ mod tests {
     #[test]
     fn what_nobody_asks_for_is_dropped() {
         let folder = tempfile::tempdir().unwrap();
-        Counts::load(folder.path())
+        CountCache::load(folder.path())
             .save(vec![known(0), known(1)])
             .unwrap();
         for n in 2..=OLDEST + 2 {
-            Counts::load(folder.path())
+            CountCache::load(folder.path())
                 .save(vec![known(1), known(n)])
                 .unwrap();
         }
-        let counts = Counts::load(folder.path());
+        let counts = CountCache::load(folder.path());
         assert_eq!(counts.get(&known(0).sum), None);
         for n in 1..=OLDEST + 2 {
             assert!(counts.get(&known(n).sum).is_some(), "{n}");
@@ -238,25 +238,25 @@ mod tests {
     fn there_is_an_end_to_it() {
         let folder = tempfile::tempdir().unwrap();
         let most = u32::try_from(MOST).unwrap();
-        Counts::load(folder.path())
+        CountCache::load(folder.path())
             .save((0..most).map(known).collect())
             .unwrap();
-        Counts::load(folder.path())
+        CountCache::load(folder.path())
             .save((most - 10..most + 10).map(known).collect())
             .unwrap();
-        let counts = Counts::load(folder.path());
+        let counts = CountCache::load(folder.path());
         assert_eq!(counts.records.len(), MOST * RECORD);
         assert!((most - 10..most + 10).all(|n| counts.get(&known(n).sum).is_some()));
     }
 
     #[test]
     fn the_redactor_is_part_of_the_sum() {
-        let one = Summer::new(&Redactor::new([])).sum("text");
-        assert_eq!(one, Summer::new(&Redactor::new([])).sum("text"));
+        let one = ContentHasher::new(&Redactor::new([])).sum("text");
+        assert_eq!(one, ContentHasher::new(&Redactor::new([])).sum("text"));
         let known = Redactor::new(["correct horse battery".to_owned()]);
         let allowing = Redactor::new([]).allow(["hunter2"]).unwrap();
         for other in [known, allowing] {
-            assert_ne!(one, Summer::new(&other).sum("text"));
+            assert_ne!(one, ContentHasher::new(&other).sum("text"));
         }
     }
 }

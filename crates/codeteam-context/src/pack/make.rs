@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use super::Options;
-use super::counts::{Counts, Known, Summer};
-use super::style::{Entry, Style};
-use crate::files::{Content, Files, Why};
+use super::PackOptions;
+use super::counts::{ContentCounts, ContentHasher, CountCache};
+use super::style::{PackEntry, PackStyle};
+use crate::files::{FileContent, FileSet, SkipReason};
 use crate::language::Language;
 use crate::outline;
 use crate::redact::Redactor;
@@ -14,7 +14,7 @@ use crate::tokens;
 
 /// How much of a file is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum PackedForm {
     /// All of it.
     Whole,
     /// Its signatures, if it has any.
@@ -23,17 +23,17 @@ pub(super) enum Form {
 
 /// A file that is to be written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Planned {
+pub(super) struct PlannedFile {
     /// Its place in the list.
     pub(super) at: usize,
-    pub(super) form: Form,
+    pub(super) form: PackedForm,
     /// What was found when it was read before; it must not have changed since.
-    pub(super) found: Option<Known>,
+    pub(super) found: Option<ContentCounts>,
 }
 
 /// A file as it is written.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct RenderedFile {
     pub(super) open: String,
     pub(super) text: String,
     pub(super) close: String,
@@ -43,25 +43,25 @@ pub(super) struct Made {
     /// Tokens of all that is written.
     pub(super) written: usize,
     pub(super) redactions: usize,
-    pub(super) form: Form,
-    pub(super) known: Option<Known>,
+    pub(super) form: PackedForm,
+    pub(super) known: Option<ContentCounts>,
 }
 
 /// What makes files into what is written.
-pub(super) struct Maker<'m, F> {
+pub(super) struct FileRenderer<'m, F> {
     pub(super) files: &'m F,
-    pub(super) options: &'m Options,
+    pub(super) options: &'m PackOptions,
     /// Whether tokens are counted.
     pub(super) counts: bool,
     redactor: &'m Redactor,
-    summer: Summer,
-    cache: Option<Counts>,
+    summer: ContentHasher,
+    cache: Option<CountCache>,
 }
 
-impl<'m, F: Files> Maker<'m, F> {
+impl<'m, F: FileSet> FileRenderer<'m, F> {
     pub(super) fn new(
         files: &'m F,
-        options: &'m Options,
+        options: &'m PackOptions,
         redactor: &'m Redactor,
         cache: Option<&Path>,
     ) -> Self {
@@ -71,20 +71,20 @@ impl<'m, F: Files> Maker<'m, F> {
             options,
             counts,
             redactor,
-            summer: Summer::new(redactor),
-            cache: cache.filter(|_| counts).map(Counts::load),
+            summer: ContentHasher::new(redactor),
+            cache: cache.filter(|_| counts).map(CountCache::load),
         }
     }
 
     /// Keeps what was found out. That it cannot be kept only costs time.
-    pub(super) fn keep(&self, asked: Vec<Known>) {
+    pub(super) fn keep(&self, asked: Vec<ContentCounts>) {
         if let Some(cache) = &self.cache {
             let _ = cache.save(asked);
         }
     }
 
     /// Makes a file that was planned.
-    pub(super) fn written(&self, planned: &Planned) -> Result<Made, Why> {
+    pub(super) fn written(&self, planned: &PlannedFile) -> Result<RenderedFile, SkipReason> {
         let original = self.read(planned.at)?;
         let path = self.files.list()[planned.at].path.as_str();
         if !self.counts {
@@ -95,7 +95,7 @@ impl<'m, F: Files> Maker<'m, F> {
         }
         let sum = self.summer.sum(&original);
         let known = match planned.found {
-            Some(found) if found.sum != sum => return Err(Why::Changed),
+            Some(found) if found.sum != sum => return Err(SkipReason::Changed),
             Some(found) => Some(found),
             None => self.cache.as_ref().and_then(|cache| cache.get(&sum)),
         };
@@ -107,7 +107,7 @@ impl<'m, F: Files> Maker<'m, F> {
             let hits = redacted.hits.values().sum();
             (owned(redacted.text, &original).unwrap_or(original), hits)
         };
-        let known = known.unwrap_or_else(|| Known {
+        let known = known.unwrap_or_else(|| ContentCounts {
             sum,
             tokens: small(tokens::count(&text)),
             in_json: None,
@@ -121,20 +121,20 @@ impl<'m, F: Files> Maker<'m, F> {
         &self,
         path: &str,
         whole: String,
-        form: Form,
+        form: PackedForm,
         redactions: usize,
-        mut known: Option<Known>,
-    ) -> Made {
-        let shorter = (form == Form::Signatures)
+        mut known: Option<ContentCounts>,
+    ) -> RenderedFile {
+        let shorter = (form == PackedForm::Signatures)
             .then(|| signatures(path, &whole))
             .flatten();
         let (text, form) = match shorter {
-            Some(shorter) => (shorter, Form::Signatures),
-            None => (whole, Form::Whole),
+            Some(shorter) => (shorter, PackedForm::Signatures),
+            None => (whole, PackedForm::Whole),
         };
-        let compressed = form == Form::Signatures;
+        let compressed = form == PackedForm::Signatures;
         let style = self.options.style;
-        let piece = style.file(&Entry {
+        let piece = style.file(&PackEntry {
             path,
             text: &text,
             compressed,
@@ -152,7 +152,7 @@ impl<'m, F: Files> Maker<'m, F> {
             };
             let body = match (&styled, &mut known) {
                 (None, _) => own,
-                (Some(styled), Some(known)) if style == Style::Json && !compressed => {
+                (Some(styled), Some(known)) if style == PackStyle::Json && !compressed => {
                     let counted = || small(tokens::count(styled));
                     *known.in_json.get_or_insert_with(counted) as usize
                 }
@@ -160,7 +160,7 @@ impl<'m, F: Files> Maker<'m, F> {
             };
             written = tokens::count(&open) + body + tokens::count(&close);
         }
-        Made {
+        RenderedFile {
             open,
             close,
             bytes: text.len() as u64,
@@ -173,14 +173,14 @@ impl<'m, F: Files> Maker<'m, F> {
         }
     }
 
-    fn read(&self, at: usize) -> Result<String, Why> {
+    fn read(&self, at: usize) -> Result<String, SkipReason> {
         match self.files.read(at) {
-            Content::Text(text) => Ok(text),
-            Content::Binary => Err(Why::Binary),
-            Content::TooLarge => Err(Why::TooLarge),
-            Content::Other => Err(Why::Special),
-            Content::Gone => Err(Why::Gone),
-            Content::Unreadable(error) => Err(Why::Unreadable(error.to_string())),
+            FileContent::Text(text) => Ok(text),
+            FileContent::Binary => Err(SkipReason::Binary),
+            FileContent::TooLarge => Err(SkipReason::TooLarge),
+            FileContent::Other => Err(SkipReason::Special),
+            FileContent::Gone => Err(SkipReason::Gone),
+            FileContent::Unreadable(error) => Err(SkipReason::Unreadable(error.to_string())),
         }
     }
 }

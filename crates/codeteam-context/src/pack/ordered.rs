@@ -20,8 +20,8 @@ pub(super) fn ordered<T: Send, E>(
     mut take: impl FnMut(usize, T) -> Result<(), E>,
 ) -> Result<(), E> {
     let batches = batches(sizes);
-    let shared = Shared {
-        state: Mutex::new(State {
+    let shared = BatchQueue {
+        state: Mutex::new(BatchQueueState {
             next: 0,
             ahead: 0,
             taken: 0,
@@ -35,14 +35,14 @@ pub(super) fn ordered<T: Send, E>(
     thread::scope(|scope| {
         for _ in 0..threads.min(batches.len()) {
             scope.spawn(|| {
-                let _end = Ends(&shared);
+                let _end = EarlyEndGuard(&shared);
                 while let Some((at, batch)) = shared.claim() {
                     let results = batch.clone().map(&work).collect();
                     shared.finish(at, results);
                 }
             });
         }
-        let _end = Ends(&shared);
+        let _end = EarlyEndGuard(&shared);
         for (at, batch) in batches.iter().enumerate() {
             let Some(results) = shared.wait(at) else {
                 break;
@@ -56,20 +56,20 @@ pub(super) fn ordered<T: Send, E>(
 }
 
 /// Files that follow each other.
-struct Batch {
+struct FileBatch {
     files: Range<usize>,
     bytes: u64,
 }
 
-fn batches(sizes: &[u64]) -> Vec<Batch> {
-    let mut batches: Vec<Batch> = Vec::new();
+fn batches(sizes: &[u64]) -> Vec<FileBatch> {
+    let mut batches: Vec<FileBatch> = Vec::new();
     for (at, &size) in sizes.iter().enumerate() {
         match batches.last_mut() {
             Some(last) if last.bytes + size <= BATCH_BYTES && last.files.len() < BATCH_FILES => {
                 last.files.end = at + 1;
                 last.bytes += size;
             }
-            _ => batches.push(Batch {
+            _ => batches.push(FileBatch {
                 files: at..at + 1,
                 bytes: size,
             }),
@@ -78,7 +78,7 @@ fn batches(sizes: &[u64]) -> Vec<Batch> {
     batches
 }
 
-struct State<T> {
+struct BatchQueueState<T> {
     /// The first batch that nobody works at.
     next: usize,
     /// How much is being worked at, or waits to be taken.
@@ -90,14 +90,14 @@ struct State<T> {
     over: bool,
 }
 
-struct Shared<'b, T> {
-    state: Mutex<State<T>>,
+struct BatchQueue<'b, T> {
+    state: Mutex<BatchQueueState<T>>,
     changed: Condvar,
-    batches: &'b [Batch],
+    batches: &'b [FileBatch],
 }
 
-impl<T> Shared<'_, T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+impl<T> BatchQueue<'_, T> {
+    fn lock(&self) -> MutexGuard<'_, BatchQueueState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -148,9 +148,9 @@ impl<T> Shared<'_, T> {
 
 /// Tells the others if a thread ends before its time: the one that takes by an error, one that works by
 /// a panic. One that works and has nothing left to do says nothing.
-struct Ends<'s, 'b, T>(&'s Shared<'b, T>);
+struct EarlyEndGuard<'s, 'b, T>(&'s BatchQueue<'b, T>);
 
-impl<T> Drop for Ends<'_, '_, T> {
+impl<T> Drop for EarlyEndGuard<'_, '_, T> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         if thread::panicking()

@@ -2,7 +2,7 @@
 
 /// What kind of file it is, the most useful first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum FileKind {
     /// What says what the repository is: a README, a manifest, instructions for agents.
     Key,
     /// Source.
@@ -92,7 +92,7 @@ const EXAMPLES: &[&str] = &["demos", "examples", "samples"];
 const NEAR: usize = 3;
 
 /// What kind of file a path names.
-pub(super) fn kind(path: &str) -> Kind {
+pub(super) fn kind(path: &str) -> FileKind {
     let lower = path.to_ascii_lowercase();
     let mut folders = lower.split('/');
     let name = folders.next_back().unwrap_or_default();
@@ -107,22 +107,22 @@ pub(super) fn kind(path: &str) -> Kind {
         .any(|end| ends.contains(&end))
     };
     if LOCKS.contains(&name) || ends(BALLAST) || is_in(SET_ASIDE) {
-        return Kind::Ballast;
+        return FileKind::Ballast;
     }
     let is_test = is_in(TESTS) || tests_by_name(name);
     let mut near = folders.iter().take(NEAR);
     if near.any(|folder| EXAMPLES.contains(folder)) {
-        Kind::Document
+        FileKind::Document
     } else if !is_test && (name.starts_with("readme") || MANIFESTS.contains(&name)) {
-        Kind::Key
+        FileKind::Key
     } else if is_test {
-        Kind::Test
+        FileKind::Test
     } else if ends(SOURCES) {
-        Kind::Source
+        FileKind::Source
     } else if ends(DOCUMENTS) || is_in(&["doc", "docs"]) {
-        Kind::Document
+        FileKind::Document
     } else {
-        Kind::Other
+        FileKind::Other
     }
 }
 
@@ -140,10 +140,10 @@ fn tests_by_name(name: &str) -> bool {
 
 /// Where a file comes in the order of usefulness: its kind; for what says what the repository is, how
 /// deep it lies; how long it is; its path.
-pub(super) fn rank(path: &str, tokens: usize) -> (Kind, usize, usize, &str) {
+pub(super) fn rank(path: &str, tokens: usize) -> (FileKind, usize, usize, &str) {
     let kind = kind(path);
     let depth = match kind {
-        Kind::Key => path.matches('/').count(),
+        FileKind::Key => path.matches('/').count(),
         _ => 0,
     };
     (kind, depth, tokens, path)
@@ -157,11 +157,11 @@ mod tests {
     fn kinds_go_by_names() {
         let all = [
             (
-                Kind::Key,
+                FileKind::Key,
                 &["README.md", "Cargo.toml", "web/package.json", "AGENTS.md"][..],
             ),
             (
-                Kind::Source,
+                FileKind::Source,
                 &[
                     "src/a.rs",
                     "lib/x.py",
@@ -172,7 +172,7 @@ mod tests {
                 ],
             ),
             (
-                Kind::Test,
+                FileKind::Test,
                 &[
                     "tests/a.rs",
                     "src/a_test.go",
@@ -183,7 +183,7 @@ mod tests {
                 ],
             ),
             (
-                Kind::Document,
+                FileKind::Document,
                 &[
                     "docs/guide.md",
                     "CHANGELOG.rst",
@@ -193,9 +193,9 @@ mod tests {
                     "examples/shop/tests/test_a.py",
                 ],
             ),
-            (Kind::Other, &["ci.yml", "LICENSE", "data.json"]),
+            (FileKind::Other, &["ci.yml", "LICENSE", "data.json"]),
             (
-                Kind::Ballast,
+                FileKind::Ballast,
                 &[
                     "Cargo.lock",
                     "web/yarn.lock",

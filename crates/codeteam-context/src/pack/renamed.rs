@@ -1,18 +1,18 @@
 //! Files whose names have secrets in them, under names that have none.
 
-use crate::files::{Content, File, Files, Skipped};
+use crate::files::{FileContent, FileEntry, FileSet, SkippedPath};
 use crate::redact::Redactor;
 
 /// Files under other names, in the order of these.
-pub(super) struct Renamed<'f, F> {
+pub(super) struct RenamedFiles<'f, F> {
     files: &'f F,
-    list: Vec<File>,
+    list: Vec<FileEntry>,
     /// The place of each among the files as they are.
     places: Vec<usize>,
-    skipped: Vec<Skipped>,
+    skipped: Vec<SkippedPath>,
 }
 
-impl<'f, F: Files> Renamed<'f, F> {
+impl<'f, F: FileSet> RenamedFiles<'f, F> {
     /// The files under other names, if any of their names has a secret.
     pub(super) fn new(files: &'f F, redactor: &Redactor) -> Option<Self> {
         // One look at all of them; most repositories need no more.
@@ -29,14 +29,14 @@ impl<'f, F: Files> Renamed<'f, F> {
         let renamed = files.list().iter().enumerate().map(|(place, file)| {
             let path = clean(&file.path);
             (
-                File {
+                FileEntry {
                     path,
                     ..file.clone()
                 },
                 place,
             )
         });
-        let mut renamed: Vec<(File, usize)> = renamed.collect();
+        let mut renamed: Vec<(FileEntry, usize)> = renamed.collect();
         renamed.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
         let (list, places) = renamed.into_iter().unzip();
         let mut skipped = files.skipped().to_vec();
@@ -53,19 +53,19 @@ impl<'f, F: Files> Renamed<'f, F> {
     }
 }
 
-impl<F: Files> Files for Renamed<'_, F> {
-    fn list(&self) -> &[File] {
+impl<F: FileSet> FileSet for RenamedFiles<'_, F> {
+    fn list(&self) -> &[FileEntry] {
         &self.list
     }
 
-    fn read(&self, at: usize) -> Content {
+    fn read(&self, at: usize) -> FileContent {
         match self.places.get(at) {
             Some(place) => self.files.read(*place),
-            None => Content::Gone,
+            None => FileContent::Gone,
         }
     }
 
-    fn skipped(&self) -> &[Skipped] {
+    fn skipped(&self) -> &[SkippedPath] {
         &self.skipped
     }
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// A form a pack is written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Style {
+pub enum PackStyle {
     /// XML that parsers read: contents are CDATA. What XML cannot hold becomes `U+FFFD`.
     #[default]
     Xml,
@@ -31,14 +31,14 @@ const ABOUT: &str = "The files of one repository, packed into one text by codete
      found, it says [redacted: <rule>].";
 
 /// What stands before the files.
-pub(super) struct Head<'h> {
+pub(super) struct PackHeader<'h> {
     pub(super) name: &'h str,
     pub(super) tree: Option<&'h str>,
     /// Anything else a reader must know, in whole sentences.
     pub(super) note: Option<&'h str>,
 }
 
-impl Head<'_> {
+impl PackHeader<'_> {
     fn about(&self) -> String {
         match self.note {
             Some(note) => format!("{ABOUT} {note}"),
@@ -48,14 +48,14 @@ impl Head<'_> {
 }
 
 /// A file as it is written.
-pub(super) struct Piece<'t> {
+pub(super) struct FileBlock<'t> {
     pub(super) open: String,
     pub(super) body: Cow<'t, str>,
     pub(super) close: String,
 }
 
 /// A file to be written.
-pub(super) struct Entry<'t> {
+pub(super) struct PackEntry<'t> {
     pub(super) path: &'t str,
     pub(super) text: &'t str,
     /// Whether it is only its signatures.
@@ -63,16 +63,16 @@ pub(super) struct Entry<'t> {
 }
 
 /// What is not in the pack.
-pub(super) struct End<'e> {
+pub(super) struct PackFooter<'e> {
     /// Paths, and why.
     pub(super) left_out: &'e [(String, String)],
     /// How many more there are.
     pub(super) more: usize,
 }
 
-impl Style {
+impl PackStyle {
     /// What stands before the files.
-    pub(super) fn head(self, head: &Head<'_>) -> String {
+    pub(super) fn head(self, head: &PackHeader<'_>) -> String {
         match self {
             Self::Xml => xml::head(head),
             Self::Markdown => markdown::head(head),
@@ -82,7 +82,7 @@ impl Style {
     }
 
     /// A file.
-    pub(super) fn file<'t>(self, entry: &Entry<'t>) -> Piece<'t> {
+    pub(super) fn file<'t>(self, entry: &PackEntry<'t>) -> FileBlock<'t> {
         match self {
             Self::Xml => xml::file(entry),
             Self::Markdown => markdown::file(entry),
@@ -100,7 +100,7 @@ impl Style {
     }
 
     /// What stands after the files.
-    pub(super) fn end(self, end: &End<'_>) -> String {
+    pub(super) fn end(self, end: &PackFooter<'_>) -> String {
         match self {
             Self::Xml => xml::end(end),
             Self::Markdown => markdown::end(end),
@@ -138,7 +138,7 @@ fn line_end(text: &str) -> &'static str {
 }
 
 /// What is left out, a line each.
-fn lines(end: &End<'_>) -> String {
+fn lines(end: &PackFooter<'_>) -> String {
     let mut lines = String::new();
     for (path, why) in end.left_out {
         lines.push_str(path);
@@ -165,12 +165,17 @@ mod tests {
 
     #[test]
     fn every_style_is_known_by_its_start() {
-        let head = Head {
+        let head = PackHeader {
             name: "x",
             tree: None,
             note: None,
         };
-        for style in [Style::Xml, Style::Markdown, Style::Json, Style::Plain] {
+        for style in [
+            PackStyle::Xml,
+            PackStyle::Markdown,
+            PackStyle::Json,
+            PackStyle::Plain,
+        ] {
             assert!(is_pack(style.head(&head).as_bytes()), "{style:?}");
         }
         assert!(!is_pack(b"<pack") && !is_pack(b""));

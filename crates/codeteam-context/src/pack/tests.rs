@@ -5,12 +5,12 @@ use std::sync::Mutex;
 use serde_json::Value;
 
 use super::*;
-use crate::files::{Content, File, Why};
+use crate::files::{FileContent, FileEntry, SkipReason};
 
 /// Files that were never on a disk.
 #[derive(Default)]
-struct Made {
-    list: Vec<File>,
+struct MadeUpFiles {
+    list: Vec<FileEntry>,
     texts: Vec<Option<String>>,
     /// How often each was read.
     reads: Mutex<Vec<usize>>,
@@ -18,7 +18,7 @@ struct Made {
     growing: bool,
 }
 
-impl Made {
+impl MadeUpFiles {
     fn new<P: Into<String>>(files: impl IntoIterator<Item = (P, Option<String>)>) -> Self {
         let mut files: Vec<(String, Option<String>)> = files
             .into_iter()
@@ -28,7 +28,7 @@ impl Made {
         let mut made = Self::default();
         for (path, text) in files {
             let bytes = text.as_ref().map_or(3, String::len) as u64;
-            made.list.push(File {
+            made.list.push(FileEntry {
                 path,
                 bytes,
                 stamp: None,
@@ -48,35 +48,44 @@ impl Made {
     }
 }
 
-impl Files for Made {
-    fn list(&self) -> &[File] {
+impl FileSet for MadeUpFiles {
+    fn list(&self) -> &[FileEntry] {
         &self.list
     }
 
-    fn read(&self, at: usize) -> Content {
+    fn read(&self, at: usize) -> FileContent {
         let mut reads = self.reads.lock().unwrap();
         reads[at] += 1;
         let Some(text) = &self.texts[at] else {
-            return Content::Binary;
+            return FileContent::Binary;
         };
         let times = if self.growing { reads[at] } else { 1 };
-        Content::Text(text.repeat(times))
+        FileContent::Text(text.repeat(times))
     }
 }
 
-const STYLES: [Style; 4] = [Style::Xml, Style::Markdown, Style::Json, Style::Plain];
+const STYLES: [PackStyle; 4] = [
+    PackStyle::Xml,
+    PackStyle::Markdown,
+    PackStyle::Json,
+    PackStyle::Plain,
+];
 
-fn packed(files: &Made, options: &Options, cache: Option<&Path>) -> (String, Report) {
+fn packed(
+    files: &MadeUpFiles,
+    options: &PackOptions,
+    cache: Option<&Path>,
+) -> (String, PackReport) {
     let mut out = Vec::new();
     let report = pack(files, options, &Redactor::new([]), cache, &mut out, &|_| {}).unwrap();
     (String::from_utf8(out).unwrap(), report)
 }
 
-fn of(style: Style) -> Options {
-    Options {
+fn of(style: PackStyle) -> PackOptions {
+    PackOptions {
         name: "it".to_owned(),
         style,
-        ..Options::default()
+        ..PackOptions::default()
     }
 }
 
@@ -95,7 +104,7 @@ const HOSTILE: &[&str] = &[
     "\u{1b}[2J\u{0}\u{1}\u{c}\u{fffe}\r\n\u{2028}é名",
 ];
 
-fn hostile() -> Made {
+fn hostile() -> MadeUpFiles {
     let mut files: Vec<(String, Option<String>)> = HOSTILE
         .iter()
         .enumerate()
@@ -106,14 +115,14 @@ fn hostile() -> Made {
         Some("odd name\n".to_owned()),
     ));
     files.push(("bin".to_owned(), None));
-    Made::new(files)
+    MadeUpFiles::new(files)
 }
 
 /// The contents of a pack, as one who goes by the rules of its style reads them.
-fn read_back(style: Style, text: &str) -> Vec<String> {
+fn read_back(style: PackStyle, text: &str) -> Vec<String> {
     match style {
-        Style::Xml => xml_contents(text),
-        Style::Json => {
+        PackStyle::Xml => xml_contents(text),
+        PackStyle::Json => {
             let value: Value = serde_json::from_str(text).unwrap();
             let files = value["files"].as_array().unwrap();
             files
@@ -121,8 +130,8 @@ fn read_back(style: Style, text: &str) -> Vec<String> {
                 .map(|file| file["content"].as_str().unwrap().to_owned())
                 .collect()
         }
-        Style::Markdown => markdown_blocks(text),
-        Style::Plain => plain_blocks(text),
+        PackStyle::Markdown => markdown_blocks(text),
+        PackStyle::Plain => plain_blocks(text),
     }
 }
 
@@ -221,7 +230,7 @@ fn no_file_ends_the_block_it_is_in() {
     for style in STYLES {
         let (text, report) = packed(&files, &of(style), None);
         let mut blocks = read_back(style, &text);
-        if matches!(style, Style::Markdown | Style::Plain) {
+        if matches!(style, PackStyle::Markdown | PackStyle::Plain) {
             // The tree, and what is left out.
             blocks.remove(0);
             blocks.pop();
@@ -231,10 +240,10 @@ fn no_file_ends_the_block_it_is_in() {
         let texts = files.texts.iter().flatten();
         for (block, text) in blocks.iter().zip(texts) {
             let expected = match style {
-                Style::Xml => {
+                PackStyle::Xml => {
                     text.replace(['\u{1b}', '\0', '\u{1}', '\u{c}', '\u{fffe}'], "\u{fffd}")
                 }
-                Style::Json => text.clone(),
+                PackStyle::Json => text.clone(),
                 _ if text.is_empty() || text.ends_with('\n') => text.clone(),
                 _ => format!("{text}\n"),
             };
@@ -249,9 +258,9 @@ fn no_file_ends_the_block_it_is_in() {
 }
 
 /// Files of many sizes, some with secrets.
-fn many() -> Made {
+fn many() -> MadeUpFiles {
     let key = ["gh", "p_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
-    Made::new((0..400_usize).map(|n| {
+    MadeUpFiles::new((0..400_usize).map(|n| {
         let line = format!("fn number_{n}() -> usize {{ {n} }}\n");
         let mut text = line.repeat(n * n % 300);
         if n % 50 == 3 {
@@ -297,7 +306,7 @@ fn secrets_stay_out_also_of_what_the_cache_knows() {
     let files = many();
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..2 {
-        let (text, report) = packed(&files, &of(Style::Xml), Some(folder.path()));
+        let (text, report) = packed(&files, &of(PackStyle::Xml), Some(folder.path()));
         assert!(!text.contains("16C7e42F292c6912"));
         assert_eq!(text.matches("[redacted: ").count(), 1 + 8);
         assert_eq!(
@@ -314,7 +323,7 @@ fn secrets_stay_out_also_of_what_the_cache_knows() {
     let mut out = Vec::new();
     pack(
         &files,
-        &of(Style::Xml),
+        &of(PackStyle::Xml),
         &known,
         Some(folder.path()),
         &mut out,
@@ -331,12 +340,12 @@ fn secrets_stay_out_also_of_what_the_cache_knows() {
 #[test]
 fn without_tokens_nothing_is_counted_but_secrets() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = PackOptions {
         tokens: false,
-        ..of(Style::Xml)
+        ..of(PackStyle::Xml)
     };
     let (text, report) = packed(&many(), &options, Some(folder.path()));
-    assert_eq!(text, packed(&many(), &of(Style::Xml), None).0);
+    assert_eq!(text, packed(&many(), &of(PackStyle::Xml), None).0);
     assert_eq!((report.tokens, report.files[0].tokens), (None, None));
     assert_eq!(
         report
@@ -352,7 +361,7 @@ fn without_tokens_nothing_is_counted_but_secrets() {
 #[test]
 fn a_budget_is_kept_and_the_most_useful_stays() {
     let code = "def one(a):\n    return a * 2 + len(str(a))\n".repeat(40);
-    let files = Made::texts(&[
+    let files = MadeUpFiles::texts(&[
         ("README.md", "# It\n\nWhat it is.\n"),
         ("package-lock.json", &"{\"a\": [1, 2, 3]}\n".repeat(2_000)),
         ("src/large.py", &code.repeat(8)),
@@ -365,7 +374,7 @@ fn a_budget_is_kept_and_the_most_useful_stays() {
         let whole = packed(&files, &of(style), None).1.tokens.unwrap().output;
         let mut before = usize::MAX;
         for budget in [whole * 2, whole - 1, 9_000, 3_000, 1_500, 400] {
-            let options = Options {
+            let options = PackOptions {
                 budget: Some(budget),
                 ..of(style)
             };
@@ -391,7 +400,7 @@ fn a_budget_is_kept_and_the_most_useful_stays() {
                 );
             }
         }
-        let lock = Options {
+        let lock = PackOptions {
             budget: Some(whole - 1),
             ..of(style)
         };
@@ -405,9 +414,9 @@ fn a_budget_is_kept_and_the_most_useful_stays() {
         );
     }
     let mut out = Vec::new();
-    let options = Options {
+    let options = PackOptions {
         budget: Some(50),
-        ..of(Style::Xml)
+        ..of(PackStyle::Xml)
     };
     let error = pack(
         &files,
@@ -427,11 +436,12 @@ fn a_budget_is_kept_and_the_most_useful_stays() {
 
 #[test]
 fn a_large_tree_does_not_eat_the_budget() {
-    let files =
-        Made::new((0..3_000).map(|n| (format!("a/b{}/c{n}.txt", n % 40), Some("x\n".to_owned()))));
-    let options = Options {
+    let files = MadeUpFiles::new(
+        (0..3_000).map(|n| (format!("a/b{}/c{n}.txt", n % 40), Some("x\n".to_owned()))),
+    );
+    let options = PackOptions {
         budget: Some(2_000),
-        ..of(Style::Xml)
+        ..of(PackStyle::Xml)
     };
     let (text, report) = packed(&files, &options, None);
     assert!(report.tokens.unwrap().output <= 2_000);
@@ -442,20 +452,20 @@ fn a_large_tree_does_not_eat_the_budget() {
 
 #[test]
 fn what_changes_between_weighing_and_writing_is_left_out() {
-    let files = Made {
+    let files = MadeUpFiles {
         growing: true,
-        ..Made::texts(&[("a", "text\n")])
+        ..MadeUpFiles::texts(&[("a", "text\n")])
     };
-    let options = Options {
+    let options = PackOptions {
         budget: Some(1_000),
-        ..of(Style::Plain)
+        ..of(PackStyle::Plain)
     };
     let (text, report) = packed(&files, &options, None);
     assert_eq!(
         report.skipped,
-        [Skipped {
+        [SkippedPath {
             path: "a".to_owned(),
-            why: Why::Changed
+            why: SkipReason::Changed
         }]
     );
     assert!(!text.contains("text\ntext"));
@@ -463,8 +473,8 @@ fn what_changes_between_weighing_and_writing_is_left_out() {
 
 #[test]
 fn a_full_disk_ends_it() {
-    struct Full;
-    impl Write for Full {
+    struct FullDisk;
+    impl Write for FullDisk {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
             Err(io::ErrorKind::StorageFull.into())
         }
@@ -472,13 +482,13 @@ fn a_full_disk_ends_it() {
             Ok(())
         }
     }
-    let files = Made::new((0..500).map(|n| (format!("f{n}"), Some("x".repeat(100_000)))));
+    let files = MadeUpFiles::new((0..500).map(|n| (format!("f{n}"), Some("x".repeat(100_000)))));
     let error = pack(
         &files,
-        &of(Style::Xml),
+        &of(PackStyle::Xml),
         &Redactor::new([]),
         None,
-        &mut Full,
+        &mut FullDisk,
         &|_| {},
     )
     .unwrap_err();
@@ -494,14 +504,19 @@ fn no_name_has_a_secret_in_it() {
         format!("src/{key}/b.py"),
         format!("z/{key}.bin"),
     );
-    let files = Made::new([
+    let files = MadeUpFiles::new([
         (file, Some("one\n".to_owned())),
         ("a.txt".to_owned(), Some("two\n".to_owned())),
         (folder, Some("def b(): pass\n".to_owned())),
         ("src/z.py".to_owned(), Some("three\n".to_owned())),
         (binary, None),
     ]);
-    for style in [Style::Xml, Style::Markdown, Style::Json, Style::Plain] {
+    for style in [
+        PackStyle::Xml,
+        PackStyle::Markdown,
+        PackStyle::Json,
+        PackStyle::Plain,
+    ] {
         let mut out = Vec::new();
         let report = pack(
             &files,

@@ -1,19 +1,19 @@
 //! The literals one of which every secret has in it or before it.
 
-use crate::redact::assignment::{self, Name};
+use crate::redact::assignment::{self, SecretKind};
 use crate::redact::formats;
-use crate::redact::known::{self, Shared};
-use crate::redact::literals::{Case, Literals};
+use crate::redact::known::{self, SharedDigits};
+use crate::redact::literals::{CaseSensitivity, LiteralMatcher};
 
 /// What may be where a literal is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Anchor {
+pub(super) enum SecretAnchor {
     /// One of these formats begins.
     Formats(Vec<usize>),
     /// The colon of a Telegram bot's token.
     Bot,
     /// The name of something secret.
-    Name(Name),
+    Name(SecretKind),
     /// The authority of a URL follows.
     Url,
     /// The value of the header follows.
@@ -35,51 +35,51 @@ pub(super) enum Anchor {
     /// The end of a New Relic key.
     NewRelic,
     /// A secret that is known exactly.
-    Known(Shared),
+    Known(SharedDigits),
 }
 
 /// All literals, those of the known secrets too.
-pub(super) fn all(known: impl IntoIterator<Item = String>) -> Literals<Anchor> {
+pub(super) fn all(known: impl IntoIterator<Item = String>) -> LiteralMatcher<SecretAnchor> {
     let known = known::forms_of(known)
         .into_iter()
-        .map(|(form, shared)| (form, Case::Exact, Anchor::Known(shared)));
+        .map(|(form, shared)| (form, CaseSensitivity::Exact, SecretAnchor::Known(shared)));
     let own = own().into_iter();
-    Literals::new(
-        own.map(|(literal, anchor)| (literal.to_owned(), Case::Any, anchor))
+    LiteralMatcher::new(
+        own.map(|(literal, anchor)| (literal.to_owned(), CaseSensitivity::Any, anchor))
             .chain(known),
     )
 }
 
 /// What every redactor looks for, in lower case.
-fn own() -> Vec<(&'static str, Anchor)> {
+fn own() -> Vec<(&'static str, SecretAnchor)> {
     let mut literals = vec![
-        ("-----begin ", Anchor::Pem),
-        ("://", Anchor::Url),
+        ("-----begin ", SecretAnchor::Pem),
+        ("://", SecretAnchor::Url),
         // As some write it in JSON, and in JSON inside JSON.
-        (r":\/\/", Anchor::Url),
-        (r":\\/\\/", Anchor::Url),
-        (r":\\\\/\\\\/", Anchor::Url),
-        (":aa", Anchor::Bot),
-        ("authorization", Anchor::Authorization),
-        ("bearer", Anchor::Bearer),
-        ("password ", Anchor::Netrc),
-        ("password\t", Anchor::Netrc),
-        (":5432:", Anchor::PgPass),
-        (":5433:", Anchor::PgPass),
-        (":6432:", Anchor::PgPass),
-        (":*:", Anchor::PgPass),
-        ("\"auth", Anchor::Auth),
-        ("auth:", Anchor::Auth),
-        ("auth=", Anchor::Auth),
-        ("curl", Anchor::Curl),
-        (".atlasv1.", Anchor::Terraform),
-        ("nral", Anchor::NewRelic),
+        (r":\/\/", SecretAnchor::Url),
+        (r":\\/\\/", SecretAnchor::Url),
+        (r":\\\\/\\\\/", SecretAnchor::Url),
+        (":aa", SecretAnchor::Bot),
+        ("authorization", SecretAnchor::Authorization),
+        ("bearer", SecretAnchor::Bearer),
+        ("password ", SecretAnchor::Netrc),
+        ("password\t", SecretAnchor::Netrc),
+        (":5432:", SecretAnchor::PgPass),
+        (":5433:", SecretAnchor::PgPass),
+        (":6432:", SecretAnchor::PgPass),
+        (":*:", SecretAnchor::PgPass),
+        ("\"auth", SecretAnchor::Auth),
+        ("auth:", SecretAnchor::Auth),
+        ("auth=", SecretAnchor::Auth),
+        ("curl", SecretAnchor::Curl),
+        (".atlasv1.", SecretAnchor::Terraform),
+        ("nral", SecretAnchor::NewRelic),
     ];
-    literals.extend(assignment::NAMES.map(|(literal, name)| (literal, Anchor::Name(name))));
+    literals.extend(assignment::NAMES.map(|(literal, name)| (literal, SecretAnchor::Name(name))));
     for (which, start) in formats::starts() {
         match literals.iter_mut().find(|(literal, _)| *literal == start) {
-            Some((_, Anchor::Formats(formats))) => formats.push(which),
-            _ => literals.push((start, Anchor::Formats(vec![which]))),
+            Some((_, SecretAnchor::Formats(formats))) => formats.push(which),
+            _ => literals.push((start, SecretAnchor::Formats(vec![which]))),
         }
     }
     literals

@@ -7,15 +7,15 @@ mod read;
 
 use std::ops::Range;
 
-use crate::redact::line::{Rank, Span};
+use crate::redact::line::{RuleRank, SecretSpan};
 use crate::redact::value;
 
-pub(super) use self::read::Style;
-use self::read::Value;
+use self::read::AssignedValue;
+pub(super) use self::read::ValueStyle;
 
 /// What a name says its value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum SecretKind {
     /// Something that a person may have thought of.
     Password,
     /// Something drawn by lot.
@@ -36,39 +36,39 @@ pub(super) const RULES: [&str; 6] = [
 ];
 
 /// What names contain, in lower case.
-pub(super) const NAMES: [(&str, Name); 32] = [
-    ("password", Name::Password),
-    ("passwd", Name::Password),
-    ("passphrase", Name::Password),
-    ("pwd", Name::Password),
-    ("secret", Name::Secret),
-    ("credential", Name::Secret),
-    ("token", Name::Token),
-    ("api_key", Name::Key),
-    ("apikey", Name::Key),
-    ("api-key", Name::Key),
-    ("access_key", Name::Key),
-    ("accesskey", Name::Key),
-    ("access-key", Name::Key),
-    ("account_key", Name::Key),
-    ("accountkey", Name::Key),
-    ("account-key", Name::Key),
-    ("auth_key", Name::Key),
-    ("authkey", Name::Key),
-    ("auth-key", Name::Key),
-    ("private_key", Name::Key),
-    ("privatekey", Name::Key),
-    ("private-key", Name::Key),
-    ("encryption_key", Name::Key),
-    ("encryptionkey", Name::Key),
-    ("encryption-key", Name::Key),
-    ("signing_key", Name::Key),
-    ("signingkey", Name::Key),
-    ("signing-key", Name::Key),
-    ("master_key", Name::Key),
-    ("masterkey", Name::Key),
-    ("master-key", Name::Key),
-    ("subscription-key", Name::Key),
+pub(super) const NAMES: [(&str, SecretKind); 32] = [
+    ("password", SecretKind::Password),
+    ("passwd", SecretKind::Password),
+    ("passphrase", SecretKind::Password),
+    ("pwd", SecretKind::Password),
+    ("secret", SecretKind::Secret),
+    ("credential", SecretKind::Secret),
+    ("token", SecretKind::Token),
+    ("api_key", SecretKind::Key),
+    ("apikey", SecretKind::Key),
+    ("api-key", SecretKind::Key),
+    ("access_key", SecretKind::Key),
+    ("accesskey", SecretKind::Key),
+    ("access-key", SecretKind::Key),
+    ("account_key", SecretKind::Key),
+    ("accountkey", SecretKind::Key),
+    ("account-key", SecretKind::Key),
+    ("auth_key", SecretKind::Key),
+    ("authkey", SecretKind::Key),
+    ("auth-key", SecretKind::Key),
+    ("private_key", SecretKind::Key),
+    ("privatekey", SecretKind::Key),
+    ("private-key", SecretKind::Key),
+    ("encryption_key", SecretKind::Key),
+    ("encryptionkey", SecretKind::Key),
+    ("encryption-key", SecretKind::Key),
+    ("signing_key", SecretKind::Key),
+    ("signingkey", SecretKind::Key),
+    ("signing-key", SecretKind::Key),
+    ("master_key", SecretKind::Key),
+    ("masterkey", SecretKind::Key),
+    ("master-key", SecretKind::Key),
+    ("subscription-key", SecretKind::Key),
 ];
 
 /// Words that make of a name that of something else.
@@ -135,7 +135,7 @@ const SHORTEST_SECRET: usize = 16;
 const LEAST_ENTROPY: f64 = 3.0;
 
 /// The value that belongs to the name which has `keyword` in it, if it is a secret.
-pub(super) fn find(line: &str, keyword: Range<usize>, name: Name) -> Option<Span> {
+pub(super) fn find(line: &str, keyword: Range<usize>, name: SecretKind) -> Option<SecretSpan> {
     let whole = read::name(line, keyword.clone());
     let value = read::value(line, whole.clone())?;
     let tail = tail(&line[keyword.start..whole.end], keyword.len())?;
@@ -143,7 +143,7 @@ pub(super) fn find(line: &str, keyword: Range<usize>, name: Name) -> Option<Span
         return None;
     }
     let lead = &line[whole.start..keyword.start];
-    if name == Name::Token && words(lead).any(|word| PLACES.contains(&word.as_str())) {
+    if name == SecretKind::Token && words(lead).any(|word| PLACES.contains(&word.as_str())) {
         return None;
     }
     // Where JSON is inside JSON backslashes multiply; they say nothing about the value.
@@ -151,15 +151,15 @@ pub(super) fn find(line: &str, keyword: Range<usize>, name: Name) -> Option<Span
     let rule = rule(&line[whole], text, name);
     let secret = match name {
         _ if rule == "aws secret key" || rule == "azure key" => !value::is_placeholder(text),
-        Name::Password => is_password(text, value.style),
-        Name::Secret => is_secret(text, &value, name) || is_short_secret(text, value.style),
-        Name::Key | Name::Token => is_secret(text, &value, name),
+        SecretKind::Password => is_password(text, value.style),
+        SecretKind::Secret => is_secret(text, &value, name) || is_short_secret(text, value.style),
+        SecretKind::Key | SecretKind::Token => is_secret(text, &value, name),
     };
-    secret.then_some(Span {
+    secret.then_some(SecretSpan {
         start: value.range.start,
         end: value.range.end,
         rule,
-        rank: Rank::Named,
+        rank: RuleRank::Named,
     })
 }
 
@@ -188,7 +188,7 @@ fn words(name: &str) -> impl Iterator<Item = String> {
         .map(|word| String::from_utf8_lossy(word).to_ascii_lowercase())
 }
 
-fn rule(name: &str, value: &str, kind: Name) -> &'static str {
+fn rule(name: &str, value: &str, kind: SecretKind) -> &'static str {
     let name: String = words(name).collect();
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
     let encoded = value.bytes().all(is_base64) && value::is_random(value);
@@ -202,15 +202,15 @@ fn rule(name: &str, value: &str, kind: Name) -> &'static str {
         return "azure key";
     }
     match kind {
-        Name::Password => "password",
-        Name::Secret => "secret",
-        Name::Key => "api key",
-        Name::Token => "token",
+        SecretKind::Password => "password",
+        SecretKind::Secret => "secret",
+        SecretKind::Key => "api key",
+        SecretKind::Token => "token",
     }
 }
 
 /// Whether a value can be a password: no words alone, and no code.
-pub(super) fn is_password(text: &str, style: Style) -> bool {
+pub(super) fn is_password(text: &str, style: ValueStyle) -> bool {
     let has = |class: fn(&u8) -> bool| text.as_bytes().iter().any(class);
     let digits = has(u8::is_ascii_digit);
     let marks = has(|byte| b"!@#$%^&*?+=~|".contains(byte));
@@ -222,11 +222,11 @@ pub(super) fn is_password(text: &str, style: Style) -> bool {
         && !value::is_placeholder(text)
         && !value::is_reference(text)
         && match style {
-            Style::Quoted => !text.starts_with(['#', '.', '@', ':', '^', '=', '*', '?']),
-            Style::Setting => {
+            ValueStyle::Quoted => !text.starts_with(['#', '.', '@', ':', '^', '=', '*', '?']),
+            ValueStyle::Setting => {
                 digits || scrambled || marks && !text.starts_with(['*', '&', '@', '!', '?', '|'])
             }
-            Style::Bare => {
+            ValueStyle::Bare => {
                 scrambled || digits && !value::is_identifier(text) && value::is_random(text)
             }
         }
@@ -234,8 +234,8 @@ pub(super) fn is_password(text: &str, style: Style) -> bool {
 
 /// Whether a secret that is shorter than those of providers stands where settings do: what somebody
 /// thought of, or a short one that was drawn by lot.
-fn is_short_secret(text: &str, style: Style) -> bool {
-    style != Style::Bare
+fn is_short_secret(text: &str, style: ValueStyle) -> bool {
+    style != ValueStyle::Bare
         && text.bytes().all(|byte| byte.is_ascii_graphic())
         && text.bytes().any(|byte| byte.is_ascii_digit())
         && value::is_random(text)
@@ -244,12 +244,12 @@ fn is_short_secret(text: &str, style: Style) -> bool {
 }
 
 /// Whether a value can have been drawn by lot.
-fn is_secret(text: &str, value: &Value, name: Name) -> bool {
+fn is_secret(text: &str, value: &AssignedValue, name: SecretKind) -> bool {
     text.len() >= SHORTEST_SECRET
         && value::entropy(text) >= LEAST_ENTROPY
         && (value::is_random(text) || value::is_scrambled(text))
         && !value::is_placeholder(text)
         && !value::is_reference(text)
-        && !(name == Name::Token && value::is_uuid(text))
-        && !(value.style == Style::Bare && value::is_identifier(text))
+        && !(name == SecretKind::Token && value::is_uuid(text))
+        && !(value.style == ValueStyle::Bare && value::is_identifier(text))
 }

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::redact::line::{Rank, Span};
+use crate::redact::line::{RuleRank, SecretSpan};
 use crate::redact::surroundings::is_start;
 use crate::redact::value;
 
@@ -17,17 +17,17 @@ const LONGEST_AUTHORITY: usize = 1024;
 const SHORTEST_BEARER: usize = 16;
 const SHORTEST_PASSWORD: usize = 4;
 
-fn span(start: usize, end: usize, rule: &'static str) -> Span {
-    Span {
+fn span(start: usize, end: usize, rule: &'static str) -> SecretSpan {
+    SecretSpan {
         start,
         end,
         rule,
-        rank: Rank::Carried,
+        rank: RuleRank::Carried,
     }
 }
 
 /// The password in a URL whose authority begins at `at`.
-pub(super) fn url(line: &str, at: usize) -> Option<Span> {
+pub(super) fn url(line: &str, at: usize) -> Option<SecretSpan> {
     let stops = |byte: &u8| {
         byte.is_ascii_whitespace()
             || byte.is_ascii_control()
@@ -67,7 +67,7 @@ fn is_sample_host(host: &str) -> bool {
 }
 
 /// The credentials in an `Authorization` header whose name ends at `at`.
-pub(super) fn authorization(line: &str, at: usize) -> Option<Span> {
+pub(super) fn authorization(line: &str, at: usize) -> Option<SecretSpan> {
     let bytes = line.as_bytes();
     // Between name and scheme: quotes, escaped ones too, a separator, blanks.
     let is_between = |byte: &&u8| b" \t\"'`\\:=,>]".contains(byte);
@@ -95,7 +95,7 @@ pub(super) fn authorization(line: &str, at: usize) -> Option<Span> {
 }
 
 /// The token behind the word `bearer`, which is at `start..end`.
-pub(super) fn bearer(line: &str, start: usize, end: usize) -> Option<Span> {
+pub(super) fn bearer(line: &str, start: usize, end: usize) -> Option<SecretSpan> {
     if !is_start(line.as_bytes(), start) {
         return None;
     }

@@ -10,12 +10,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use regex::Regex;
 
-use crate::redact::line::{Rank, Span};
+use crate::redact::line::{RuleRank, SecretSpan};
 use crate::redact::surroundings::is_start;
 use crate::redact::value;
 
 /// One format. Where several begin alike, the first that fits names the secret.
-struct Format {
+struct SecretFormat {
     rule: &'static str,
     /// What it begins with, in lower case.
     starts: &'static [&'static str],
@@ -31,8 +31,8 @@ const fn format(
     starts: &'static [&'static str],
     pattern: &'static str,
     check: fn(&str) -> bool,
-) -> Format {
-    Format {
+) -> SecretFormat {
+    SecretFormat {
         rule,
         starts,
         pattern,
@@ -103,7 +103,7 @@ const SQUARE: [&str; 3] = ["sq0atp-", "sq0csp-", "sq0idp-"];
 const MAILGUN: [&str; 2] = ["key-", "pubkey-"];
 const SENTRY: [&str; 2] = ["sntrys_", "sntryu_"];
 
-static FORMATS: [Format; 55] = [
+static FORMATS: [SecretFormat; 55] = [
     format(
         "anthropic key",
         &["sk-"],
@@ -371,7 +371,7 @@ static FORMATS: [Format; 55] = [
     ),
 ];
 
-fn compile(format: &Format) -> Option<Regex> {
+fn compile(format: &SecretFormat) -> Option<Regex> {
     Regex::new(&format!(r"\A(?:{})", format.pattern)).ok()
 }
 
@@ -388,7 +388,7 @@ pub(super) fn rules() -> impl Iterator<Item = &'static str> {
 }
 
 /// The secret that begins at `at`, if it has one of these formats.
-pub(super) fn find(line: &str, at: usize, which: &[usize]) -> Option<Span> {
+pub(super) fn find(line: &str, at: usize, which: &[usize]) -> Option<SecretSpan> {
     if !is_start(line.as_bytes(), at) {
         return None;
     }
@@ -396,11 +396,11 @@ pub(super) fn find(line: &str, at: usize, which: &[usize]) -> Option<Span> {
         let regex = FORMATS[i].regex.get_or_init(|| compile(&FORMATS[i]));
         let captures = regex.as_ref()?.captures(&line[at..])?;
         let secret = captures.get(1).or(captures.get(0))?;
-        (FORMATS[i].check)(secret.as_str()).then(|| Span {
+        (FORMATS[i].check)(secret.as_str()).then(|| SecretSpan {
             start: at + secret.start(),
             end: at + secret.end(),
             rule: FORMATS[i].rule,
-            rank: Rank::Format,
+            rank: RuleRank::Format,
         })
     })
 }
@@ -408,7 +408,7 @@ pub(super) fn find(line: &str, at: usize, which: &[usize]) -> Option<Span> {
 const BOT: &str = "telegram token";
 
 /// The token of a Telegram bot, whose colon is at `at`: the bot's number before, 35 characters behind.
-pub(super) fn bot(line: &str, at: usize) -> Option<Span> {
+pub(super) fn bot(line: &str, at: usize) -> Option<SecretSpan> {
     const LENGTH: usize = 35;
     let bytes = line.as_bytes();
     let digits = bytes[..at]
@@ -427,11 +427,11 @@ pub(super) fn bot(line: &str, at: usize) -> Option<Span> {
     // In the API's URLs `bot` stands before it.
     let begins = is_start(bytes, start) || bytes[..start].ends_with(b"/bot");
     let fits = (5..=16).contains(&(at - start)) && begins && length == LENGTH;
-    (fits && bytes[at + 1..].starts_with(b"AA") && any(&line[at + 1..end])).then_some(Span {
+    (fits && bytes[at + 1..].starts_with(b"AA") && any(&line[at + 1..end])).then_some(SecretSpan {
         start,
         end,
         rule: BOT,
-        rank: Rank::Format,
+        rank: RuleRank::Format,
     })
 }
 
@@ -439,7 +439,7 @@ const TERRAFORM: &str = "terraform token";
 
 /// A token of Terraform Cloud, the middle of which is at `middle`: 14 characters before, 60 or more
 /// behind.
-pub(super) fn terraform(line: &str, middle: Range<usize>) -> Option<Span> {
+pub(super) fn terraform(line: &str, middle: Range<usize>) -> Option<SecretSpan> {
     const LEAD: usize = 14;
     let bytes = line.as_bytes();
     let start = middle.start.checked_sub(LEAD)?;
@@ -455,17 +455,17 @@ pub(super) fn terraform(line: &str, middle: Range<usize>) -> Option<Span> {
         .all(u8::is_ascii_alphanumeric)
         && is_start(bytes, start)
         && length >= 60;
-    (fits && any(&line[start..end])).then_some(Span {
+    (fits && any(&line[start..end])).then_some(SecretSpan {
         start,
         end,
         rule: TERRAFORM,
-        rank: Rank::Format,
+        rank: RuleRank::Format,
     })
 }
 
 /// A licence key of New Relic, which ends at `end` with `NRAL`: 36 hexadecimal digits before, or
 /// fewer behind the name of a region.
-pub(super) fn new_relic(line: &str, end: usize) -> Option<Span> {
+pub(super) fn new_relic(line: &str, end: usize) -> Option<SecretSpan> {
     const LENGTH: usize = 40;
     let bytes = line.as_bytes();
     let start = end.checked_sub(LENGTH)?;
@@ -475,11 +475,11 @@ pub(super) fn new_relic(line: &str, end: usize) -> Option<Span> {
         && key.bytes().take(LENGTH - 4).all(is_part)
         && is_start(bytes, start)
         && !bytes.get(end).is_some_and(u8::is_ascii_alphanumeric);
-    (fits && random(key)).then_some(Span {
+    (fits && random(key)).then_some(SecretSpan {
         start,
         end,
         rule: "new relic key",
-        rank: Rank::Format,
+        rank: RuleRank::Format,
     })
 }
 

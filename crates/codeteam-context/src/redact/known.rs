@@ -7,7 +7,7 @@ use std::ops::Range;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
-use crate::redact::line::{Rank, Span};
+use crate::redact::line::{RuleRank, SecretSpan};
 
 pub(super) const RULE: &str = "known secret";
 /// Shorter ones would be found by chance.
@@ -18,13 +18,15 @@ const SHORTEST_LINE: usize = 20;
 
 /// Whether the base64 digit before a form, and the one behind it, hold some bits of the secret too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Shared {
+pub(super) struct SharedDigits {
     before: bool,
     after: bool,
 }
 
 /// The forms that all these are met in.
-pub(super) fn forms_of(secrets: impl IntoIterator<Item = String>) -> BTreeSet<(String, Shared)> {
+pub(super) fn forms_of(
+    secrets: impl IntoIterator<Item = String>,
+) -> BTreeSet<(String, SharedDigits)> {
     let mut all = BTreeSet::new();
     for secret in secrets {
         let secret = secret.trim();
@@ -45,28 +47,31 @@ pub(super) fn forms_of(secrets: impl IntoIterator<Item = String>) -> BTreeSet<(S
 }
 
 /// What has to go where a form was found.
-pub(super) fn find(line: &str, form: Range<usize>, shared: Shared) -> Span {
+pub(super) fn find(line: &str, form: Range<usize>, shared: SharedDigits) -> SecretSpan {
     let is_digit = |byte: Option<&u8>| {
         byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte))
     };
     let bytes = line.as_bytes();
     let before = shared.before && is_digit(bytes[..form.start].last());
     let after = shared.after && is_digit(bytes.get(form.end));
-    Span {
+    SecretSpan {
         start: form.start - usize::from(before),
         end: form.end + usize::from(after),
         rule: RULE,
-        rank: Rank::Known,
+        rank: RuleRank::Known,
     }
 }
 
 /// The forms that one secret is met in.
-fn forms(secret: &str) -> BTreeSet<(String, Shared)> {
+fn forms(secret: &str) -> BTreeSet<(String, SharedDigits)> {
     let mut texts = BTreeSet::from([secret.to_owned()]);
-    for escaped in [json(secret, Json::Least), json(secret, Json::Most)] {
+    for escaped in [
+        json(secret, JsonEscaping::Least),
+        json(secret, JsonEscaping::Most),
+    ] {
         for escaped in [escaped.replace('/', r"\/"), escaped] {
             // JSON in JSON is what transcripts are made of.
-            texts.insert(json(&escaped, Json::Least));
+            texts.insert(json(&escaped, JsonEscaping::Least));
             texts.insert(escaped);
         }
     }
@@ -74,7 +79,7 @@ fn forms(secret: &str) -> BTreeSet<(String, Shared)> {
         texts.insert(percent(secret, upper, "%20"));
         texts.insert(percent(secret, upper, "+"));
     }
-    let whole = Shared {
+    let whole = SharedDigits {
         before: false,
         after: false,
     };
@@ -87,14 +92,14 @@ fn forms(secret: &str) -> BTreeSet<(String, Shared)> {
 
 /// How much of a JSON string is escaped.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Json {
+enum JsonEscaping {
     /// What must be.
     Least,
     /// Also what is not ASCII, and what would mean something in HTML.
     Most,
 }
 
-fn json(text: &str, how: Json) -> String {
+fn json(text: &str, how: JsonEscaping) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {
@@ -104,7 +109,7 @@ fn json(text: &str, how: Json) -> String {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             c if c.is_ascii_control()
-                || how == Json::Most && (!c.is_ascii() || "<>&'".contains(c)) =>
+                || how == JsonEscaping::Most && (!c.is_ascii() || "<>&'".contains(c)) =>
             {
                 for unit in c.encode_utf16(&mut [0; 2]) {
                     let _ = write!(out, "\\u{unit:04x}");
@@ -137,11 +142,11 @@ fn percent(text: &str, upper: bool, blank: &str) -> String {
 
 /// What base64 makes of a secret that begins `offset` bytes (modulo three) into what is encoded:
 /// the digits that depend on nothing else.
-fn base64_at(secret: &str, offset: usize) -> [(String, Shared); 2] {
+fn base64_at(secret: &str, offset: usize) -> [(String, SharedDigits); 2] {
     let bytes = [vec![0; offset], secret.as_bytes().to_vec()].concat();
     let (from, to) = (offset * 8, bytes.len() * 8);
     let inner = from.div_ceil(6)..to / 6;
-    let shared = Shared {
+    let shared = SharedDigits {
         before: !from.is_multiple_of(6),
         after: !to.is_multiple_of(6),
     };

@@ -5,25 +5,25 @@ use std::ops::{ControlFlow, Range};
 
 use memchr::memmem;
 
-use crate::redact::anchors::Anchor;
-use crate::redact::literals::Found;
-use crate::redact::pem::{self, Block};
+use crate::redact::anchors::SecretAnchor;
+use crate::redact::literals::LiteralMatch;
+use crate::redact::pem::{self, OpenPemBlock};
 use crate::redact::surroundings::escape_around;
-use crate::redact::{Hits, Redactor, assignment, carried, formats, known, logins};
+use crate::redact::{RedactionCounts, Redactor, assignment, carried, formats, known, logins};
 
 /// A part of a line that has to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct SecretSpan {
     pub(super) start: usize,
     pub(super) end: usize,
     /// What it is called in its place.
     pub(super) rule: &'static str,
-    pub(super) rank: Rank,
+    pub(super) rank: RuleRank,
 }
 
 /// Which rule names what several rules have found: the one that knows most about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
+pub(super) enum RuleRank {
     /// It is known exactly.
     Known,
     /// It has the format of something.
@@ -38,10 +38,10 @@ impl Redactor {
     /// Redacts a line in which a candidate begins at `from` and none before. `None` if it stays.
     pub(super) fn line(
         &self,
-        block: &mut Option<Block>,
+        block: &mut Option<OpenPemBlock>,
         line: &str,
         from: usize,
-        hits: &mut Hits,
+        hits: &mut RedactionCounts,
     ) -> Option<String> {
         let within = block.take().and_then(|open| {
             let (next, span) = open.line(line);
@@ -66,7 +66,7 @@ impl Redactor {
     }
 
     /// What has to go from a line.
-    fn spans(&self, line: &str, from: usize, block: &mut Option<Block>) -> Vec<Span> {
+    fn spans(&self, line: &str, from: usize, block: &mut Option<OpenPemBlock>) -> Vec<SecretSpan> {
         let mut spans = Vec::new();
         let _ = self.anchors.scan(line, from, |found| {
             let span = self.span(line, &found, block);
@@ -83,26 +83,26 @@ impl Redactor {
     fn span(
         &self,
         line: &str,
-        found: &Found<'_, Anchor>,
-        block: &mut Option<Block>,
-    ) -> Option<Span> {
+        found: &LiteralMatch<'_, SecretAnchor>,
+        block: &mut Option<OpenPemBlock>,
+    ) -> Option<SecretSpan> {
         let Range { start, end } = found.range;
         let mut begun = None;
         let span = match found.what {
-            Anchor::Known(shared) => return Some(known::find(line, start..end, *shared)),
-            Anchor::Formats(which) => formats::find(line, start, which),
-            Anchor::Bot => formats::bot(line, start),
-            Anchor::Name(name) => assignment::find(line, start..end, *name),
-            Anchor::Url => carried::url(line, end),
-            Anchor::Authorization => carried::authorization(line, end),
-            Anchor::Bearer => carried::bearer(line, start, end),
-            Anchor::Netrc => logins::netrc(line, start..end),
-            Anchor::PgPass => logins::pgpass(line, start..end),
-            Anchor::Auth => logins::auth(line, end),
-            Anchor::Curl => logins::curl(line, end),
-            Anchor::Terraform => formats::terraform(line, start..end),
-            Anchor::NewRelic => formats::new_relic(line, end),
-            Anchor::Pem => pem::find(line, start).map(|(span, block)| {
+            SecretAnchor::Known(shared) => return Some(known::find(line, start..end, *shared)),
+            SecretAnchor::Formats(which) => formats::find(line, start, which),
+            SecretAnchor::Bot => formats::bot(line, start),
+            SecretAnchor::Name(name) => assignment::find(line, start..end, *name),
+            SecretAnchor::Url => carried::url(line, end),
+            SecretAnchor::Authorization => carried::authorization(line, end),
+            SecretAnchor::Bearer => carried::bearer(line, start, end),
+            SecretAnchor::Netrc => logins::netrc(line, start..end),
+            SecretAnchor::PgPass => logins::pgpass(line, start..end),
+            SecretAnchor::Auth => logins::auth(line, end),
+            SecretAnchor::Curl => logins::curl(line, end),
+            SecretAnchor::Terraform => formats::terraform(line, start..end),
+            SecretAnchor::NewRelic => formats::new_relic(line, end),
+            SecretAnchor::Pem => pem::find(line, start).map(|(span, block)| {
                 begun = block;
                 span
             }),
@@ -117,7 +117,7 @@ impl Redactor {
 
 /// Spans in order, none overlapping another, none touching what was redacted before, none
 /// beginning or ending within an escape.
-fn settled(line: &str, mut spans: Vec<Span>) -> Vec<Span> {
+fn settled(line: &str, mut spans: Vec<SecretSpan>) -> Vec<SecretSpan> {
     let bytes = line.as_bytes();
     for span in &mut spans {
         if let Some(escape) = escape_around(bytes, span.start) {
@@ -140,7 +140,7 @@ fn settled(line: &str, mut spans: Vec<Span>) -> Vec<Span> {
     }
     spans.retain(|span| span.start < span.end);
     spans.sort_by_key(|span| (span.start, span.end));
-    let mut settled: Vec<Span> = Vec::new();
+    let mut settled: Vec<SecretSpan> = Vec::new();
     for span in spans {
         match settled.last_mut() {
             Some(last) if span.start < last.end => {
@@ -175,17 +175,17 @@ fn is_rule(name: &str) -> bool {
         || formats::rules().any(|rule| rule == name)
 }
 
-fn replace(line: &str, spans: &[Span], hits: &mut Hits) -> String {
+fn replace(line: &str, spans: &[SecretSpan], hits: &mut RedactionCounts) -> String {
     let mut out = String::with_capacity(line.len());
     let mut copied = 0;
-    let mut strings = Strings::default();
+    let mut strings = JsonStringScanner::default();
     for span in spans {
         // It was part of a number that is gone.
         if span.end <= copied {
             continue;
         }
         let number = match span.rank {
-            Rank::Known if !strings.open_at(line, span.start) => number_around(line, span),
+            RuleRank::Known if !strings.open_at(line, span.start) => number_around(line, span),
             _ => None,
         };
         let quote = if number.is_some() { "\"" } else { "" };
@@ -201,7 +201,7 @@ fn replace(line: &str, spans: &[Span], hits: &mut Hits) -> String {
 
 /// The number that a known secret is part of, if it may be one of JSON: then a string takes its
 /// place, as nothing else would leave JSON behind.
-fn number_around(line: &str, span: &Span) -> Option<Range<usize>> {
+fn number_around(line: &str, span: &SecretSpan) -> Option<Range<usize>> {
     let is_digit = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
     let bytes = line.as_bytes();
     if !bytes[span.start..span.end].iter().all(is_digit) {
@@ -219,13 +219,13 @@ fn number_around(line: &str, span: &Span) -> Option<Range<usize>> {
 
 /// Where in a line strings of JSON are open.
 #[derive(Default)]
-struct Strings {
+struct JsonStringScanner {
     at: usize,
     open: bool,
     escaped: bool,
 }
 
-impl Strings {
+impl JsonStringScanner {
     /// Whether one is open at a place, which is not before the last one asked about.
     fn open_at(&mut self, line: &str, at: usize) -> bool {
         for byte in line.bytes().take(at).skip(self.at) {

@@ -11,19 +11,19 @@ use std::ops::{ControlFlow, Range};
 
 /// Literals to look for, and what each is for.
 #[derive(Debug)]
-pub(super) struct Literals<T> {
+pub(super) struct LiteralMatcher<T> {
     /// Which pairs of bytes are part of a chosen three, one bit for each.
     pairs: Box<[u64; PAIRS / 64]>,
     /// Which hashes a chosen three has, one bit for each.
     threes: Box<[u64; THREES / 64]>,
     /// The literals by these hashes.
-    entries: BTreeMap<usize, Vec<Entry<T>>>,
+    entries: BTreeMap<usize, Vec<LiteralEntry<T>>>,
 }
 
 #[derive(Debug)]
-struct Entry<T> {
+struct LiteralEntry<T> {
     text: Vec<u8>,
-    case: Case,
+    case: CaseSensitivity,
     /// Where in it the chosen three are.
     window: usize,
     what: T,
@@ -31,7 +31,7 @@ struct Entry<T> {
 
 /// Whether case matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Case {
+pub(super) enum CaseSensitivity {
     /// It does.
     Exact,
     /// It does not; the literal is in lower case.
@@ -40,7 +40,7 @@ pub(super) enum Case {
 
 /// A literal in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found<'l, T> {
+pub(super) struct LiteralMatch<'l, T> {
     pub(super) range: Range<usize>,
     /// Where a scan has to begin to find it, and what comes after it.
     pub(super) window: usize,
@@ -52,9 +52,9 @@ const THREES: usize = 1 << 15;
 /// The bytes of ordinary text, the most frequent first.
 const FREQUENT: &[u8] = b" etaoinsrlcdupmfhg_.yb(),:vw\"-kx/=;";
 
-impl<T> Literals<T> {
+impl<T> LiteralMatcher<T> {
     /// Literals have at least three bytes; shorter ones are left out.
-    pub(super) fn new(literals: impl IntoIterator<Item = (String, Case, T)>) -> Self {
+    pub(super) fn new(literals: impl IntoIterator<Item = (String, CaseSensitivity, T)>) -> Self {
         let mut new = Self {
             pairs: Box::new([0; PAIRS / 64]),
             threes: Box::new([0; THREES / 64]),
@@ -66,7 +66,7 @@ impl<T> Literals<T> {
         new
     }
 
-    fn add(&mut self, text: Vec<u8>, case: Case, what: T) {
+    fn add(&mut self, text: Vec<u8>, case: CaseSensitivity, what: T) {
         let cost = |window: &[u8]| {
             weight(window[0]) * weight(window[1]) + weight(window[1]) * weight(window[2])
         };
@@ -84,7 +84,7 @@ impl<T> Literals<T> {
         }
         let hash = hash([three[0], three[1], three[2]]);
         self.threes[hash / 64] |= 1 << (hash % 64);
-        self.entries.entry(hash).or_default().push(Entry {
+        self.entries.entry(hash).or_default().push(LiteralEntry {
             text,
             case,
             window,
@@ -93,7 +93,7 @@ impl<T> Literals<T> {
     }
 
     /// The first literal whose window is at or after `at`.
-    pub(super) fn find(&self, text: &str, at: usize) -> Option<Found<'_, T>> {
+    pub(super) fn find(&self, text: &str, at: usize) -> Option<LiteralMatch<'_, T>> {
         let mut first = None;
         let _ = self.scan(text, at, |found| {
             first = Some(found);
@@ -107,7 +107,7 @@ impl<T> Literals<T> {
         &'l self,
         text: &str,
         at: usize,
-        mut visit: impl FnMut(Found<'l, T>) -> ControlFlow<()>,
+        mut visit: impl FnMut(LiteralMatch<'l, T>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let bytes = text.as_bytes();
         let from = bytes.get(at..).unwrap_or_default();
@@ -137,7 +137,7 @@ impl<T> Literals<T> {
         bytes: &[u8],
         window: usize,
         hash: usize,
-        visit: &mut impl FnMut(Found<'l, T>) -> ControlFlow<()>,
+        visit: &mut impl FnMut(LiteralMatch<'l, T>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         for entry in self.entries.get(&hash).into_iter().flatten() {
             let Some(start) = window.checked_sub(entry.window) else {
@@ -147,11 +147,11 @@ impl<T> Literals<T> {
             let fits = bytes
                 .get(range.clone())
                 .is_some_and(|here| match entry.case {
-                    Case::Exact => here == entry.text,
-                    Case::Any => here.eq_ignore_ascii_case(&entry.text),
+                    CaseSensitivity::Exact => here == entry.text,
+                    CaseSensitivity::Any => here.eq_ignore_ascii_case(&entry.text),
                 });
             if fits {
-                visit(Found {
+                visit(LiteralMatch {
                     range,
                     window,
                     what: &entry.what,
@@ -190,8 +190,8 @@ mod tests {
             text in "[a-cA-Cé ]{0,80}",
             exact: bool,
         ) {
-            let case = if exact { Case::Exact } else { Case::Any };
-            let all = Literals::new(literals.iter().map(|l| (l.clone(), case, l.clone())));
+            let case = if exact { CaseSensitivity::Exact } else { CaseSensitivity::Any };
+            let all = LiteralMatcher::new(literals.iter().map(|l| (l.clone(), case, l.clone())));
             let mut found = Vec::new();
             let _ = all.scan(&text, 0, |hit| {
                 found.push((hit.range.start, hit.what.clone()));

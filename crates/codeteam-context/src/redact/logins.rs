@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use crate::redact::assignment::{self, Style};
+use crate::redact::assignment::{self, ValueStyle};
 use crate::redact::carried;
-use crate::redact::line::{Rank, Span};
+use crate::redact::line::{RuleRank, SecretSpan};
 use crate::redact::surroundings::is_start;
 use crate::redact::value;
 
@@ -18,12 +18,12 @@ const LONGEST: usize = 4096;
 /// What else a password can look like: nobody asks for fewer characters.
 const SHORTEST_PASSWORD: usize = 4;
 
-fn span(range: Range<usize>, rule: &'static str) -> Span {
-    Span {
+fn span(range: Range<usize>, rule: &'static str) -> SecretSpan {
+    SecretSpan {
         start: range.start,
         end: range.end,
         rule,
-        rank: Rank::Carried,
+        rank: RuleRank::Carried,
     }
 }
 
@@ -40,7 +40,7 @@ fn word(line: &str, at: usize) -> Range<usize> {
 
 /// The password of a `.netrc` whose keyword and blank are at `keyword`: on one line with what it
 /// belongs to, or alone on its line.
-pub(super) fn netrc(line: &str, keyword: Range<usize>) -> Option<Span> {
+pub(super) fn netrc(line: &str, keyword: Range<usize>) -> Option<SecretSpan> {
     if !is_start(line.as_bytes(), keyword.start) {
         return None;
     }
@@ -52,11 +52,11 @@ pub(super) fn netrc(line: &str, keyword: Range<usize>) -> Option<Span> {
     let before = &line[..keyword.start];
     let belongs = ["login ", "login\t", "machine ", "account "];
     let style = if belongs.iter().any(|part| before.contains(part)) {
-        Style::Setting
+        ValueStyle::Setting
     } else if before.trim_matches(['+', '-', ' ', '\t']).is_empty()
         && line[found.end..].trim().is_empty()
     {
-        Style::Bare
+        ValueStyle::Bare
     } else {
         return None;
     };
@@ -65,7 +65,7 @@ pub(super) fn netrc(line: &str, keyword: Range<usize>) -> Option<Span> {
 
 /// The password of a line of `.pgpass`, whose port is at `port`, colons included:
 /// `host:port:database:user:password`.
-pub(super) fn pgpass(line: &str, port: Range<usize>) -> Option<Span> {
+pub(super) fn pgpass(line: &str, port: Range<usize>) -> Option<SecretSpan> {
     let is_host = |byte: &&u8| byte.is_ascii_alphanumeric() || b"-_.*/".contains(byte);
     let host = line.as_bytes()[..port.start]
         .iter()
@@ -94,7 +94,7 @@ fn is_anything(password: &str) -> bool {
 
 /// The user and password in base64 that a Docker or npm configuration has as `auth`, which ends at
 /// `at`.
-pub(super) fn auth(line: &str, at: usize) -> Option<Span> {
+pub(super) fn auth(line: &str, at: usize) -> Option<SecretSpan> {
     let is_between = |byte: &&u8| b" \t\"'\\:=".contains(byte);
     let between = line.as_bytes()[at..]
         .iter()
@@ -116,7 +116,7 @@ pub(super) fn auth(line: &str, at: usize) -> Option<Span> {
 }
 
 /// The password that `curl`, which ends at `at`, is given with `-u` or `--user`.
-pub(super) fn curl(line: &str, at: usize) -> Option<Span> {
+pub(super) fn curl(line: &str, at: usize) -> Option<SecretSpan> {
     if line[at..].starts_with(|c: char| c.is_ascii_alphanumeric()) {
         return None;
     }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use memchr::memmem;
 use regex::Regex;
 
-use crate::redact::line::{Rank, Span};
+use crate::redact::line::{RuleRank, SecretSpan};
 use crate::redact::surroundings::backslashes;
 
 pub(super) const RULE: &str = "private key";
@@ -18,7 +18,7 @@ const SHORTEST: usize = 40;
 
 /// A private key whose last line has not been seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Block {
+pub(super) struct OpenPemBlock {
     /// What stood before its first line: a diff's `+`, an indent.
     prefix: String,
     /// Whether its lines are strings.
@@ -40,7 +40,7 @@ static END: LazyLock<Regex> = LazyLock::new(|| compiled("-----END"));
 static END_HERE: LazyLock<Regex> = LazyLock::new(|| compiled(r"\A-----END"));
 
 /// The private key that begins at `at`, and what is still to come if it does not end on this line.
-pub(super) fn find(line: &str, at: usize) -> Option<(Span, Option<Block>)> {
+pub(super) fn find(line: &str, at: usize) -> Option<(SecretSpan, Option<OpenPemBlock>)> {
     let begin = at + BEGIN.find(&line[at..])?.end();
     let rest = &line[begin..];
     let dashes = memmem::find(rest.as_bytes(), b"-----").unwrap_or(rest.len());
@@ -67,7 +67,7 @@ pub(super) fn find(line: &str, at: usize) -> Option<(Span, Option<Block>)> {
     // left of the line is short here, so that long lines are not read again and again.)
     let quoted = ends && rest.contains(QUOTES);
     let ends = ends && (!quoted || rest.contains(['\\', '+', ',']));
-    let block = ends.then(|| Block {
+    let block = ends.then(|| OpenPemBlock {
         prefix: line[..at].to_owned(),
         quoted,
         lines: 0,
@@ -76,12 +76,12 @@ pub(super) fn find(line: &str, at: usize) -> Option<(Span, Option<Block>)> {
     (length > 0 || ends).then(|| (span(at, begin + length), block))
 }
 
-fn span(start: usize, end: usize) -> Span {
-    Span {
+fn span(start: usize, end: usize) -> SecretSpan {
+    SecretSpan {
         start,
         end,
         rule: RULE,
-        rank: Rank::Format,
+        rank: RuleRank::Format,
     }
 }
 
@@ -136,10 +136,10 @@ fn part_of_key(text: &[u8], escapes: &[u8]) -> usize {
     at
 }
 
-impl Block {
+impl OpenPemBlock {
     /// What of the next line belongs to the key, and the block as it is after this line, if it goes
     /// on.
-    pub(super) fn line(mut self, line: &str) -> (Option<Self>, Option<Span>) {
+    pub(super) fn line(mut self, line: &str) -> (Option<Self>, Option<SecretSpan>) {
         if let Some(end) = END.find(line) {
             let inner = self.inner(&line[..end.end()]);
             let start = inner.filter(|inner| !line[inner.start..end.start()].contains(QUOTES));

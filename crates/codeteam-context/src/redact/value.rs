@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
-use crate::redact::literals::{Case, Literals};
+use crate::redact::literals::{CaseSensitivity, LiteralMatcher};
 
 /// Bits per byte, by how often each byte occurs.
 pub(super) fn entropy(value: &str) -> f64 {
@@ -215,8 +215,9 @@ fn is_of_words(value: &str) -> bool {
     has_little_else(&lower) || has_little_else(&spelt_out(&lower))
 }
 
-static FINDER: LazyLock<Literals<()>> =
-    LazyLock::new(|| Literals::new(WORDS.map(|word| (word.to_owned(), Case::Exact, ()))));
+static FINDER: LazyLock<LiteralMatcher<()>> = LazyLock::new(|| {
+    LiteralMatcher::new(WORDS.map(|word| (word.to_owned(), CaseSensitivity::Exact, ())))
+});
 
 /// Whether a value has words of stand-ins in it, and next to nothing besides.
 fn has_little_else(value: &str) -> bool {

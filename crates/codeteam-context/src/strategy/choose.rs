@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    ALWAYS, DIFF, Form, INCLUDED, MAP, Part, Patterns, SPECIAL, Strategy, TARGET, TREE, Unreadable,
-    is_diff, wanted,
+    ALWAYS, DIFF, FileForm, FilePatterns, INCLUDED, InvalidPattern, MAP, SPECIAL, Strategy,
+    StrategyPart, TARGET, TREE, is_diff, wanted,
 };
-use crate::files::{File, Files};
+use crate::files::{FileEntry, FileSet};
 use crate::language::Language;
 
 /// How many files a variable stands for at most, if the part does not say.
@@ -17,9 +17,9 @@ const STAND_INS: usize = 5;
 const AFTER_INCLUDED: [&str; 3] = ["related", MAP, TREE];
 
 /// What is known of a project. What costs something is asked for only if a part needs it.
-pub trait Project {
+pub trait ProjectFacts {
     /// Its files.
-    fn files(&self) -> &dyn Files;
+    fn files(&self) -> &dyn FileSet;
 
     /// The files that one imports.
     fn imports_of(&self, path: &str) -> Vec<String>;
@@ -36,7 +36,7 @@ pub trait Project {
 
 /// What the task is about.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Matter<'a> {
+pub struct TaskFacts<'a> {
     /// The files that the task names; `folder/` is all that is in it.
     pub targets: &'a [String],
     /// The files that the brief for this work names.
@@ -51,7 +51,7 @@ pub struct Matter<'a> {
 
 /// What a role wants to see.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wishes<'a> {
+pub struct ContextRequest<'a> {
     /// How it is chosen.
     pub strategy: Option<&'a Strategy>,
     /// Files, as patterns and variables.
@@ -68,43 +68,43 @@ pub struct Wishes<'a> {
 
 /// A file of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pick {
+pub struct PickedFile {
     /// Its place in the list of files; `None` if it is not there yet.
     pub at: Option<usize>,
     /// Its path.
     pub path: String,
     /// How it is shown.
-    pub form: Form,
+    pub form: FileForm,
 }
 
 /// What a part is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Body {
+pub enum PartBody {
     /// Files.
-    Files(Vec<Pick>),
+    Files(Vec<PickedFile>),
     /// What its name says, one of [`SPECIAL`].
     Special,
 }
 
 /// A part as it is to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chosen {
+pub struct ChosenPart {
     /// What it is called.
     pub name: String,
     /// What it is made of.
-    pub body: Body,
+    pub body: PartBody,
 }
 
 /// What was chosen.
 #[derive(Clone, Debug, Default)]
-pub struct Choice {
+pub struct ContextSelection {
     /// The parts, the most important first.
-    pub parts: Vec<Chosen>,
-    hidden: Patterns,
+    pub parts: Vec<ChosenPart>,
+    hidden: FilePatterns,
     internals: BTreeSet<String>,
 }
 
-impl Choice {
+impl ContextSelection {
     /// Whether a change of a file may be shown: not of one that is hidden, or of which only what
     /// others can see is shown.
     pub fn shows_changes_of(&self, path: &str) -> bool {
@@ -114,26 +114,26 @@ impl Choice {
 
 /// Chooses the parts of a context, the most important first. A file is in one part only.
 pub fn choose(
-    wishes: &Wishes<'_>,
-    matter: &Matter<'_>,
-    project: &dyn Project,
-) -> Result<Choice, Unreadable> {
-    let chooser = Chooser::new(wishes, matter, project)?;
+    wishes: &ContextRequest<'_>,
+    matter: &TaskFacts<'_>,
+    project: &dyn ProjectFacts,
+) -> Result<ContextSelection, InvalidPattern> {
+    let chooser = FileChooser::new(wishes, matter, project)?;
     let mut taken = BTreeSet::new();
     let mut chosen = Vec::new();
     for part in parts(wishes, matter) {
         let body = if SPECIAL.contains(&part.name.as_str()) {
-            Body::Special
+            PartBody::Special
         } else {
-            Body::Files(chooser.files_of(&part, &mut taken)?)
+            PartBody::Files(chooser.files_of(&part, &mut taken)?)
         };
-        chosen.push(Chosen {
+        chosen.push(ChosenPart {
             name: part.name,
             body,
         });
     }
-    chosen.retain(|part| part.body != Body::Files(Vec::new()));
-    Ok(Choice {
+    chosen.retain(|part| part.body != PartBody::Files(Vec::new()));
+    Ok(ContextSelection {
         parts: chosen,
         hidden: chooser.hidden,
         internals: chooser.internals,
@@ -141,17 +141,17 @@ pub fn choose(
 }
 
 /// The parts that a role wants, the most important first.
-fn parts(wishes: &Wishes<'_>, matter: &Matter<'_>) -> Vec<Part> {
-    let named = |name: &str, include: &[&str]| Part {
+fn parts(wishes: &ContextRequest<'_>, matter: &TaskFacts<'_>) -> Vec<StrategyPart> {
+    let named = |name: &str, include: &[&str]| StrategyPart {
         name: name.to_owned(),
         include: include.iter().map(|word| (*word).to_owned()).collect(),
-        ..Part::default()
+        ..StrategyPart::default()
     };
-    let mut parts: Vec<Part> = wishes
+    let mut parts: Vec<StrategyPart> = wishes
         .strategy
         .map(|strategy| strategy.parts.clone())
         .unwrap_or_default();
-    let has = |parts: &[Part], name: &str| parts.iter().any(|part| part.name == name);
+    let has = |parts: &[StrategyPart], name: &str| parts.iter().any(|part| part.name == name);
     let (diffs, files): (Vec<String>, Vec<String>) = wishes
         .include
         .iter()
@@ -162,7 +162,7 @@ fn parts(wishes: &Wishes<'_>, matter: &Matter<'_>) -> Vec<Part> {
         .position(|part| AFTER_INCLUDED.contains(&part.name.as_str()))
         .unwrap_or(parts.len());
     if !files.is_empty() {
-        let part = Part {
+        let part = StrategyPart {
             include: files,
             ..named(INCLUDED, &[])
         };
@@ -175,7 +175,7 @@ fn parts(wishes: &Wishes<'_>, matter: &Matter<'_>) -> Vec<Part> {
         parts.push(named(TREE, &[]));
     }
     if !wishes.always_include.is_empty() {
-        let part = Part {
+        let part = StrategyPart {
             include: wishes.always_include.to_vec(),
             ..named(ALWAYS, &[])
         };
@@ -194,23 +194,23 @@ fn parts(wishes: &Wishes<'_>, matter: &Matter<'_>) -> Vec<Part> {
 }
 
 /// What is asked of a project again and again.
-struct Chooser<'a> {
-    matter: &'a Matter<'a>,
-    project: &'a dyn Project,
-    files: &'a [File],
+struct FileChooser<'a> {
+    matter: &'a TaskFacts<'a>,
+    project: &'a dyn ProjectFacts,
+    files: &'a [FileEntry],
     by_path: BTreeMap<&'a str, usize>,
-    excluded: Patterns,
-    hidden: Patterns,
+    excluded: FilePatterns,
+    hidden: FilePatterns,
     /// Of these files only what others can see is shown.
     internals: BTreeSet<String>,
 }
 
-impl<'a> Chooser<'a> {
+impl<'a> FileChooser<'a> {
     fn new(
-        wishes: &Wishes<'_>,
-        matter: &'a Matter<'a>,
-        project: &'a dyn Project,
-    ) -> Result<Self, Unreadable> {
+        wishes: &ContextRequest<'_>,
+        matter: &'a TaskFacts<'a>,
+        project: &'a dyn ProjectFacts,
+    ) -> Result<Self, InvalidPattern> {
         let files = project.files().list();
         let (variables, patterns): (Vec<&String>, Vec<&String>) = wishes
             .exclude
@@ -225,8 +225,8 @@ impl<'a> Chooser<'a> {
                 .enumerate()
                 .map(|(at, file)| (file.path.as_str(), at))
                 .collect(),
-            excluded: Patterns::new(&patterns)?,
-            hidden: Patterns::hiding(wishes.hidden)?,
+            excluded: FilePatterns::new(&patterns)?,
+            hidden: FilePatterns::hiding(wishes.hidden)?,
             internals: BTreeSet::new(),
         };
         let mut excluded: Vec<String> = patterns.into_iter().cloned().collect();
@@ -239,20 +239,24 @@ impl<'a> Chooser<'a> {
                 excluded.extend(paths.map(|path| globset::escape(&path)));
             }
         }
-        chooser.excluded = Patterns::new(&excluded)?;
+        chooser.excluded = FilePatterns::new(&excluded)?;
         Ok(chooser)
     }
 
     /// The files of a part that no part before it has taken.
-    fn files_of(&self, part: &Part, taken: &mut BTreeSet<String>) -> Result<Vec<Pick>, Unreadable> {
+    fn files_of(
+        &self,
+        part: &StrategyPart,
+        taken: &mut BTreeSet<String>,
+    ) -> Result<Vec<PickedFile>, InvalidPattern> {
         let mut picks = Vec::new();
         let limit = part.limit.unwrap_or(LIMIT);
         for word in &part.include {
             let found = if word.starts_with('$') {
                 self.variable(word, limit)?
             } else {
-                let form = Form::Whole;
-                self.matching(Patterns::new([word])?)
+                let form = FileForm::Whole;
+                self.matching(FilePatterns::new([word])?)
                     .map(|path| (path, form))
                     .collect()
             };
@@ -267,11 +271,11 @@ impl<'a> Chooser<'a> {
                     continue;
                 }
                 let least = if self.internals.contains(&path) {
-                    Form::Public
+                    FileForm::Public
                 } else {
-                    Form::Whole
+                    FileForm::Whole
                 };
-                picks.push(Pick {
+                picks.push(PickedFile {
                     at: self.by_path.get(path.as_str()).copied(),
                     path,
                     form: form.max(part.form).max(least),
@@ -282,8 +286,12 @@ impl<'a> Chooser<'a> {
     }
 
     /// The files that a variable stands for, the most important first.
-    fn variable(&self, word: &str, limit: usize) -> Result<Vec<(String, Form)>, Unreadable> {
-        let whole = |paths: Vec<String>| paths.into_iter().map(|path| (path, Form::Whole));
+    fn variable(
+        &self,
+        word: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, FileForm)>, InvalidPattern> {
+        let whole = |paths: Vec<String>| paths.into_iter().map(|path| (path, FileForm::Whole));
         Ok(match word {
             "$TARGET" => whole(self.targets()).collect(),
             "$TARGET_IMPORTS" => {
@@ -314,7 +322,7 @@ impl<'a> Chooser<'a> {
             "$INTERFACE_DEFINITIONS" => whole(self.interfaces()?).collect(),
             "$COMPONENT_PUBLIC_API" => {
                 let component = self.component().into_iter();
-                component.map(|path| (path, Form::Public)).collect()
+                component.map(|path| (path, FileForm::Public)).collect()
             }
             "$IMPLEMENTATION_INTERNALS" => whole(self.component()).collect(),
             "$DOCS" => whole(self.purpose(wanted::DOCS)?).collect(),
@@ -324,7 +332,7 @@ impl<'a> Chooser<'a> {
                 .collect(),
             "$SECURITY" => whole(self.purpose(wanted::SECURITY)?).collect(),
             _ => {
-                return Err(Unreadable {
+                return Err(InvalidPattern {
                     pattern: word.to_owned(),
                     why: "there is no such variable".to_owned(),
                 });
@@ -332,14 +340,14 @@ impl<'a> Chooser<'a> {
         })
     }
 
-    fn matching(&self, patterns: Patterns) -> impl Iterator<Item = String> + use<'a> {
+    fn matching(&self, patterns: FilePatterns) -> impl Iterator<Item = String> + use<'a> {
         let paths = self.files.iter().map(|file| file.path.clone());
         paths.filter(move |path| patterns.matches(path))
     }
 
     /// The files that have a purpose, by their names.
-    fn purpose(&self, patterns: &[&str]) -> Result<Vec<String>, Unreadable> {
-        let patterns = Patterns::in_any_case(patterns)?;
+    fn purpose(&self, patterns: &[&str]) -> Result<Vec<String>, InvalidPattern> {
+        let patterns = FilePatterns::in_any_case(patterns)?;
         Ok(self.matching(patterns).collect())
     }
 
@@ -402,7 +410,7 @@ impl<'a> Chooser<'a> {
             .collect()
     }
 
-    fn interfaces(&self) -> Result<Vec<String>, Unreadable> {
+    fn interfaces(&self) -> Result<Vec<String>, InvalidPattern> {
         let mut found = self.purpose(wanted::INTERFACES)?;
         let component = self.component().into_iter();
         found.extend(component.filter(|path| self.project.is_interface(path)));

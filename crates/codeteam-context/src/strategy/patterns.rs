@@ -5,7 +5,7 @@ use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 /// A pattern that means nothing.
 #[derive(Debug, thiserror::Error)]
 #[error("`{pattern}` is no pattern of files: {why}")]
-pub struct Unreadable {
+pub struct InvalidPattern {
     /// The pattern.
     pub pattern: String,
     /// What is wrong with it.
@@ -14,23 +14,25 @@ pub struct Unreadable {
 
 /// Patterns of files.
 #[derive(Clone, Debug, Default)]
-pub struct Patterns(Option<GlobSet>);
+pub struct FilePatterns(Option<GlobSet>);
 
-impl Patterns {
+impl FilePatterns {
     /// Reads patterns.
-    pub fn new<S: AsRef<str>>(patterns: impl IntoIterator<Item = S>) -> Result<Self, Unreadable> {
+    pub fn new<S: AsRef<str>>(
+        patterns: impl IntoIterator<Item = S>,
+    ) -> Result<Self, InvalidPattern> {
         Self::read(patterns, false)
     }
 
     /// Reads patterns that match in capitals and in small letters: `README*` is `Readme.md`, too.
-    pub(super) fn in_any_case(patterns: &[&str]) -> Result<Self, Unreadable> {
+    pub(super) fn in_any_case(patterns: &[&str]) -> Result<Self, InvalidPattern> {
         Self::read(patterns, true)
     }
 
     fn read<S: AsRef<str>>(
         patterns: impl IntoIterator<Item = S>,
         any_case: bool,
-    ) -> Result<Self, Unreadable> {
+    ) -> Result<Self, InvalidPattern> {
         let mut set = GlobSetBuilder::new();
         let mut any = false;
         for pattern in patterns {
@@ -45,7 +47,7 @@ impl Patterns {
         if !any {
             return Ok(Self(None));
         }
-        let set = set.build().map_err(|error| Unreadable {
+        let set = set.build().map_err(|error| InvalidPattern {
             pattern: error.glob().unwrap_or_default().to_owned(),
             why: error.kind().to_string(),
         })?;
@@ -56,7 +58,7 @@ impl Patterns {
     /// brackets and braces are taken as they are written; one that means nothing hides only that.
     pub fn hiding<S: AsRef<str>>(
         patterns: impl IntoIterator<Item = S>,
-    ) -> Result<Self, Unreadable> {
+    ) -> Result<Self, InvalidPattern> {
         let mut all = Vec::new();
         for pattern in patterns {
             let pattern = pattern.as_ref();
@@ -81,12 +83,12 @@ impl Patterns {
     }
 }
 
-fn glob(written: &str, pattern: &str, any_case: bool) -> Result<Glob, Unreadable> {
+fn glob(written: &str, pattern: &str, any_case: bool) -> Result<Glob, InvalidPattern> {
     let glob = GlobBuilder::new(pattern)
         .literal_separator(true)
         .case_insensitive(any_case)
         .build();
-    glob.map_err(|error| Unreadable {
+    glob.map_err(|error| InvalidPattern {
         pattern: written.to_owned(),
         why: error.kind().to_string(),
     })
@@ -94,11 +96,12 @@ fn glob(written: &str, pattern: &str, any_case: bool) -> Result<Glob, Unreadable
 
 #[cfg(test)]
 mod tests {
-    use super::Patterns;
+    use super::FilePatterns;
 
     #[test]
     fn what_is_hidden_is_hidden_either_way() {
-        let hides = |pattern: &str, path: &str| Patterns::hiding([pattern]).unwrap().matches(path);
+        let hides =
+            |pattern: &str, path: &str| FilePatterns::hiding([pattern]).unwrap().matches(path);
         for (pattern, path) in [
             ("tests", "tests/a/b.py"),
             ("**/*.{env,key}", "a/b.key"),
@@ -114,7 +117,8 @@ mod tests {
 
     #[test]
     fn files_and_folders_are_matched() {
-        let matches = |pattern: &str, path: &str| Patterns::new([pattern]).unwrap().matches(path);
+        let matches =
+            |pattern: &str, path: &str| FilePatterns::new([pattern]).unwrap().matches(path);
         for (pattern, path) in [
             ("src/**/*.py", "src/a/b.py"),
             ("src/**/*.py", "src/b.py"),
@@ -134,8 +138,8 @@ mod tests {
         ] {
             assert!(!matches(pattern, path), "{pattern} {path}");
         }
-        assert!(!Patterns::new::<&str>([]).unwrap().matches("a"));
-        let error = Patterns::new(["a/[b"]).unwrap_err().to_string();
+        assert!(!FilePatterns::new::<&str>([]).unwrap().matches("a"));
+        let error = FilePatterns::new(["a/[b"]).unwrap_err().to_string();
         assert!(
             error.starts_with("`a/[b` is no pattern of files: "),
             "{error}"

@@ -108,14 +108,14 @@ fn subject(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::Patterns;
+    use crate::strategy::FilePatterns;
 
     #[test]
     fn purposes_are_known_by_names() {
         for patterns in [DOCS, STANDARDS, INTERFACES, SECURITY] {
-            Patterns::new(patterns).unwrap();
+            FilePatterns::new(patterns).unwrap();
         }
-        let security = Patterns::new(SECURITY).unwrap();
+        let security = FilePatterns::new(SECURITY).unwrap();
         assert!(security.matches("src/oauth_client.py") && security.matches("a/Cargo.toml"));
         assert!(!security.matches("src/shapes.py"));
         for path in [

@@ -8,7 +8,7 @@
 pub(super) const BLOCK: usize = 64;
 
 /// Where pieces begin in a block that begins with one.
-pub(super) struct Starts {
+pub(super) struct PieceStarts {
     /// The places at which pieces begin, as bits, as far as the block can tell.
     pub(super) bits: u64,
     /// Whether the block could tell up to its end.
@@ -17,8 +17,8 @@ pub(super) struct Starts {
 
 /// Finds where pieces begin.
 #[inline]
-pub(super) fn starts(block: &[u8; BLOCK]) -> Starts {
-    let is = Masks::of(block);
+pub(super) fn starts(block: &[u8; BLOCK]) -> PieceStarts {
+    let is = ByteMasks::of(block);
     let newline = is.newline;
     let blank = is.control | is.space;
     let space = blank & !newline;
@@ -60,7 +60,7 @@ pub(super) fn starts(block: &[u8; BLOCK]) -> Starts {
         known.saturating_sub(open)
     };
     let trusted = if end >= 64 { u64::MAX } else { (1 << end) - 1 };
-    Starts {
+    PieceStarts {
         bits: bits & trusted | 1,
         whole: hard == 0,
     }
@@ -87,7 +87,7 @@ fn blank_lines(space: u64, newline: u64) -> u64 {
 }
 
 /// What the bytes of a block are, a bit for each.
-struct Masks {
+struct ByteMasks {
     letter: u64,
     upper: u64,
     number: u64,
@@ -106,7 +106,7 @@ const fn every(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
-impl Masks {
+impl ByteMasks {
     #[inline]
     fn of(block: &[u8; BLOCK]) -> Self {
         let mut words = [0; 8];

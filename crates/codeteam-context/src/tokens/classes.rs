@@ -6,7 +6,7 @@
 /// The kind of a character.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub(super) enum Class {
+pub(super) enum CharacterClass {
     /// None of the others: punctuation, symbols, controls, what is not assigned.
     Other = 0,
     /// A letter in upper or title case.
@@ -25,9 +25,9 @@ pub(super) enum Class {
     Newline = 7,
 }
 
-use Class::{Caseless, Lower, Mark, Newline, Number, Other, Space, Upper};
+use CharacterClass::{Caseless, Lower, Mark, Newline, Number, Other, Space, Upper};
 
-impl Class {
+impl CharacterClass {
     const ALL: [Self; 8] = [Other, Upper, Lower, Caseless, Mark, Number, Space, Newline];
 
     /// May begin a word, and goes before letters in lower case.
@@ -59,7 +59,7 @@ static BLOCKS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/classes.blocks"
 /// The class of the character that begins at a place of a text, and how many bytes it has. Nothing
 /// begins at the end.
 #[inline]
-pub(super) fn at(text: &[u8], at: usize) -> Option<(Class, usize)> {
+pub(super) fn at(text: &[u8], at: usize) -> Option<(CharacterClass, usize)> {
     let first = *text.get(at)?;
     if first < 0x80 {
         return Some((of(u32::from(first)), 1));
@@ -77,10 +77,10 @@ pub(super) fn at(text: &[u8], at: usize) -> Option<(Class, usize)> {
 }
 
 #[inline]
-fn of(code: u32) -> Class {
+fn of(code: u32) -> CharacterClass {
     let code = code as usize;
     let block = usize::from(INDEX[code / BLOCK]);
-    Class::ALL[usize::from(BLOCKS[block * BLOCK + code % BLOCK] & 7)]
+    CharacterClass::ALL[usize::from(BLOCKS[block * BLOCK + code % BLOCK] & 7)]
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     /// The class of each character as `regex` has it, `bpe-openai` being built on the same tables.
-    fn by_regex() -> Vec<Class> {
+    fn by_regex() -> Vec<CharacterClass> {
         let classes = [
             (r"[\r\n]", Newline),
             (r"\s", Space),

@@ -20,10 +20,10 @@ const NEVER: u32 = u32::MAX;
 
 /// Merges; keeps its memory from piece to piece.
 #[derive(Default)]
-pub(super) struct Merger {
+pub(super) struct TokenMerger {
     /// By the place of a token's first byte: the token, what it merges to with the next one, and
     /// where the next and the one before begin.
-    nodes: Vec<Node>,
+    nodes: Vec<MergeNode>,
     /// The merges to come: what two tokens merge to, in front of the place of the first.
     heap: BinaryHeap<Reverse<u64>>,
     /// Where the tokens of a part end.
@@ -31,14 +31,14 @@ pub(super) struct Merger {
 }
 
 #[derive(Clone, Copy)]
-struct Node {
+struct MergeNode {
     token: u32,
     merged: u32,
     next: u32,
     before: u32,
 }
 
-impl Merger {
+impl TokenMerger {
     /// How many tokens a piece is.
     pub(super) fn count(&mut self, piece: &[u8]) -> usize {
         match piece.len() {
@@ -114,7 +114,7 @@ impl Merger {
 
     fn lay_out(&mut self, bytes: &[u8]) {
         self.nodes.clear();
-        let nodes = (0..).zip(bytes).map(|(at, &byte)| Node {
+        let nodes = (0..).zip(bytes).map(|(at, &byte)| MergeNode {
             token: vocabulary::of_byte(byte),
             merged: NEVER,
             next: at + 1,
@@ -189,7 +189,7 @@ mod tests {
     /// Parts this short, cut at their ends, are often cut where a token would be.
     #[test]
     fn parts_are_counted_as_the_whole_or_not_at_all() {
-        let mut merger = Merger::default();
+        let mut merger = TokenMerger::default();
         let (mut counted, mut refused) = (0, 0);
         let words = "internationalisationaaaaaaabcabcabc____________======漢字仮名交じり文";
         let text = words.repeat(3);
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn long_pieces_are_counted_in_parts() {
-        let mut merger = Merger::default();
+        let mut merger = TokenMerger::default();
         for text in ["a", "ab", " ", "漢", "international", "=-"] {
             let piece = text.repeat(40_000 / text.len());
             let count = merger.in_parts(piece.as_bytes(), PART, OVERLAP);
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn small_pieces_are_merged_as_long_ones_are() {
-        let mut merger = Merger::default();
+        let mut merger = TokenMerger::default();
         let text = "antidisestablishmentarianism-漢字仮名交じり文{}();//  \t\t__init__".repeat(2);
         for start in 0..text.len() {
             for end in start + 1..text.len().min(start + SMALL) {

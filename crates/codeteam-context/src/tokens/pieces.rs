@@ -10,7 +10,7 @@
 //! 4. white space up to its last line end;
 //! 5. white space without its last character, if something follows; else all of it.
 
-use super::classes::{self, Class};
+use super::classes::{self, CharacterClass};
 
 /// Where the piece ends that begins at `start`, which is a boundary and not the end of the text.
 pub(super) fn end(text: &[u8], start: usize) -> usize {
@@ -19,13 +19,16 @@ pub(super) fn end(text: &[u8], start: usize) -> usize {
     };
     let after = start + width;
     match class {
-        Class::Upper | Class::Lower | Class::Caseless | Class::Mark => word(text, start),
-        Class::Number => numbers(text, after),
-        Class::Newline => blanks(text, start),
-        Class::Space | Class::Other => match classes::at(text, after) {
+        CharacterClass::Upper
+        | CharacterClass::Lower
+        | CharacterClass::Caseless
+        | CharacterClass::Mark => word(text, start),
+        CharacterClass::Number => numbers(text, after),
+        CharacterClass::Newline => blanks(text, start),
+        CharacterClass::Space | CharacterClass::Other => match classes::at(text, after) {
             Some((next, _)) if next.is_word() => word(text, after),
-            _ if class == Class::Other => others(text, start),
-            Some((Class::Other, _)) if text[start] == b' ' => others(text, after),
+            _ if class == CharacterClass::Other => others(text, start),
+            Some((CharacterClass::Other, _)) if text[start] == b' ' => others(text, after),
             _ => blanks(text, start),
         },
     }
@@ -37,7 +40,8 @@ pub(super) fn end(text: &[u8], start: usize) -> usize {
 pub(super) fn steady(text: &[u8], end: usize) -> usize {
     let is_blank = |at| classes::at(text, at).is_some_and(|(class, _)| class.is_blank());
     let last = begin(text, end);
-    let is_space = |at| classes::at(text, at).is_some_and(|(class, _)| class == Class::Space);
+    let is_space =
+        |at| classes::at(text, at).is_some_and(|(class, _)| class == CharacterClass::Space);
     let alone = end < text.len() && !is_blank(end) && is_space(last);
     if alone && last > 0 && is_space(begin(text, last)) {
         last
@@ -67,7 +71,7 @@ fn word(text: &[u8], start: usize) -> usize {
         next = classes::at(text, end);
     }
     if next.is_some_and(|(class, _)| class.is_lower()) {
-        end = run(text, end, Class::is_lower);
+        end = run(text, end, CharacterClass::is_lower);
     } else if let Some(last) = last_lower {
         end = last;
     }
@@ -92,7 +96,7 @@ fn contraction(text: &[u8]) -> usize {
 fn numbers(text: &[u8], mut end: usize) -> usize {
     for _ in 1..3 {
         match classes::at(text, end) {
-            Some((Class::Number, width)) => end += width,
+            Some((CharacterClass::Number, width)) => end += width,
             _ => break,
         }
     }
@@ -103,7 +107,7 @@ fn numbers(text: &[u8], mut end: usize) -> usize {
 /// after it.
 fn others(text: &[u8], start: usize) -> usize {
     let end = run(text, start, |class| {
-        matches!(class, Class::Other | Class::Mark)
+        matches!(class, CharacterClass::Other | CharacterClass::Mark)
     });
     let more = text[end..].iter();
     end + more.take_while(|byte| b"\r\n/".contains(byte)).count()
@@ -117,7 +121,7 @@ fn blanks(text: &[u8], start: usize) -> usize {
     while let Some((class, width)) = classes::at(text, end).filter(|(class, _)| class.is_blank()) {
         last_start = end;
         end += width;
-        if class == Class::Newline {
+        if class == CharacterClass::Newline {
             last_newline = Some(end);
         }
     }
@@ -128,7 +132,7 @@ fn blanks(text: &[u8], start: usize) -> usize {
     }
 }
 
-fn run(text: &[u8], start: usize, belongs: impl Fn(Class) -> bool) -> usize {
+fn run(text: &[u8], start: usize, belongs: impl Fn(CharacterClass) -> bool) -> usize {
     let mut end = start;
     while let Some((class, width)) = classes::at(text, end)
         && belongs(class)

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::files::Content;
+use crate::files::FileContent;
 
 /// The longest path the system takes at once is 4,096 bytes with its end.
 const AT_ONCE: usize = 4_000;
@@ -20,13 +20,13 @@ const TRIES: usize = 16;
 
 /// A folder, below which files are opened.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct RootFolder {
     folder: OwnedFd,
     /// Whether the system cannot keep a whole path below the folder by itself.
     by_parts: AtomicBool,
 }
 
-impl Place {
+impl RootFolder {
     pub(super) fn new(folder: OwnedFd) -> Self {
         Self {
             folder,
@@ -49,13 +49,13 @@ impl Place {
     }
 
     /// Reads a file below, if it is a plain one, a text, and no longer than `max`.
-    pub(super) fn read(&self, path: &[u8], max: u64) -> Content {
+    pub(super) fn read(&self, path: &[u8], max: u64) -> FileContent {
         match self.open(path, FILE) {
             Ok(file) => text(file, max),
-            Err(Errno::NOENT | Errno::NOTDIR) => Content::Gone,
+            Err(Errno::NOENT | Errno::NOTDIR) => FileContent::Gone,
             // A link on the way or at its end, a way out of the folder, a socket.
-            Err(Errno::LOOP | Errno::XDEV | Errno::NXIO) => Content::Other,
-            Err(error) => Content::Unreadable(error.into()),
+            Err(Errno::LOOP | Errno::XDEV | Errno::NXIO) => FileContent::Other,
+            Err(error) => FileContent::Unreadable(error.into()),
         }
     }
 
@@ -159,17 +159,17 @@ fn is_file(file: &OwnedFd) -> Result<bool, Errno> {
 }
 
 /// Reads a text. It may grow or shrink meanwhile; what counts is what was read.
-fn text(file: OwnedFd, max: u64) -> Content {
+fn text(file: OwnedFd, max: u64) -> FileContent {
     let found = match rustix::fs::fstat(&file) {
         Ok(found) => found,
-        Err(error) => return Content::Unreadable(error.into()),
+        Err(error) => return FileContent::Unreadable(error.into()),
     };
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-        return Content::Other;
+        return FileContent::Other;
     }
     let size = u64::try_from(found.st_size).unwrap_or(u64::MAX);
     if size > max {
-        return Content::TooLarge;
+        return FileContent::TooLarge;
     }
     // One more, so that the end shows without another allocation.
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
@@ -177,15 +177,15 @@ fn text(file: OwnedFd, max: u64) -> Content {
         .take(max.saturating_add(1))
         .read_to_end(&mut bytes)
     {
-        Err(error) => return Content::Unreadable(error),
-        Ok(read) if read as u64 > max => return Content::TooLarge,
+        Err(error) => return FileContent::Unreadable(error),
+        Ok(read) if read as u64 > max => return FileContent::TooLarge,
         Ok(_) => {}
     }
     let start = &bytes[..bytes.len().min(LOOKED_AT)];
     if memchr::memchr(0, start).is_some() {
-        return Content::Binary;
+        return FileContent::Binary;
     }
-    String::from_utf8(bytes).map_or(Content::Binary, Content::Text)
+    String::from_utf8(bytes).map_or(FileContent::Binary, FileContent::Text)
 }
 
 #[cfg(test)]
@@ -195,11 +195,11 @@ mod tests {
 
     use super::*;
 
-    fn places(folder: &std::path::Path) -> [Place; 2] {
+    fn places(folder: &std::path::Path) -> [RootFolder; 2] {
         let open = || OwnedFd::from(fs::File::open(folder).unwrap());
-        let by_parts = Place::new(open());
+        let by_parts = RootFolder::new(open());
         by_parts.by_parts.store(true, Ordering::Relaxed);
-        [Place::new(open()), by_parts]
+        [RootFolder::new(open()), by_parts]
     }
 
     #[test]
@@ -214,8 +214,8 @@ mod tests {
         symlink("below", path("in/same")).unwrap();
         symlink("loop", path("in/loop")).unwrap();
         for place in places(&path("in")) {
-            assert!(matches!(place.read(b"below/a", 4), Content::Text(text) if text == "text"));
-            assert!(matches!(place.read(b"below/a", 3), Content::TooLarge));
+            assert!(matches!(place.read(b"below/a", 4), FileContent::Text(text) if text == "text"));
+            assert!(matches!(place.read(b"below/a", 3), FileContent::TooLarge));
             for astray in [
                 "file",
                 "up/secret",
@@ -226,12 +226,12 @@ mod tests {
             ] {
                 let read = place.read(astray.as_bytes(), 100);
                 assert!(
-                    matches!(read, Content::Other | Content::Gone),
+                    matches!(read, FileContent::Other | FileContent::Gone),
                     "{astray}: {read:?}"
                 );
             }
-            assert!(matches!(place.read(b"none", 100), Content::Gone));
-            assert!(matches!(place.read(b"below", 100), Content::Other));
+            assert!(matches!(place.read(b"none", 100), FileContent::Gone));
+            assert!(matches!(place.read(b"below", 100), FileContent::Other));
             assert!(place.folder(b"up").is_err() && place.folder(b"below").is_ok());
         }
     }

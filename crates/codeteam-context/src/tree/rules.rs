@@ -22,10 +22,10 @@ const TOGETHER: usize = 500;
 
 /// The patterns of a folder, and those of the folders above it.
 #[derive(Debug, Default)]
-pub(super) struct Rules {
-    above: Option<Arc<Rules>>,
-    git: Patterns,
-    own: Patterns,
+pub(super) struct IgnoreRules {
+    above: Option<Arc<IgnoreRules>>,
+    git: IgnorePatterns,
+    own: IgnorePatterns,
     /// How much of a path leads to this folder.
     strip: usize,
     /// What leads from this folder to where paths begin, if it is above that.
@@ -34,9 +34,14 @@ pub(super) struct Rules {
     any_own: bool,
 }
 
-impl Rules {
+impl IgnoreRules {
     /// Rules of a folder below those of the ones above it. `folder` is its path.
-    pub(super) fn below(above: &Arc<Self>, folder: &[u8], git: Patterns, own: Patterns) -> Self {
+    pub(super) fn below(
+        above: &Arc<Self>,
+        folder: &[u8],
+        git: IgnorePatterns,
+        own: IgnorePatterns,
+    ) -> Self {
         Self {
             any_own: above.any_own || !own.sets.is_empty(),
             above: Some(Arc::clone(above)),
@@ -55,8 +60,8 @@ impl Rules {
     pub(super) fn outside(
         above: Option<Arc<Self>>,
         prefix: &[u8],
-        git: Patterns,
-        own: Patterns,
+        git: IgnorePatterns,
+        own: IgnorePatterns,
     ) -> Self {
         let mut prefix = prefix.to_vec();
         if !prefix.is_empty() {
@@ -83,7 +88,7 @@ impl Rules {
     }
 
     /// What the innermost patterns say that say anything.
-    fn says(&self, path: &[u8], folder: bool, of: fn(&Self) -> &Patterns) -> Option<bool> {
+    fn says(&self, path: &[u8], folder: bool, of: fn(&Self) -> &IgnorePatterns) -> Option<bool> {
         let mut rules = Some(self);
         while let Some(now) = rules {
             let patterns = of(now);
@@ -105,11 +110,11 @@ impl Rules {
 
 /// Patterns of one file, in its order.
 #[derive(Debug, Default)]
-pub(super) struct Patterns {
+pub(super) struct IgnorePatterns {
     sets: Vec<Gitignore>,
 }
 
-impl Patterns {
+impl IgnorePatterns {
     /// Reads the patterns of a file. A line that is none says nothing, as with git.
     pub(super) fn parse(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
@@ -161,12 +166,12 @@ fn compile(lines: &[&str], sets: &mut Vec<Gitignore>) {
 
 /// What a person asked for by patterns.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct PathFilter {
     include: Option<Gitignore>,
     exclude: Gitignore,
 }
 
-impl Wanted {
+impl PathFilter {
     /// Compiles them, or says which one is none.
     pub(super) fn new(
         include: &[String],
@@ -211,12 +216,12 @@ fn strict(patterns: &[String]) -> Result<Gitignore, (String, ignore::Error)> {
 mod tests {
     use super::*;
 
-    fn rules(git: &str, own: &str) -> Arc<Rules> {
+    fn rules(git: &str, own: &str) -> Arc<IgnoreRules> {
         let (git, own) = (
-            Patterns::parse(git.as_bytes()),
-            Patterns::parse(own.as_bytes()),
+            IgnorePatterns::parse(git.as_bytes()),
+            IgnorePatterns::parse(own.as_bytes()),
         );
-        Arc::new(Rules::outside(None, b"", git, own))
+        Arc::new(IgnoreRules::outside(None, b"", git, own))
     }
 
     #[test]
@@ -226,8 +231,8 @@ mod tests {
         assert!(!top.leave_out(b"x/keep.log", false));
         assert!(top.leave_out(b"build", true) && !top.leave_out(b"x/build", true));
         assert!(top.leave_out(b"x/tmp", true) && !top.leave_out(b"x/tmp", false));
-        let inner = Patterns::parse(b"!a.log\n/only\n");
-        let below = Rules::below(&top, b"x/y", inner, Patterns::default());
+        let inner = IgnorePatterns::parse(b"!a.log\n/only\n");
+        let below = IgnoreRules::below(&top, b"x/y", inner, IgnorePatterns::default());
         assert!(!below.leave_out(b"x/y/a.log", false) && below.leave_out(b"x/y/b.log", false));
         assert!(below.leave_out(b"x/y/only", false) && !below.leave_out(b"x/y/z/only", false));
     }
@@ -236,15 +241,15 @@ mod tests {
     fn codeteams_own_patterns_come_first() {
         let top = rules("*.log\n", "*.md\n!a.log\n");
         assert!(top.leave_out(b"b.md", false) && !top.leave_out(b"a.log", false));
-        let inner = Patterns::parse(b"!b.md\na.log");
-        let below = Rules::below(&top, b"x", inner, Patterns::default());
+        let inner = IgnorePatterns::parse(b"!b.md\na.log");
+        let below = IgnoreRules::below(&top, b"x", inner, IgnorePatterns::default());
         assert!(below.leave_out(b"x/b.md", false) && !below.leave_out(b"x/a.log", false));
     }
 
     #[test]
     fn patterns_above_the_tree_count_from_where_they_are() {
-        let top = Patterns::parse(b"/web/dist\n/dist2\n");
-        let rules = Rules::outside(None, b"web", top, Patterns::default());
+        let top = IgnorePatterns::parse(b"/web/dist\n/dist2\n");
+        let rules = IgnoreRules::outside(None, b"web", top, IgnorePatterns::default());
         assert!(rules.leave_out(b"dist", true) && !rules.leave_out(b"dist2", true));
     }
 
@@ -273,7 +278,7 @@ mod tests {
                     .map(|&text| text.to_owned())
                     .collect::<Vec<_>>()
             };
-            Wanted::new(&own(include), &own(exclude)).unwrap()
+            PathFilter::new(&own(include), &own(exclude)).unwrap()
         };
         let wanted = all(&["src", "*.toml"], &["tests", "*.snap"]);
         for path in [
@@ -291,6 +296,6 @@ mod tests {
         assert!(wanted.excludes_folder(b"x/tests") && !wanted.excludes_folder(b"x"));
         assert!(all(&["/src/"], &[]).file(b"src/a") && !all(&["/src/"], &[]).file(b"x/src/a"));
         assert!(all(&[], &[]).file(b"anything"));
-        assert!(Wanted::new(&["a[".to_owned()], &[]).is_err());
+        assert!(PathFilter::new(&["a[".to_owned()], &[]).is_err());
     }
 }

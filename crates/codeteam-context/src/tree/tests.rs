@@ -4,11 +4,11 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::files::Why;
+use crate::files::SkipReason;
 
-struct Folder(tempfile::TempDir);
+struct TestFolder(tempfile::TempDir);
 
-impl Folder {
+impl TestFolder {
     fn new(files: &[(&str, &str)]) -> Self {
         let folder = Self(tempfile::tempdir().unwrap());
         for (path, text) in files {
@@ -27,25 +27,25 @@ impl Folder {
         fs::write(path, text).unwrap();
     }
 
-    fn walk(&self, path: &str, options: &Options) -> Tree {
-        Tree::walk(&self.path(path), options, &|_| {}).unwrap()
+    fn walk(&self, path: &str, options: &TreeOptions) -> FileTree {
+        FileTree::walk(&self.path(path), options, &|_| {}).unwrap()
     }
 }
 
-fn options() -> Options {
-    Options {
+fn options() -> TreeOptions {
+    TreeOptions {
         user_excludes: false,
-        ..Options::default()
+        ..TreeOptions::default()
     }
 }
 
-fn names(tree: &Tree) -> Vec<&str> {
+fn names(tree: &FileTree) -> Vec<&str> {
     tree.list().iter().map(|file| file.path.as_str()).collect()
 }
 
 #[test]
 fn a_folder_is_seen_as_git_sees_it() {
-    let folder = Folder::new(&[
+    let folder = TestFolder::new(&[
         (".git/config", ""),
         (".git/info/exclude", "/private\n"),
         (".gitignore", "*.log\n/target/\n"),
@@ -86,7 +86,10 @@ fn a_folder_is_seen_as_git_sees_it() {
         .collect();
     assert_eq!(
         skipped,
-        [("nested/", &Why::Repository), ("sub/", &Why::Repository)]
+        [
+            ("nested/", &SkipReason::Repository),
+            ("sub/", &SkipReason::Repository)
+        ]
     );
     // A folder of it is seen by the same rules.
     assert_eq!(
@@ -96,7 +99,7 @@ fn a_folder_is_seen_as_git_sees_it() {
     // A work tree of its own finds the excludes of its repository.
     fs::create_dir_all(folder.path(".git/worktrees/w")).unwrap();
     folder.write(".git/worktrees/w/commondir", "../..\n");
-    let other = Folder::new(&[("private", ""), ("b", "")]);
+    let other = TestFolder::new(&[("private", ""), ("b", "")]);
     let linked = folder.path(".git/worktrees/w");
     other.write(".git", &format!("gitdir: {}\n", linked.display()));
     assert_eq!(names(&other.walk("", &options())), ["b"]);
@@ -104,7 +107,7 @@ fn a_folder_is_seen_as_git_sees_it() {
 
 #[test]
 fn what_is_wanted_can_be_said() {
-    let folder = Folder::new(&[
+    let folder = TestFolder::new(&[
         ("src/a.rs", "1234"),
         ("src/b.md", ""),
         ("c.md", ""),
@@ -112,7 +115,7 @@ fn what_is_wanted_can_be_said() {
     ]);
     let wanted = |include: &[&str], exclude: &[&str]| {
         let own = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
-        let options = Options {
+        let options = TreeOptions {
             include: own(include),
             exclude: own(exclude),
             ..options()
@@ -125,14 +128,14 @@ fn what_is_wanted_can_be_said() {
     assert_eq!(wanted(&["*.md"], &["/src/*.md", "d/**"]), "c.md");
     let small = folder.walk(
         "",
-        &Options {
+        &TreeOptions {
             max_file_bytes: 4,
             ..options()
         },
     );
     assert_eq!(names(&small), ["c.md", "src/a.rs", "src/b.md"]);
-    assert_eq!(small.skipped()[0].why, Why::TooLarge);
-    let never = Options {
+    assert_eq!(small.skipped()[0].why, SkipReason::TooLarge);
+    let never = TreeOptions {
         never: vec![folder.path("c.md")],
         ..options()
     };
@@ -140,27 +143,27 @@ fn what_is_wanted_can_be_said() {
         names(&folder.walk("", &never)),
         ["d/e.md", "src/a.rs", "src/b.md"]
     );
-    let bad = Options {
+    let bad = TreeOptions {
         include: vec!["a[".to_owned()],
         ..options()
     };
-    let error = Tree::walk(&folder.path(""), &bad, &|_| {}).unwrap_err();
+    let error = FileTree::walk(&folder.path(""), &bad, &|_| {}).unwrap_err();
     assert_eq!(error.to_string(), "`a[` is no pattern that can be used");
 }
 
 #[test]
 fn one_file_is_a_tree_too() {
-    let folder = Folder::new(&[(".gitignore", "a\n"), ("a", "text"), ("b", "")]);
+    let folder = TestFolder::new(&[(".gitignore", "a\n"), ("a", "text"), ("b", "")]);
     let tree = folder.walk("a", &options());
     assert_eq!(names(&tree), ["a"]);
-    assert!(matches!(tree.read(0), Content::Text(text) if text == "text"));
-    assert!(matches!(tree.read(1), Content::Gone));
-    assert!(Tree::walk(&folder.path("none"), &options(), &|_| {}).is_err());
+    assert!(matches!(tree.read(0), FileContent::Text(text) if text == "text"));
+    assert!(matches!(tree.read(1), FileContent::Gone));
+    assert!(FileTree::walk(&folder.path("none"), &options(), &|_| {}).is_err());
 }
 
 #[test]
 fn contents_are_texts_or_said_to_be_none() {
-    let folder = Folder::new(&[("text", "\u{feff}é\r\n"), ("gone", ""), ("grown", "1")]);
+    let folder = TestFolder::new(&[("text", "\u{feff}é\r\n"), ("gone", ""), ("grown", "1")]);
     fs::write(folder.path("nul"), b"a\0b").unwrap();
     fs::write(folder.path("latin"), b"caf\xe9").unwrap();
     fs::write(folder.path("utf16"), b"\xff\xfea\0").unwrap();
@@ -173,18 +176,18 @@ fn contents_are_texts_or_said_to_be_none() {
         names(&tree),
         ["gone", "grown", "latin", "nul", "text", "utf16"]
     );
-    assert!(matches!(read[0], Content::Gone));
-    assert!(matches!(read[1], Content::TooLarge));
+    assert!(matches!(read[0], FileContent::Gone));
+    assert!(matches!(read[1], FileContent::TooLarge));
     for binary in [2, 3, 5] {
-        assert!(matches!(read[binary], Content::Binary), "{binary}");
+        assert!(matches!(read[binary], FileContent::Binary), "{binary}");
     }
     // To the byte.
-    assert!(matches!(&read[4], Content::Text(text) if text == "\u{feff}é\r\n"));
+    assert!(matches!(&read[4], FileContent::Text(text) if text == "\u{feff}é\r\n"));
     assert_eq!(
         tree.skipped(),
-        [Skipped {
+        [SkippedPath {
             path: "link".to_owned(),
-            why: Why::Link
+            why: SkipReason::Link
         }]
     );
 }
@@ -206,9 +209,9 @@ fn files_that_are_known_are_taken_by_their_names() {
         "etc/passwd",
         ".gitignore",
     ];
-    let tree = Tree::of(root, paths.map(PathBuf::from), 1 << 20).unwrap();
+    let tree = FileTree::of(root, paths.map(PathBuf::from), 1 << 20).unwrap();
     let names: Vec<&str> = tree.list().iter().map(|file| file.path.as_str()).collect();
     assert_eq!(names, [".gitignore", "etc/passwd", "src/a.rs"]);
-    assert!(matches!(tree.read(2), Content::Text(text) if text == "fn a() {}\n"));
-    assert!(!matches!(tree.read(1), Content::Text(_)));
+    assert!(matches!(tree.read(2), FileContent::Text(text) if text == "fn a() {}\n"));
+    assert!(!matches!(tree.read(1), FileContent::Text(_)));
 }

@@ -10,10 +10,10 @@ use std::{io, thread};
 use rustix::fs::{AtFlags, FileType, RawDir, Stat};
 use rustix::io::Errno;
 
-use super::place::{self, Place};
-use super::rules::{GIT, LONGEST, OWN, Patterns, Rules, Wanted};
-use super::{Progress, names};
-use crate::files::{File, Skipped, Stamp, Why};
+use super::place::{self, RootFolder};
+use super::rules::{GIT, IgnorePatterns, IgnoreRules, LONGEST, OWN, PathFilter};
+use super::{FileProgress, names};
+use crate::files::{FileEntry, FileStamp, SkipReason, SkippedPath};
 
 /// The longest path that is gone into.
 const DEEPEST: usize = 32 << 10;
@@ -21,47 +21,47 @@ const DEEPEST: usize = 32 << 10;
 const BUFFER: usize = 32 << 10;
 
 /// A file that was found, and its name on the disk if it is shown otherwise.
-pub(super) struct Found {
-    pub(super) file: File,
+pub(super) struct WalkedFile {
+    pub(super) file: FileEntry,
     pub(super) raw: Option<Vec<u8>>,
 }
 
 /// What was found.
 #[derive(Default)]
-pub(super) struct All {
-    pub(super) found: Vec<Found>,
-    pub(super) skipped: Vec<Skipped>,
+pub(super) struct WalkResult {
+    pub(super) found: Vec<WalkedFile>,
+    pub(super) skipped: Vec<SkippedPath>,
 }
 
 /// What a walk goes by.
-pub(super) struct Walk<'w> {
-    pub(super) place: &'w Place,
-    pub(super) wanted: Wanted,
+pub(super) struct FolderWalk<'w> {
+    pub(super) place: &'w RootFolder,
+    pub(super) wanted: PathFilter,
     /// Larger files are skipped.
     pub(super) max_bytes: u64,
     /// Files that are not there for the walk: device and inode.
     pub(super) never: Vec<(u64, u64)>,
-    pub(super) progress: &'w (dyn Fn(Progress) + Sync),
+    pub(super) progress: &'w (dyn Fn(FileProgress) + Sync),
     pub(super) walked: AtomicUsize,
 }
 
 /// A folder to be gone through.
-struct Job {
+struct FolderJob {
     path: Vec<u8>,
-    rules: Arc<Rules>,
+    rules: Arc<IgnoreRules>,
 }
 
-impl Walk<'_> {
+impl FolderWalk<'_> {
     /// Finds everything below the place.
-    pub(super) fn run(&self, rules: Arc<Rules>) -> io::Result<All> {
+    pub(super) fn run(&self, rules: Arc<IgnoreRules>) -> io::Result<WalkResult> {
         // What is wrong with the top is wrong with all of it.
         let top = self.place.folder(b"")?;
-        let mut all = All::default();
-        let job = Job {
+        let mut all = WalkResult::default();
+        let job = FolderJob {
             path: Vec::new(),
             rules,
         };
-        let queue = Queue::new(self.folder(&job, &top, &mut all)?);
+        let queue = FolderQueue::new(self.folder(&job, &top, &mut all)?);
         let threads = thread::available_parallelism()
             .map_or(1, usize::from)
             .min(8);
@@ -85,16 +85,16 @@ impl Walk<'_> {
         Ok(all)
     }
 
-    fn work(&self, queue: &Queue) -> All {
-        let mut all = All::default();
+    fn work(&self, queue: &FolderQueue) -> WalkResult {
+        let mut all = WalkResult::default();
         while let Some(job) = queue.next() {
             let opened = self.place.folder(&job.path);
             let found = opened.and_then(|folder| self.folder(&job, &folder, &mut all));
             let more = found.unwrap_or_else(|error| {
                 let why = match Errno::from_io_error(&error) {
-                    Some(Errno::NOENT) => Why::Gone,
-                    Some(Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => Why::Changed,
-                    _ => Why::Unreadable(error.to_string()),
+                    Some(Errno::NOENT) => SkipReason::Gone,
+                    Some(Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => SkipReason::Changed,
+                    _ => SkipReason::Unreadable(error.to_string()),
                 };
                 all.skip_folder(&job.path, why);
                 Vec::new()
@@ -105,33 +105,38 @@ impl Walk<'_> {
     }
 
     /// Goes through one folder, and names those in it.
-    fn folder(&self, job: &Job, folder: &OwnedFd, all: &mut All) -> io::Result<Vec<Job>> {
+    fn folder(
+        &self,
+        job: &FolderJob,
+        folder: &OwnedFd,
+        all: &mut WalkResult,
+    ) -> io::Result<Vec<FolderJob>> {
         let entries = entries(folder)?;
         let named = |name: &[u8]| entries.iter().any(|(entry, _)| entry.as_bytes() == name);
         if !job.path.is_empty() && named(b".git") {
-            all.skip_folder(&job.path, Why::Repository);
+            all.skip_folder(&job.path, SkipReason::Repository);
             return Ok(Vec::new());
         }
         let mut patterns = |name: &str| {
             if !named(name.as_bytes()) {
-                return Patterns::default();
+                return IgnorePatterns::default();
             }
             match place::read_in(folder.as_fd(), name, LONGEST) {
-                Ok(bytes) => Patterns::parse(&bytes),
+                Ok(bytes) => IgnorePatterns::parse(&bytes),
                 // A link, a pipe, or too much: its patterns say nothing, and that is told.
                 Err(error) => {
                     let path = join(&job.path, name.as_bytes());
                     all.skip(
                         &path,
-                        Why::Unreadable(format!("its patterns are not used: {error}")),
+                        SkipReason::Unreadable(format!("its patterns are not used: {error}")),
                     );
-                    Patterns::default()
+                    IgnorePatterns::default()
                 }
             }
         };
         let rules = if named(GIT.as_bytes()) || named(OWN.as_bytes()) {
             let (git, own) = (patterns(GIT), patterns(OWN));
-            Arc::new(Rules::below(&job.rules, &job.path, git, own))
+            Arc::new(IgnoreRules::below(&job.rules, &job.path, git, own))
         } else {
             Arc::clone(&job.rules)
         };
@@ -152,10 +157,10 @@ impl Walk<'_> {
             if kind == FileType::Directory {
                 if rules.leave_out(&path, true) || self.wanted.excludes_folder(&path) {
                 } else if path.len() > DEEPEST {
-                    all.skip_folder(&path, Why::TooDeep);
+                    all.skip_folder(&path, SkipReason::TooDeep);
                 } else {
                     let rules = Arc::clone(&rules);
-                    below.push(Job { path, rules });
+                    below.push(FolderJob { path, rules });
                 }
             } else if !rules.leave_out(&path, false) && self.wanted.file(&path) {
                 self.entry(path, kind, stat, all);
@@ -163,12 +168,12 @@ impl Walk<'_> {
         }
         let files = all.found.len() - before;
         let files = files + self.walked.fetch_add(files, Ordering::Relaxed);
-        (self.progress)(Progress::Walked { files });
+        (self.progress)(FileProgress::Walked { files });
         Ok(below)
     }
 
     /// Takes a file, or says why not.
-    fn entry(&self, path: Vec<u8>, kind: FileType, stat: Option<Stat>, all: &mut All) {
+    fn entry(&self, path: Vec<u8>, kind: FileType, stat: Option<Stat>, all: &mut WalkResult) {
         let why = match (kind, stat) {
             (FileType::RegularFile, Some(stat)) => {
                 let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
@@ -179,33 +184,37 @@ impl Walk<'_> {
                     all.found.push(found(path, bytes, &stat));
                     return;
                 }
-                Why::TooLarge
+                SkipReason::TooLarge
             }
-            (FileType::Symlink, _) => Why::Link,
-            _ => Why::Special,
+            (FileType::Symlink, _) => SkipReason::Link,
+            _ => SkipReason::Special,
         };
         all.skip(&path, why);
     }
 }
 
 /// What something is. What is no plain file need not be asked for.
-fn look(folder: &OwnedFd, name: &CString, kind: FileType) -> Result<(FileType, Option<Stat>), Why> {
+fn look(
+    folder: &OwnedFd,
+    name: &CString,
+    kind: FileType,
+) -> Result<(FileType, Option<Stat>), SkipReason> {
     if !matches!(kind, FileType::RegularFile | FileType::Unknown) {
         return Ok((kind, None));
     }
     match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok((FileType::from_raw_mode(stat.st_mode), Some(stat))),
-        Err(Errno::NOENT) => Err(Why::Gone),
-        Err(error) => Err(Why::Unreadable(io::Error::from(error).to_string())),
+        Err(Errno::NOENT) => Err(SkipReason::Gone),
+        Err(error) => Err(SkipReason::Unreadable(io::Error::from(error).to_string())),
     }
 }
 
 /// A file as it is listed.
-pub(super) fn found(raw: Vec<u8>, bytes: u64, stat: &Stat) -> Found {
+pub(super) fn found(raw: Vec<u8>, bytes: u64, stat: &Stat) -> WalkedFile {
     let path = names::shown(&raw);
     let nanos = |seconds, nanos| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
     #[allow(clippy::useless_conversion, reason = "these differ by machine")]
-    let stamp = Stamp::Touched {
+    let stamp = FileStamp::Touched {
         modified: nanos(
             i64::from(stat.st_mtime),
             i64::try_from(stat.st_mtime_nsec).unwrap_or(0),
@@ -216,9 +225,9 @@ pub(super) fn found(raw: Vec<u8>, bytes: u64, stat: &Stat) -> Found {
         ),
         inode: stat.st_ino,
     };
-    Found {
+    WalkedFile {
         raw: (path.as_bytes() != raw).then_some(raw),
-        file: File {
+        file: FileEntry {
             path,
             bytes,
             stamp: Some(stamp),
@@ -226,13 +235,13 @@ pub(super) fn found(raw: Vec<u8>, bytes: u64, stat: &Stat) -> Found {
     }
 }
 
-impl All {
-    fn skip(&mut self, path: &[u8], why: Why) {
+impl WalkResult {
+    fn skip(&mut self, path: &[u8], why: SkipReason) {
         let path = names::shown(path);
-        self.skipped.push(Skipped { path, why });
+        self.skipped.push(SkippedPath { path, why });
     }
 
-    fn skip_folder(&mut self, path: &[u8], why: Why) {
+    fn skip_folder(&mut self, path: &[u8], why: SkipReason) {
         self.skip(&join(path, b""), why);
     }
 }
@@ -265,10 +274,10 @@ fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
 
 /// The patterns that come from above a folder: the user's, the repository's own, and those of the
 /// folders between its top and here.
-pub(super) fn from_above(root: &Path, user: bool) -> Arc<Rules> {
+pub(super) fn from_above(root: &Path, user: bool) -> Arc<IgnoreRules> {
     let read = |path: &Path| {
         let bytes = place::read_at(path, LONGEST).unwrap_or_default();
-        Patterns::parse(&bytes)
+        IgnorePatterns::parse(&bytes)
     };
     let mut above = root.ancestors();
     let top = above.find(|folder| folder.join(".git").symlink_metadata().is_ok());
@@ -280,15 +289,20 @@ pub(super) fn from_above(root: &Path, user: bool) -> Arc<Rules> {
     let users = user
         .then(ignore::gitignore::gitconfig_excludes_path)
         .flatten();
-    let users = users.map_or_else(Patterns::default, |path| read(&path));
-    let mut rules = Arc::new(Rules::outside(None, &from, users, Patterns::default()));
+    let users = users.map_or_else(IgnorePatterns::default, |path| read(&path));
+    let mut rules = Arc::new(IgnoreRules::outside(
+        None,
+        &from,
+        users,
+        IgnorePatterns::default(),
+    ));
     let Some(top) = top else { return rules };
     let exclude = read(&git_folder(top).join("info/exclude"));
-    rules = Arc::new(Rules::outside(
+    rules = Arc::new(IgnoreRules::outside(
         Some(rules),
         &from,
         exclude,
-        Patterns::default(),
+        IgnorePatterns::default(),
     ));
     let between = root
         .ancestors()
@@ -298,10 +312,10 @@ pub(super) fn from_above(root: &Path, user: bool) -> Arc<Rules> {
         let read = |name: &str| {
             let opened = std::fs::File::open(folder);
             let bytes = opened.and_then(|folder| place::read_in(folder.as_fd(), name, LONGEST));
-            Patterns::parse(&bytes.unwrap_or_default())
+            IgnorePatterns::parse(&bytes.unwrap_or_default())
         };
         let (git, own) = (read(GIT), read(OWN));
-        rules = Arc::new(Rules::outside(Some(rules), &prefix(folder), git, own));
+        rules = Arc::new(IgnoreRules::outside(Some(rules), &prefix(folder), git, own));
     }
     rules
 }
@@ -328,31 +342,31 @@ fn git_folder(top: &Path) -> PathBuf {
 }
 
 /// Folders still to be gone through.
-struct Queue {
-    inner: Mutex<Inner>,
+struct FolderQueue {
+    inner: Mutex<FolderQueueState>,
     changed: Condvar,
 }
 
-struct Inner {
-    jobs: Vec<Job>,
+struct FolderQueueState {
+    jobs: Vec<FolderJob>,
     /// How many threads are at one, and may find more.
     busy: usize,
 }
 
-impl Queue {
-    fn new(jobs: Vec<Job>) -> Self {
+impl FolderQueue {
+    fn new(jobs: Vec<FolderJob>) -> Self {
         Self {
-            inner: Mutex::new(Inner { jobs, busy: 0 }),
+            inner: Mutex::new(FolderQueueState { jobs, busy: 0 }),
             changed: Condvar::new(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, FolderQueueState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next folder; none if there will be no more.
-    fn next(&self) -> Option<Job> {
+    fn next(&self) -> Option<FolderJob> {
         let mut inner = self.lock();
         loop {
             if let Some(job) = inner.jobs.pop() {
@@ -370,7 +384,7 @@ impl Queue {
     }
 
     /// Ends one folder, in which others were found.
-    fn done(&self, found: Vec<Job>) {
+    fn done(&self, found: Vec<FolderJob>) {
         let mut inner = self.lock();
         inner.busy -= 1;
         inner.jobs.extend(found);

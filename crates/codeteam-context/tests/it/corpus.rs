@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use codeteam_context::redact::{Hits, Redactor};
+use codeteam_context::redact::{RedactionCounts, Redactor};
 use serde_json::Value;
 
 /// The names and contents of a folder of the corpus.
@@ -67,7 +67,7 @@ fn what_only_looks_like_a_secret_stays() {
     let mut wrong = String::new();
     for (name, text) in samples("false") {
         let redacted = redactor.redact(&text);
-        if redacted.text != text || redacted.hits != Hits::new() {
+        if redacted.text != text || redacted.hits != RedactionCounts::new() {
             let _ = write!(wrong, "\n== {name}: {:?}\n{}", redacted.hits, redacted.text);
         }
     }

@@ -8,10 +8,10 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use codeteam_context::files::{Content, Files as _, Why};
-use codeteam_context::pack::{self, Report, Style, pack};
+use codeteam_context::files::{FileContent, FileSet as _, SkipReason};
+use codeteam_context::pack::{self, PackReport, PackStyle, pack};
 use codeteam_context::redact::Redactor;
-use codeteam_context::tree::{Options, Tree};
+use codeteam_context::tree::{FileTree, TreeOptions};
 use rustix::fs::{FileType, Mode, OFlags};
 
 const SECRET: &str = "what lies outside\n";
@@ -42,27 +42,27 @@ impl Place {
         fs::write(path, text).unwrap();
     }
 
-    fn walk(&self) -> Tree {
-        let options = Options {
+    fn walk(&self) -> FileTree {
+        let options = TreeOptions {
             user_excludes: false,
-            ..Options::default()
+            ..TreeOptions::default()
         };
-        Tree::walk(&self.repo(), &options, &|_| {}).unwrap()
+        FileTree::walk(&self.repo(), &options, &|_| {}).unwrap()
     }
 }
 
-fn names(tree: &Tree) -> Vec<&str> {
+fn names(tree: &FileTree) -> Vec<&str> {
     tree.list().iter().map(|file| file.path.as_str()).collect()
 }
 
-fn skipped(tree: &Tree) -> Vec<(&str, &Why)> {
+fn skipped(tree: &FileTree) -> Vec<(&str, &SkipReason)> {
     let skipped = tree.skipped().iter();
     skipped.map(|it| (it.path.as_str(), &it.why)).collect()
 }
 
-fn packed(tree: &Tree) -> (String, Report) {
+fn packed(tree: &FileTree) -> (String, PackReport) {
     let mut out = Vec::new();
-    let options = pack::Options::default();
+    let options = pack::PackOptions::default();
     let report = pack(tree, &options, &Redactor::new([]), None, &mut out, &|_| {}).unwrap();
     (String::from_utf8(out).unwrap(), report)
 }
@@ -89,7 +89,7 @@ fn links_lead_nowhere() {
     symlink("/proc/self/root", place.repo().join("magic")).unwrap();
     let tree = place.walk();
     assert_eq!(names(&tree), ["a/file"]);
-    let links = ["a/out", "a/up", "folder", "loop", "magic"].map(|path| (path, &Why::Link));
+    let links = ["a/out", "a/up", "folder", "loop", "magic"].map(|path| (path, &SkipReason::Link));
     assert_eq!(skipped(&tree), links);
     assert!(!packed(&tree).0.contains(SECRET));
 }
@@ -142,13 +142,13 @@ fn links_put_there_between_the_walk_and_the_read_lead_nowhere() {
     assert_eq!(
         whys,
         [
-            ("cut/x", &Why::Gone),
-            ("deep/er/secret", &Why::Special),
-            ("file", &Why::Special),
-            ("folder/secret", &Why::Special),
-            ("gone", &Why::Gone),
-            ("large", &Why::TooLarge),
-            ("pipe", &Why::Special),
+            ("cut/x", &SkipReason::Gone),
+            ("deep/er/secret", &SkipReason::Special),
+            ("file", &SkipReason::Special),
+            ("folder/secret", &SkipReason::Special),
+            ("gone", &SkipReason::Gone),
+            ("large", &SkipReason::TooLarge),
+            ("pipe", &SkipReason::Special),
         ]
     );
 }
@@ -164,9 +164,9 @@ fn what_is_no_plain_file_is_not_waited_for() {
         .set_len(2 << 30)
         .unwrap();
     let mut expected = vec![
-        ("pipe", &Why::Special),
-        ("socket", &Why::Special),
-        ("sparse", &Why::TooLarge),
+        ("pipe", &SkipReason::Special),
+        ("socket", &SkipReason::Special),
+        ("sparse", &SkipReason::TooLarge),
     ];
     // Only root makes devices, and not everywhere.
     let zero = rustix::fs::makedev(1, 5);
@@ -181,7 +181,7 @@ fn what_is_no_plain_file_is_not_waited_for() {
     )
     .is_ok()
     {
-        expected.insert(0, ("device", &Why::Special));
+        expected.insert(0, ("device", &SkipReason::Special));
     }
     let tree = place.walk();
     assert_eq!(names(&tree), ["a"]);
@@ -328,7 +328,7 @@ fn there_is_an_end_to_depth() {
     nest(&place.repo(), (0..300).map(|_| "e".repeat(200)));
     let tree = place.walk();
     assert_eq!(names(&tree), ["a"]);
-    assert!(matches!(skipped(&tree)[..], [(path, Why::TooDeep)] if path.ends_with('/')));
+    assert!(matches!(skipped(&tree)[..], [(path, SkipReason::TooDeep)] if path.ends_with('/')));
 }
 
 #[test]
@@ -346,10 +346,10 @@ fn what_may_not_be_read_is_said() {
     if root {
         assert_eq!(names(&tree), ["closed", "folder/x"]);
     } else {
-        assert!(matches!(tree.read(0), Content::Unreadable(_)));
+        assert!(matches!(tree.read(0), FileContent::Unreadable(_)));
         assert!(matches!(
             skipped(&tree)[..],
-            [("folder/", Why::Unreadable(_))]
+            [("folder/", SkipReason::Unreadable(_))]
         ));
     }
     fs::set_permissions(place.repo().join("folder"), Permissions::from_mode(0o755)).unwrap();
@@ -372,9 +372,9 @@ fn fifty_thousand_files() {
     let tree = place.walk();
     assert_eq!(tree.list().len(), 50_000);
     assert!(tree.list().is_sorted());
-    let options = pack::Options {
-        style: Style::Plain,
-        ..pack::Options::default()
+    let options = pack::PackOptions {
+        style: PackStyle::Plain,
+        ..pack::PackOptions::default()
     };
     let cache = place.outside();
     let mut first = Vec::new();

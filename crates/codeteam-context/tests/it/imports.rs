@@ -9,9 +9,9 @@ mod scripts;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use codeteam_context::imports::{Graph, Reached, Source, Way};
+use codeteam_context::imports::{ImportDirection, ImportGraph, ReachedFile, SourceFile};
 use codeteam_context::language::Language;
-use codeteam_context::outline::{Form, Import, outline};
+use codeteam_context::outline::{Import, ImportForm, outline};
 use expect_test::expect;
 use proptest::prelude::*;
 
@@ -36,7 +36,7 @@ impl Project {
         self
     }
 
-    fn graph(&self) -> Graph {
+    fn graph(&self) -> ImportGraph {
         let imports: Vec<(&String, Vec<Import>)> = self
             .files
             .iter()
@@ -46,11 +46,11 @@ impl Project {
                 (path, imports.unwrap_or_default())
             })
             .collect();
-        let sources: Vec<Source<'_>> = imports
+        let sources: Vec<SourceFile<'_>> = imports
             .iter()
-            .map(|(path, imports)| Source { path, imports })
+            .map(|(path, imports)| SourceFile { path, imports })
             .collect();
-        Graph::of(&sources, &|path| self.files.get(path).cloned())
+        ImportGraph::of(&sources, &|path| self.files.get(path).cloned())
     }
 
     /// Every edge with its line, and what leads elsewhere.
@@ -62,11 +62,11 @@ impl Project {
             for to in graph.imports_of(file) {
                 for shown in graph.why(file, to) {
                     let form = match shown.form {
-                        Form::Import => "",
-                        Form::Types => " (types)",
-                        Form::Part => " (part)",
-                        Form::Mention => " (mention)",
-                        Form::Within => " (within)",
+                        ImportForm::Import => "",
+                        ImportForm::Types => " (types)",
+                        ImportForm::Part => " (part)",
+                        ImportForm::Mention => " (mention)",
+                        ImportForm::Within => " (within)",
                     };
                     lines.push((shown.line, format!("{to}{form}")));
                 }
@@ -186,13 +186,22 @@ import d
     assert!(graph.imports_of("nothing").is_empty());
     let reached = |way, depth| {
         let reached = graph.reach(&["d.py"], way, depth).into_iter();
-        let reached = reached.map(|Reached { path, distance }| format!("{path}@{distance}"));
+        let reached = reached.map(|ReachedFile { path, distance }| format!("{path}@{distance}"));
         reached.collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(reached(Way::Importers, 0), "");
-    assert_eq!(reached(Way::Importers, 2), "c.py@1 e.py@1 b.py@2");
-    assert_eq!(reached(Way::Importers, 99), "c.py@1 e.py@1 b.py@2 a.py@3");
-    assert_eq!(reached(Way::Imports, 99), "b.py@1 c.py@2 a.py@3");
+    assert_eq!(reached(ImportDirection::Importers, 0), "");
+    assert_eq!(
+        reached(ImportDirection::Importers, 2),
+        "c.py@1 e.py@1 b.py@2"
+    );
+    assert_eq!(
+        reached(ImportDirection::Importers, 99),
+        "c.py@1 e.py@1 b.py@2 a.py@3"
+    );
+    assert_eq!(
+        reached(ImportDirection::Imports, 99),
+        "b.py@1 c.py@2 a.py@3"
+    );
     assert_eq!(graph.edges().count(), 6);
 }
 
@@ -213,10 +222,10 @@ import \"m/a\"
     )
     .graph();
     assert_eq!(graph.cycles(), [["a/one.go", "b/b.go", "c/c.go"]]);
-    let reached = graph.reach(&["b/b.go"], Way::Imports, 9);
+    let reached = graph.reach(&["b/b.go"], ImportDirection::Imports, 9);
     let reached: Vec<&str> = reached.iter().map(|r| r.path).collect();
     assert_eq!(reached, ["c/c.go", "a/one.go", "a/two.go"]);
-    let reached = graph.reach(&["a/two.go"], Way::Importers, 9);
+    let reached = graph.reach(&["a/two.go"], ImportDirection::Importers, 9);
     let reached: Vec<&str> = reached.iter().map(|r| r.path).collect();
     assert_eq!(reached, ["c/c.go", "b/b.go", "a/one.go"]);
 }
@@ -270,11 +279,11 @@ fn hostile_manifests_and_imports_end() {
         import("é"),
     ];
     let paths = ["a.py", "a.ts", "a.rs", "a.go", "a.java", "a/", "/", ""];
-    let sources = paths.map(|path| Source {
+    let sources = paths.map(|path| SourceFile {
         path,
         imports: &wild,
     });
-    let graph = Graph::of(&sources, &|_| None);
+    let graph = ImportGraph::of(&sources, &|_| None);
     assert_eq!(graph.files().len(), paths.len());
 }
 
@@ -291,15 +300,15 @@ fn large(files: usize) {
         .collect();
     let one = [import("m/g")];
     let python = paths.iter().zip(&imports);
-    let python = python.map(|(path, imports)| Source { path, imports });
-    let go = go.iter().map(|path| Source {
+    let python = python.map(|(path, imports)| SourceFile { path, imports });
+    let go = go.iter().map(|path| SourceFile {
         path,
         imports: &one,
     });
-    let sources: Vec<Source<'_>> = python.chain(go).collect();
-    let graph = Graph::of(&sources, &|_| None);
+    let sources: Vec<SourceFile<'_>> = python.chain(go).collect();
+    let graph = ImportGraph::of(&sources, &|_| None);
     assert_eq!(graph.imports_of(&name(0)).len(), 19);
-    let reached = graph.reach(&[&name(0)], Way::Imports, u32::MAX);
+    let reached = graph.reach(&[&name(0)], ImportDirection::Imports, u32::MAX);
     assert_eq!(reached.len(), files - 1);
     assert!(!graph.cycles().is_empty());
 }
@@ -338,8 +347,8 @@ proptest! {
             import.names = vec![module.clone(), "*".to_owned()];
             import
         }).collect();
-        let sources: Vec<Source<'_>> = paths.iter().map(|path| Source { path, imports: &imports }).collect();
-        let graph = Graph::of(&sources, &|_| None);
+        let sources: Vec<SourceFile<'_>> = paths.iter().map(|path| SourceFile { path, imports: &imports }).collect();
+        let graph = ImportGraph::of(&sources, &|_| None);
         for file in graph.files() {
             for to in graph.imports_of(file) {
                 prop_assert!(graph.importers_of(to).contains(&file));

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::time::{Duration, Instant};
 
-use codeteam_context::redact::{Hits, Redactor};
+use codeteam_context::redact::{RedactionCounts, Redactor};
 
 fn redact(text: &str) -> String {
     Redactor::new([]).redact(text).text.into_owned()
@@ -37,7 +37,7 @@ fn hits_are_counted_by_rule() {
     let redacted = Redactor::new([]).redact(text);
     assert_eq!(
         redacted.hits,
-        Hits::from([("password", 2), ("url password", 1)])
+        RedactionCounts::from([("password", 2), ("url password", 1)])
     );
 }
 

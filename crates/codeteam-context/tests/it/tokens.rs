@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use codeteam_context::tokens::{self, Counter};
+use codeteam_context::tokens::{self, TokenCounter};
 use proptest::prelude::*;
 
 /// What the pattern tells apart, some of each: letters of all kinds, those of contractions, marks,
@@ -91,7 +91,7 @@ fn long_runs() {
 #[test]
 fn every_token_by_itself_and_twice() {
     let bpe = &bpe_openai::o200k_base().bpe;
-    let mut counter = Counter::new();
+    let mut counter = TokenCounter::new();
     for token in 0..u32::try_from(bpe.num_tokens()).unwrap() {
         if let Ok(text) = str::from_utf8(bpe.token_bytes(token)) {
             let twice = format!("{text}{text}");

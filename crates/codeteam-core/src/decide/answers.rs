@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::Decider;
-use crate::budget::Limits;
-use crate::event::{Entry, Event, Outcome};
-use crate::frame::{Frame, FrameChange, Item, Question, QuestionKind, Stage};
+use crate::budget::BudgetLimits;
+use crate::event::{EntryReason, Event, FrameOutcome};
+use crate::frame::{Frame, FrameChange, FrameItem, FrameStage, Question, QuestionKind};
 use crate::ids::{AttemptId, FramePath, StepId, TaskId, Tree};
 use crate::input::Decision;
-use crate::message::{self, Matter};
+use crate::message::{self, CommitFacts};
 use crate::plan::Plan;
-use crate::role::Kind;
+use crate::role::RoleKind;
 use crate::run::{Run, apply};
-use crate::schedule::Status;
-use crate::workflow::{Answer, Check, StepKind, Target};
+use crate::schedule::TaskStatus;
+use crate::workflow::{Check, ExitTarget, PersonAnswer, StepKind};
 
 impl Decider {
     pub(super) fn decided(&mut self, by: &str, decision: &Decision) {
@@ -49,7 +49,7 @@ impl Decider {
         }
     }
 
-    fn raise(&mut self, limits: Limits) -> Option<String> {
+    fn raise(&mut self, limits: BudgetLimits) -> Option<String> {
         let now = self.run.budget.limits;
         if now.replaced_by(limits) == now {
             return Some("those limits are in force already".to_owned());
@@ -67,7 +67,7 @@ impl Decider {
         change: Option<&(Tree, FrameChange)>,
     ) -> Option<String> {
         let asked = self.run.frames.get(&id.frame).and_then(|f| match &f.stage {
-            Stage::Asking(question) if question.id == *id => Some(Question::clone(question)),
+            FrameStage::Asking(question) if question.id == *id => Some(Question::clone(question)),
             _ => None,
         });
         let Some(question) = asked else {
@@ -87,7 +87,7 @@ impl Decider {
         let answer = if question.kind == QuestionKind::Message {
             written = message::clean(answer);
             let frame = self.run.frames.get(&id.frame)?;
-            let matter = Matter::of(&self.run, frame);
+            let matter = CommitFacts::of(&self.run, frame);
             if let Err(wrong) = self.run.message.check(&matter, &written) {
                 return Some(wrong);
             }
@@ -156,7 +156,7 @@ impl Decider {
     }
 
     /// Where an answer leads, and what it does.
-    fn chosen(&self, question: &Question, answer: &str) -> Option<Answer> {
+    fn chosen(&self, question: &Question, answer: &str) -> Option<PersonAnswer> {
         match &self.run.step(&question.id.step)?.kind {
             StepKind::Person { answers, .. }
                 if matches!(question.kind, QuestionKind::Step | QuestionKind::Rebound) =>
@@ -167,28 +167,28 @@ impl Decider {
         }
     }
 
-    fn follow(&mut self, question: &Question, answer: &str, next: Option<Target>) {
+    fn follow(&mut self, question: &Question, answer: &str, next: Option<ExitTarget>) {
         let frame = &question.id.frame;
-        let here = Target::Step(question.id.step.clone());
+        let here = ExitTarget::Step(question.id.step.clone());
         match (question.kind, answer) {
             (QuestionKind::Step | QuestionKind::Rebound, _) => {
-                let next = next.unwrap_or(Target::Fail);
-                if next == Target::Fail {
+                let next = next.unwrap_or(ExitTarget::Fail);
+                if next == ExitTarget::Fail {
                     return self.fail_frame(frame, format!("a person answered `{answer}`"));
                 }
-                self.go(frame, &next, Entry::Answered);
+                self.go(frame, &next, EntryReason::Answered);
             }
             (QuestionKind::Analyst, _) => {
                 let asked = self.run.frames.get(frame).map_or(0, |f| f.question_rounds);
                 if self.owes_a_plan(&question.id.step) {
-                    return self.go(frame, &here, Entry::Answered);
+                    return self.go(frame, &here, EntryReason::Answered);
                 }
                 let max = match self.run.step(&question.id.step).map(|s| &s.kind) {
                     Some(StepKind::Role(role)) => role.max_question_rounds,
                     _ => 1,
                 };
                 if asked < max {
-                    self.go(frame, &here, Entry::Answered);
+                    self.go(frame, &here, EntryReason::Answered);
                 } else {
                     self.next(frame);
                 }
@@ -199,19 +199,19 @@ impl Decider {
                     .frames
                     .get(frame)
                     .map_or(here, |frame| self.take_up_at(frame));
-                self.go(frame, &again, Entry::Answered);
+                self.go(frame, &again, EntryReason::Answered);
             }
-            (QuestionKind::Exhausted, "skip") => self.end_frame(frame, Outcome::Skipped),
+            (QuestionKind::Exhausted, "skip") => self.end_frame(frame, FrameOutcome::Skipped),
             (QuestionKind::Degraded, "accept") => {
                 let committing = self
                     .run
                     .step(&question.id.step)
                     .is_some_and(|step| matches!(step.kind, StepKind::Commit { .. }));
-                let next = if committing { here } else { Target::Done };
-                self.go(frame, &next, Entry::Answered);
+                let next = if committing { here } else { ExitTarget::Done };
+                self.go(frame, &next, EntryReason::Answered);
             }
             (QuestionKind::Message, _) | (QuestionKind::Interrupted, "again") => {
-                self.go(frame, &here, Entry::Answered);
+                self.go(frame, &here, EntryReason::Answered);
             }
             (QuestionKind::Interrupted, "done") => self.next(frame),
             _ => self.fail_frame(frame, "a person gave it up"),
@@ -227,7 +227,7 @@ impl Decider {
             .slots
             .iter()
             .filter_map(|name| self.run.roles.get(name));
-        roles.any(|role| role.kind == Kind::Planner)
+        roles.any(|role| role.kind == RoleKind::Planner)
     }
 
     fn abort(&mut self, reason: &str) -> Option<String> {
@@ -239,7 +239,7 @@ impl Decider {
         } else {
             reason
         };
-        self.end_frame(&FramePath::root(), Outcome::Aborted(reason.to_owned()));
+        self.end_frame(&FramePath::root(), FrameOutcome::Aborted(reason.to_owned()));
         None
     }
 
@@ -256,10 +256,10 @@ impl Decider {
         let which = which.unwrap_or(&root);
         let root_failed = matches!(
             self.run.outcome,
-            Some(Outcome::Failed(_) | Outcome::Aborted(_) | Outcome::Cancelled)
+            Some(FrameOutcome::Failed(_) | FrameOutcome::Aborted(_) | FrameOutcome::Cancelled)
         );
         let root_goes_on = self.root_is_elsewhere() && root_failed && which.is_root();
-        let failed: Vec<(FramePath, Item)> = self
+        let failed: Vec<(FramePath, FrameItem)> = self
             .run
             .failed
             .iter()
@@ -284,16 +284,16 @@ impl Decider {
             self.revise(plan);
         }
         // A task may have left the plan.
-        let failed: Vec<(FramePath, Item)> = failed
+        let failed: Vec<(FramePath, FrameItem)> = failed
             .into_iter()
             .filter(|(path, _)| self.run.failed.get(path).is_some())
             .collect();
         // Frames above come first: what is below them is scheduled by them.
         for (frame, item) in failed.into_iter().filter(|_| !root_goes_on) {
             let task = match item {
-                Item::Task(task) => task,
-                Item::Phase(phase) => TaskId(phase.0),
-                Item::Run => continue,
+                FrameItem::Task(task) => task,
+                FrameItem::Phase(phase) => TaskId(phase.0),
+                FrameItem::Run => continue,
             };
             if frame.is_within(which) {
                 told.push(frame.clone());
@@ -302,7 +302,7 @@ impl Decider {
             self.emit(Event::TaskChanged {
                 frame,
                 task,
-                status: Status::Pending,
+                status: TaskStatus::Pending,
             });
         }
         if ended && self.root_is_elsewhere() {
@@ -342,9 +342,9 @@ impl Decider {
             .find(|f| f.parent.as_ref() == Some(&root));
         let each = below
             .and_then(|f| self.run.step_of(f)?.scope.clone())
-            .map(Target::Step);
+            .map(ExitTarget::Step);
         let target = each.unwrap_or_else(|| self.take_up_at(frame));
-        self.go(&root, &target, Entry::Resumed);
+        self.go(&root, &target, EntryReason::Resumed);
     }
 
     /// Passes on what a person wants the next worker to know.
@@ -385,15 +385,15 @@ impl Decider {
             .run
             .frames
             .values()
-            .find(|f| f.item == Item::Task(task.clone()))
+            .find(|f| f.item == FrameItem::Task(task.clone()))
             .map(|f| f.path.clone());
         if let Some(path) = active {
-            self.end_frame(&path, Outcome::Skipped);
+            self.end_frame(&path, FrameOutcome::Skipped);
             return None;
         }
         // A run that failed may come to a good end without the task. One that a person ended stays
         // ended, and one that is past its tasks has nothing to do over.
-        let failed = matches!(self.run.outcome, Some(Outcome::Failed(_)));
+        let failed = matches!(self.run.outcome, Some(FrameOutcome::Failed(_)));
         if failed && !self.root_is_elsewhere() {
             self.emit(Event::RunReopened { at: self.at });
         }
@@ -408,13 +408,13 @@ impl Decider {
             self.emit(Event::TaskChanged {
                 frame: parent.clone(),
                 task: TaskId(phase.0),
-                status: Status::Pending,
+                status: TaskStatus::Pending,
             });
         }
         self.emit(Event::TaskChanged {
             frame: parent.child(task.as_str()),
             task: task.clone(),
-            status: Status::Skipped,
+            status: TaskStatus::Skipped,
         });
         None
     }

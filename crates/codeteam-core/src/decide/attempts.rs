@@ -4,21 +4,21 @@ use super::Decider;
 use crate::assignment;
 use crate::breaker;
 use crate::budget::Usage;
-use crate::event::{Delivered, Entry, Event};
-use crate::failure::{Action, Facts, Stage, Trouble, classify};
-use crate::frame::{Frame, Pause, Question, QuestionKind, SlotState, Work};
+use crate::event::{DeliveryOutcome, EntryReason, Event};
+use crate::failure::{FailureAction, FailureCause, FailureFacts, FailureStage, classify};
+use crate::frame::{Frame, PauseReason, Question, QuestionKind, SlotState, SlotWork};
 use crate::hands::is_in_session;
 use crate::ids::{AttemptId, FramePath, PatchId, StepId, TaskId, WorkerName};
-use crate::input::{WorkerEnd, WorkerReport};
-use crate::message::{self, Matter};
+use crate::input::{WorkerOutcome, WorkerReport};
+use crate::message::{self, CommitFacts};
 use crate::plan::{Phase, Plan, Task};
 use crate::record::Rejection;
 use crate::retry;
-use crate::role::{Kind, Role};
-use crate::schedule::Status;
+use crate::role::{Role, RoleKind};
+use crate::schedule::TaskStatus;
 use crate::session;
 use crate::submission::{self, Submission};
-use crate::workflow::{Over, RoleStep, StepKind, Target};
+use crate::workflow::{EachItem, ExitTarget, RoleStep, StepKind};
 
 /// No service is waited for longer than this because it says so; a usage limit is another matter.
 const MAX_RETRY_AFTER_MS: u64 = 10 * 60 * 1_000;
@@ -29,8 +29,8 @@ impl Decider {
             return self.stale(id, report.usage);
         };
         let text = match &report.end {
-            WorkerEnd::Failed(facts) => return self.attempt_failed(id, facts, report),
-            WorkerEnd::Answered(text) => text,
+            WorkerOutcome::Failed(facts) => return self.attempt_failed(id, facts, report),
+            WorkerOutcome::Answered(text) => text,
         };
         let Some(frame) = self.run.frames.get(&id.frame) else {
             return;
@@ -38,12 +38,12 @@ impl Decider {
         let form = assignment::taken(&self.run, frame, &role, id.attempt);
         let about = session::about(&self.run, frame, &role);
         match submission::parse_about(form, text, &about) {
-            Err(message) => self.refuse(id, Stage::BadAnswer, message, report),
+            Err(message) => self.refuse(id, FailureStage::BadAnswer, message, report),
             Ok(Submission::Blocked(blocked)) => {
-                self.refuse(id, Stage::Blocked, blocked.blocked, report);
+                self.refuse(id, FailureStage::Blocked, blocked.blocked, report);
             }
             Ok(submission) => match self.unproved(id, &submission) {
-                Some(why) => self.refuse(id, Stage::Refused, why, report),
+                Some(why) => self.refuse(id, FailureStage::Refused, why, report),
                 None => self.accept(id, role.kind, submission, report),
             },
         }
@@ -61,7 +61,7 @@ impl Decider {
 
     fn running_role(&self, id: &AttemptId) -> Option<Role> {
         match self.running(id)? {
-            (_, Work::Role(name)) => self.run.roles.get(name).cloned(),
+            (_, SlotWork::Role(name)) => self.run.roles.get(name).cloned(),
             _ => None,
         }
     }
@@ -69,7 +69,7 @@ impl Decider {
     /// The role that an attempt plays, whether or not it is under way.
     pub(super) fn role_of(&self, id: &AttemptId) -> Option<&Role> {
         match &self.run.frames.get(&id.frame)?.slot(id)?.work {
-            Work::Role(name) => self.run.roles.get(name),
+            SlotWork::Role(name) => self.run.roles.get(name),
             _ => None,
         }
     }
@@ -84,7 +84,7 @@ impl Decider {
     fn accept(
         &mut self,
         id: &AttemptId,
-        kind: Kind,
+        kind: RoleKind,
         mut submission: Submission,
         report: &WorkerReport,
     ) {
@@ -93,13 +93,13 @@ impl Decider {
         {
             text.message = message::clean(&text.message);
             if let Some(wrong) = self.wrong_with_message(id, &text.message) {
-                return self.refuse(id, Stage::Refused, wrong, report);
+                return self.refuse(id, FailureStage::Refused, wrong, report);
             }
         }
         match (&submission, kind) {
             (Submission::Plan(planned), _) => {
                 if let Some(wrong) = self.wrong_with_plan(&planned.plan) {
-                    return self.refuse(id, Stage::Refused, wrong, report);
+                    return self.refuse(id, FailureStage::Refused, wrong, report);
                 }
             }
             (Submission::Change(_), _) => {
@@ -112,7 +112,7 @@ impl Decider {
                             "This is the change of round {round} again, which was not accepted. \
                              Make another one."
                         );
-                        return self.refuse(id, Stage::Refused, why, report);
+                        return self.refuse(id, FailureStage::Refused, why, report);
                     }
                     return self.looped(id, submission, report, round);
                 }
@@ -196,13 +196,13 @@ impl Decider {
             .and_then(|f| self.run.step_of(f))
             .map(|step| step.next.clone());
         if let Some(next) = next {
-            self.go(frame, &next, Entry::Next);
+            self.go(frame, &next, EntryReason::Next);
         }
     }
 
     fn wrong_with_message(&self, id: &AttemptId, text: &str) -> Option<String> {
         let frame = self.run.frames.get(&id.frame)?;
-        let matter = Matter::of(&self.run, frame);
+        let matter = CommitFacts::of(&self.run, frame);
         self.run.message.check(&matter, text).err()
     }
 
@@ -225,7 +225,8 @@ impl Decider {
     /// Whether the workflow goes through the plan phase by phase.
     pub(super) fn goes_by_phase(&self) -> bool {
         let mut steps = self.run.workflow.steps.values();
-        steps.any(|step| matches!(step.kind, StepKind::Each { over, .. } if over == Over::Phase))
+        steps
+            .any(|step| matches!(step.kind, StepKind::Each { over, .. } if over == EachItem::Phase))
     }
 
     /// Why a plan cannot replace the one under way: tasks that have begun are history.
@@ -234,7 +235,7 @@ impl Decider {
         let positions = plan.index();
         let begun = |phase: &Phase| {
             let status = self.run.phases.get(&phase.id);
-            status.is_some_and(|s| s.satisfies() || *s == Status::Running)
+            status.is_some_and(|s| s.satisfies() || *s == TaskStatus::Running)
         };
         let kept = |phase: &Phase| plan.phases.contains(phase);
         if let Some(phase) = old.phases.iter().find(|p| begun(p) && !kept(p)) {
@@ -259,7 +260,7 @@ impl Decider {
             let now = positions.get(&task.id).map(|i| &plan.tasks[*i]);
             let wrong = if status.satisfies() {
                 changed_after_its_end(task, now)
-            } else if status == Status::Running && now != Some(task) {
+            } else if status == TaskStatus::Running && now != Some(task) {
                 Some("wait until it has ended, or put it back as it was".to_owned())
             } else {
                 None
@@ -271,7 +272,11 @@ impl Decider {
         })
     }
 
-    fn wrong_with_change(&self, id: &AttemptId, report: &WorkerReport) -> Option<(Stage, String)> {
+    fn wrong_with_change(
+        &self,
+        id: &AttemptId,
+        report: &WorkerReport,
+    ) -> Option<(FailureStage, String)> {
         let frame = self.run.frames.get(&id.frame)?;
         let role_step = self.role_step(&id.frame)?;
         let empty = match &report.change {
@@ -289,7 +294,7 @@ impl Decider {
                 first_line(why)
             ),
         };
-        (empty && !role_step.allow_empty).then_some((Stage::Refused, message))
+        (empty && !role_step.allow_empty).then_some((FailureStage::Refused, message))
     }
 
     fn seen_before(&self, id: &AttemptId, report: &WorkerReport) -> Option<u32> {
@@ -320,7 +325,7 @@ impl Decider {
                  since, and nothing was checked or reviewed again.",
                 judge.1
             );
-            return self.enter(&id.frame, &judge.0, Entry::Rejected, Some(told));
+            return self.enter(&id.frame, &judge.0, EntryReason::Rejected, Some(told));
         }
         let why = format!(
             "the same change as in round {round} was submitted again{}",
@@ -364,16 +369,22 @@ impl Decider {
         format!(", which `{who}` rejected{reasons}")
     }
 
-    fn refuse(&mut self, id: &AttemptId, stage: Stage, message: String, report: &WorkerReport) {
-        let facts = Facts {
+    fn refuse(
+        &mut self,
+        id: &AttemptId,
+        stage: FailureStage,
+        message: String,
+        report: &WorkerReport,
+    ) {
+        let facts = FailureFacts {
             stage,
             message,
-            ..Facts::default()
+            ..FailureFacts::default()
         };
         self.attempt_failed(id, &facts, report);
     }
 
-    fn attempt_failed(&mut self, id: &AttemptId, facts: &Facts, report: &WorkerReport) {
+    fn attempt_failed(&mut self, id: &AttemptId, facts: &FailureFacts, report: &WorkerReport) {
         let (category, action) = classify(facts);
         let in_session = is_in_session(&self.run, id);
         self.emit(Event::AttemptFailed {
@@ -393,7 +404,7 @@ impl Decider {
         let Some(role_step) = self.role_step(&id.frame) else {
             return;
         };
-        if in_session && facts.stage != Stage::Blocked {
+        if in_session && facts.stage != FailureStage::Blocked {
             // Whoever has it is told what was wrong and goes on; nothing is started for it.
             let next = AttemptId {
                 attempt: id.attempt + 1,
@@ -402,16 +413,18 @@ impl Decider {
             };
             return self.emit(Event::AttemptQueued { id: next });
         }
-        if let Some(Trouble::Cost | Trouble::Tokens) = facts.trouble {
+        if let Some(FailureCause::Cost | FailureCause::Tokens) = facts.trouble {
             return self.out_of_budget(id, facts, report.usage);
         }
         let tries = match action {
-            Action::Park | Action::WaitOut => {
+            FailureAction::Park | FailureAction::WaitOut => {
                 return self.park(id, facts, action, &role_step.retry);
             }
-            Action::Escalate => return self.stand_in(id, facts, &facts.message),
-            Action::RetryOnce => role_step.retry.max_attempts.min(2),
-            Action::RetrySame | Action::RetryWithFeedback => role_step.retry.max_attempts,
+            FailureAction::Escalate => return self.stand_in(id, facts, &facts.message),
+            FailureAction::RetryOnce => role_step.retry.max_attempts.min(2),
+            FailureAction::RetrySame | FailureAction::RetryWithFeedback => {
+                role_step.retry.max_attempts
+            }
         };
         let own = id.attempt - self.tried_by_others(id);
         if own >= tries {
@@ -429,7 +442,7 @@ impl Decider {
             fence: 0,
             ..id.clone()
         };
-        if action == Action::RetryWithFeedback {
+        if action == FailureAction::RetryWithFeedback {
             self.emit(Event::AttemptQueued { id: next });
         } else {
             let delay = role_step.retry.delay_ms(&next);
@@ -438,7 +451,7 @@ impl Decider {
             self.emit(Event::AttemptPaused {
                 id: next,
                 until,
-                why: Pause::Backoff,
+                why: PauseReason::Backoff,
             });
         }
     }
@@ -447,7 +460,7 @@ impl Decider {
         let frame = self.run.frames.get(&id.frame);
         frame
             .and_then(|f| f.breakers.get(&id.step))
-            .is_some_and(|b| b.is_open(self.at, &breaker::Policy::default()))
+            .is_some_and(|b| b.is_open(self.at, &breaker::BreakerPolicy::default()))
     }
 
     fn tried_by_others(&self, id: &AttemptId) -> u32 {
@@ -457,12 +470,12 @@ impl Decider {
 
     /// No further try by this worker: the next one of the role has its turn, with all its tries. An
     /// honest `blocked` is not the worker's fault, and no other would do better.
-    fn stand_in(&mut self, id: &AttemptId, facts: &Facts, why: &str) {
+    fn stand_in(&mut self, id: &AttemptId, facts: &FailureFacts, why: &str) {
         let worker = match facts.trouble {
-            _ if facts.stage == Stage::Blocked => None,
-            Some(Trouble::Machine) => None,
+            _ if facts.stage == FailureStage::Blocked => None,
+            Some(FailureCause::Machine) => None,
             // It was too long before anybody was told it.
-            Some(Trouble::Length) if facts.stage == Stage::Spawn => None,
+            Some(FailureCause::Length) if facts.stage == FailureStage::Spawn => None,
             _ => self.replaceable(id),
         };
         let Some(worker) = worker else {
@@ -482,7 +495,7 @@ impl Decider {
     /// The worker of an attempt, if its role has another that has not failed yet.
     fn replaceable(&self, id: &AttemptId) -> Option<WorkerName> {
         let slot = self.run.frames.get(&id.frame)?.slot(id)?;
-        let Work::Role(name) = &slot.work else {
+        let SlotWork::Role(name) = &slot.work else {
             return None;
         };
         let worker = slot.worker.clone()?;
@@ -509,8 +522,8 @@ impl Decider {
             });
             if role_step.slots.len() == 1 {
                 // A visit of its own, so that each level has all its tries.
-                let here = Target::Step(id.step.clone());
-                return self.go(&id.frame, &here, Entry::Failed);
+                let here = ExitTarget::Step(id.step.clone());
+                return self.go(&id.frame, &here, EntryReason::Failed);
             }
             let next = AttemptId {
                 attempt: id.attempt + 1,
@@ -553,7 +566,7 @@ impl Decider {
             .and_then(|f| self.run.step_of(f))
             .and_then(|step| step.on_fail.clone());
         if let Some(target) = on_fail {
-            return self.go(frame, &target, Entry::Failed);
+            return self.go(frame, &target, EntryReason::Failed);
         }
         let step = self.run.frames.get(frame).map(|f| f.step.clone());
         let step = step.unwrap_or_default();
@@ -568,7 +581,7 @@ impl Decider {
     fn only_describes(&self, step: &StepId) -> bool {
         let is_scribe = |name| {
             let role = self.run.roles.get(name);
-            role.is_some_and(|role| role.kind == Kind::Scribe)
+            role.is_some_and(|role| role.kind == RoleKind::Scribe)
         };
         match self.run.step(step).map(|step| &step.kind) {
             Some(StepKind::Role(role)) => {
@@ -584,22 +597,22 @@ impl Decider {
     pub(super) fn effect_failed(
         &mut self,
         id: &AttemptId,
-        trouble: Option<Trouble>,
+        trouble: Option<FailureCause>,
         message: &str,
     ) {
         let Some((_, work)) = self.running(id) else {
             return self.stale(id, Usage::default());
         };
         let work = work.clone();
-        let facts = Facts {
-            stage: Stage::Spawn,
+        let facts = FailureFacts {
+            stage: FailureStage::Spawn,
             trouble,
             message: message.to_owned(),
-            ..Facts::default()
+            ..FailureFacts::default()
         };
-        if matches!(work, Work::Role(_)) {
+        if matches!(work, SlotWork::Role(_)) {
             let report = WorkerReport {
-                end: WorkerEnd::Failed(facts.clone()),
+                end: WorkerOutcome::Failed(facts.clone()),
                 usage: Usage::default(),
                 transcript: None,
                 change: None,
@@ -621,9 +634,12 @@ impl Decider {
             transcript: None,
             session: None,
         });
-        let policy = retry::Policy::default();
-        let is_published = work == Work::Publish;
-        if trouble == Some(Trouble::Machine) && !is_published && id.attempt < policy.max_attempts {
+        let policy = retry::RetryPolicy::default();
+        let is_published = work == SlotWork::Publish;
+        if trouble == Some(FailureCause::Machine)
+            && !is_published
+            && id.attempt < policy.max_attempts
+        {
             let next = AttemptId {
                 attempt: id.attempt + 1,
                 fence: 0,
@@ -633,19 +649,19 @@ impl Decider {
             return self.emit(Event::AttemptPaused {
                 id: next,
                 until,
-                why: Pause::Backoff,
+                why: PauseReason::Backoff,
             });
         }
-        if work == Work::Deliver {
+        if work == SlotWork::Deliver {
             // The work is done and stays where it is; a person can fetch it from there.
             let why = message.to_owned();
             self.emit(Event::Delivered {
                 id: id.clone(),
-                outcome: Delivered::Left { why },
+                outcome: DeliveryOutcome::Left { why },
             });
             return self.next(&id.frame);
         }
-        if matches!(work, Work::Gate(_)) {
+        if matches!(work, SlotWork::Gate(_)) {
             // `on_fail` is for checks that ran; whoever it leads to cannot mend this.
             return self.exhausted(&id.frame, &format!("checks could not run: {message}"));
         }

@@ -4,17 +4,17 @@
 //! passed and whose change every reviewer of that path approved, or a person accepted it as it is.
 
 use super::Decider;
-use crate::budget::{self, Reservation, Usage};
-use crate::event::{BaselineFailure, Delivered, Entry, Event};
-use crate::frame::{Frame, Judged, SlotState, Stage, Work};
-use crate::hands::Hands;
+use crate::budget::{self, BudgetReservation, Usage};
+use crate::event::{BaselineFailure, DeliveryOutcome, EntryReason, Event};
+use crate::frame::{Frame, FrameStage, SlotState, SlotWork, StepVerdict};
+use crate::hands::Operator;
 use crate::ids::{AttemptId, FramePath, StepId};
-use crate::input::{Integrated, Rebased};
+use crate::input::{IntegrationOutcome, RebaseOutcome};
 use crate::message;
-use crate::workflow::{CheckKind, StepKind, Target};
+use crate::workflow::{CheckKind, ExitTarget, StepKind};
 
 /// What must happen before a frame is integrated, or its integration itself.
-enum Need {
+enum IntegrationNeed {
     Nothing,
     Acceptance,
     Rebase,
@@ -36,7 +36,7 @@ impl Decider {
         let Some(slot) = frame.slots.first() else {
             return;
         };
-        if frame.stage != Stage::Committing || slot.state == SlotState::Running {
+        if frame.stage != FrameStage::Committing || slot.state == SlotState::Running {
             return;
         }
         let first = slot.state == SlotState::Queued;
@@ -51,44 +51,46 @@ impl Decider {
             ..slot.id.clone()
         };
         let work = match self.need(frame) {
-            Need::Nothing => {
+            IntegrationNeed::Nothing => {
                 self.emit(Event::NothingToCommit {
                     frame: path.clone(),
                 });
                 return self.next(&path);
             }
-            Need::Acceptance => return self.ask_degraded(&path),
-            Need::Message => return self.ask_message(&path),
-            Need::Review(step) => return self.go(&path, &Target::Step(step), Entry::Stale),
-            Need::Rebase => Work::Rebase,
+            IntegrationNeed::Acceptance => return self.ask_degraded(&path),
+            IntegrationNeed::Message => return self.ask_message(&path),
+            IntegrationNeed::Review(step) => {
+                return self.go(&path, &ExitTarget::Step(step), EntryReason::Stale);
+            }
+            IntegrationNeed::Rebase => SlotWork::Rebase,
             // Checks take time, and there is none left.
-            Need::Gate(_) if self.run.limit == Some(budget::Kind::Time) => return,
-            Need::Gate(step) => Work::Gate(step),
-            Need::Integrate => Work::Integrate,
+            IntegrationNeed::Gate(_) if self.run.limit == Some(budget::LimitKind::Time) => return,
+            IntegrationNeed::Gate(step) => SlotWork::Gate(step),
+            IntegrationNeed::Integrate => SlotWork::Integrate,
         };
-        self.launch(&id, work, None, Reservation::default());
+        self.launch(&id, work, None, BudgetReservation::default());
     }
 
-    fn need(&self, frame: &Frame) -> Need {
+    fn need(&self, frame: &Frame) -> IntegrationNeed {
         if frame.tree == frame.base.tree {
-            return Need::Nothing;
+            return IntegrationNeed::Nothing;
         }
         if self.is_unaccepted(&frame.path) {
-            return Need::Acceptance;
+            return IntegrationNeed::Acceptance;
         }
         if frame.base.commit != self.run.tip.commit {
-            return Need::Rebase;
+            return IntegrationNeed::Rebase;
         }
         if let Some(need) = unjudged(frame) {
             return need;
         }
         if let Some(step) = self.outdated_leniency(frame) {
-            return Need::Gate(step);
+            return IntegrationNeed::Gate(step);
         }
         if message::of(&self.run, frame).is_none() {
-            return Need::Message;
+            return IntegrationNeed::Message;
         }
-        Need::Integrate
+        IntegrationNeed::Integrate
     }
 
     /// The gate that let a frame's change leave tests failing for other tasks to repair, if none of
@@ -109,7 +111,7 @@ impl Decider {
     /// until now: what a commit has repaired must stay so. Where the base is not tried before a check
     /// has failed, a check that passes is noted, too.
     fn still_failing(&self, frame: &Frame) -> Vec<BaselineFailure> {
-        let on_demand = self.run.must_pass || self.run.began_in == Hands::Session;
+        let on_demand = self.run.must_pass || self.run.began_in == Operator::Session;
         let mut changed = Vec::new();
         let judged = frame.record.gates.iter();
         for (step, gate) in judged.filter(|(_, gate)| gate.tree == frame.tree) {
@@ -140,18 +142,18 @@ impl Decider {
         changed
     }
 
-    pub(super) fn rebased(&mut self, id: &AttemptId, outcome: &Rebased) {
-        let Some((_, Work::Rebase)) = self.running(id) else {
+    pub(super) fn rebased(&mut self, id: &AttemptId, outcome: &RebaseOutcome) {
+        let Some((_, SlotWork::Rebase)) = self.running(id) else {
             return self.stale(id, Usage::default());
         };
         match outcome {
-            Rebased::Clean { base, tree, change } => self.emit(Event::FrameRebased {
+            RebaseOutcome::Clean { base, tree, change } => self.emit(Event::FrameRebased {
                 id: id.clone(),
                 base: base.clone(),
                 tree: tree.clone(),
                 change: change.clone(),
             }),
-            Rebased::Conflict { base, files } => {
+            RebaseOutcome::Conflict { base, files } => {
                 let (base, files) = (base.clone(), files.clone());
                 self.emit(Event::RebaseConflicted {
                     id: id.clone(),
@@ -171,7 +173,7 @@ impl Decider {
         let back = match self.run.step(&step).map(|s| &s.kind) {
             Some(StepKind::Commit {
                 on_conflict: Some(to),
-            }) => Some(Target::Step(to.clone())),
+            }) => Some(ExitTarget::Step(to.clone())),
             _ => None,
         };
         self.rejected(
@@ -182,19 +184,19 @@ impl Decider {
         );
     }
 
-    pub(super) fn integrated(&mut self, id: &AttemptId, outcome: &Integrated) {
-        let Some((frame, Work::Integrate)) = self.running(id) else {
+    pub(super) fn integrated(&mut self, id: &AttemptId, outcome: &IntegrationOutcome) {
+        let Some((frame, SlotWork::Integrate)) = self.running(id) else {
             return self.stale(id, Usage::default());
         };
         match outcome {
-            Integrated::Committed { tree, .. } if *tree != frame.tree => {
+            IntegrationOutcome::Committed { tree, .. } if *tree != frame.tree => {
                 self.effect_failed(
                     id,
                     None,
                     "the commit holds another tree than the one that was judged",
                 );
             }
-            Integrated::Committed {
+            IntegrationOutcome::Committed {
                 commit,
                 tree,
                 message,
@@ -209,7 +211,7 @@ impl Decider {
                 });
                 self.next(&id.frame);
             }
-            Integrated::TipMoved(tip) => {
+            IntegrationOutcome::TipMoved(tip) => {
                 self.emit(Event::TipMoved {
                     id: id.clone(),
                     tip: tip.clone(),
@@ -218,8 +220,8 @@ impl Decider {
         }
     }
 
-    pub(super) fn delivered(&mut self, id: &AttemptId, outcome: &Delivered) {
-        let Some((_, Work::Deliver)) = self.running(id) else {
+    pub(super) fn delivered(&mut self, id: &AttemptId, outcome: &DeliveryOutcome) {
+        let Some((_, SlotWork::Deliver)) = self.running(id) else {
             return self.stale(id, Usage::default());
         };
         self.emit(Event::Delivered {
@@ -230,7 +232,7 @@ impl Decider {
     }
 
     pub(super) fn published(&mut self, id: &AttemptId, ok: bool, output: &str) {
-        let Some((_, Work::Publish)) = self.running(id) else {
+        let Some((_, SlotWork::Publish)) = self.running(id) else {
             return self.stale(id, Usage::default());
         };
         if ok {
@@ -270,14 +272,14 @@ pub(super) fn is_rejected(frame: &Frame) -> bool {
 }
 
 /// The first judgement that is missing, or out of date, or against the frame's change.
-fn unjudged(frame: &Frame) -> Option<Need> {
+fn unjudged(frame: &Frame) -> Option<IntegrationNeed> {
     let patch = frame.change.as_ref().map(|c| &c.patch);
-    let accepted = |v: &Judged| !v.approved && frame.accepted.as_ref() == patch;
+    let accepted = |v: &StepVerdict| !v.approved && frame.accepted.as_ref() == patch;
     // Checks come first: no reviewer's time is spent on a tree that fails them.
     for (step, verdict) in frame.verdicts.iter().filter(|(_, v)| v.by_checks) {
         let current = verdict.approved && verdict.tree == frame.tree;
         if !current && !accepted(verdict) {
-            return Some(Need::Gate(step.clone()));
+            return Some(IntegrationNeed::Gate(step.clone()));
         }
     }
     let reviews = frame
@@ -287,7 +289,7 @@ fn unjudged(frame: &Frame) -> Option<Need> {
     for (step, verdict) in reviews {
         let current = verdict.approved && verdict.patch.as_ref() == patch;
         if !current && !accepted(verdict) {
-            return Some(Need::Review(step.clone()));
+            return Some(IntegrationNeed::Review(step.clone()));
         }
     }
     None

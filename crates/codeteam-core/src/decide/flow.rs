@@ -2,29 +2,29 @@
 
 use super::Decider;
 use crate::depth;
-use crate::event::{Entry, Event, Outcome};
-use crate::frame::{Frame, Level, Question, QuestionKind};
+use crate::event::{EntryReason, Event, FrameOutcome};
+use crate::frame::{DemandLevel, Frame, Question, QuestionKind};
 use crate::ids::{AttemptId, FramePath, StepId};
 use crate::log;
 use crate::run::Run;
 use crate::workflow::{
-    Answer, Breadth, Condition, Detail, Exhausted, Length, Over, Presence, Size, StepKind, Target,
-    glob_matches,
+    ChangeSize, EachItem, ExhaustionPolicy, ExitTarget, GoalBreadth, LogLength, PersonAnswer,
+    PlanPresence, StepCondition, StepKind, TaskDetail, glob_matches,
 };
 
 impl Decider {
     /// Takes a frame where a step leads it, leaving out steps whose condition does not hold.
-    pub(super) fn go(&mut self, frame: &FramePath, target: &Target, why: Entry) {
+    pub(super) fn go(&mut self, frame: &FramePath, target: &ExitTarget, why: EntryReason) {
         let mut target = target.clone();
         loop {
             let step = match target {
-                Target::Done if self.is_unaccepted(frame) => return self.ask_degraded(frame),
-                Target::Done => match self.undelivered(frame) {
+                ExitTarget::Done if self.is_unaccepted(frame) => return self.ask_degraded(frame),
+                ExitTarget::Done => match self.undelivered(frame) {
                     Some(step) => return self.enter(frame, &step, why, None),
-                    None => return self.end_frame(frame, Outcome::Completed),
+                    None => return self.end_frame(frame, FrameOutcome::Completed),
                 },
-                Target::Fail => return self.fail_frame(frame, "the workflow says so"),
-                Target::Step(step) => step,
+                ExitTarget::Fail => return self.fail_frame(frame, "the workflow says so"),
+                ExitTarget::Step(step) => step,
             };
             let Some(state) = self.run.frames.get(frame) else {
                 return;
@@ -69,7 +69,7 @@ impl Decider {
         &mut self,
         frame: &FramePath,
         step: &StepId,
-        why: Entry,
+        why: EntryReason,
         told: Option<String>,
     ) {
         let Some(state) = self.run.frames.get(frame) else {
@@ -96,7 +96,7 @@ impl Decider {
                 let mut points: Vec<String> = told.into_iter().collect();
                 points.extend(self.published_by(&answers));
                 let names = answers.into_iter().map(|a| a.name).collect();
-                let kind = if why == Entry::Rebound {
+                let kind = if why == EntryReason::Rebound {
                     QuestionKind::Rebound
                 } else {
                     QuestionKind::Step
@@ -106,7 +106,7 @@ impl Decider {
             Some(StepKind::Each { over, .. }) => {
                 let missing = match &self.run.plan {
                     None => Some("there is no plan to go through".to_owned()),
-                    Some(plan) if over == Over::Phase => plan.unfit_for_phases(),
+                    Some(plan) if over == EachItem::Phase => plan.unfit_for_phases(),
                     Some(_) => None,
                 };
                 if let Some(why) = missing {
@@ -127,13 +127,13 @@ impl Decider {
 
     /// What would run on the person's own machine, with all their rights, by which answer. The
     /// question is the workflow's and may say anything; this is what it comes to.
-    fn published_by(&self, answers: &[Answer]) -> Vec<String> {
-        let command = |answer: &Answer| match &answer.next {
-            Target::Step(step) => match &self.run.step(step)?.kind {
+    fn published_by(&self, answers: &[PersonAnswer]) -> Vec<String> {
+        let command = |answer: &PersonAnswer| match &answer.next {
+            ExitTarget::Step(step) => match &self.run.step(step)?.kind {
                 StepKind::Publish { command } => Some(command.clone()),
                 _ => None,
             },
-            Target::Done | Target::Fail => None,
+            ExitTarget::Done | ExitTarget::Fail => None,
         };
         let told = answers.iter().filter_map(|answer| {
             let command = command(answer)?;
@@ -181,7 +181,7 @@ impl Decider {
     /// Whether less was done in a frame than was asked for, and nobody has said that will do.
     pub(super) fn is_unaccepted(&self, frame: &FramePath) -> bool {
         let frame = self.run.frames.get(frame);
-        frame.is_some_and(|f| f.level != Level::Primary && !f.level_accepted)
+        frame.is_some_and(|f| f.level != DemandLevel::Primary && !f.level_accepted)
     }
 
     pub(super) fn ask_degraded(&mut self, frame: &FramePath) {
@@ -218,16 +218,18 @@ impl Decider {
         let why = why.trim_end().trim_end_matches('.');
         if let Some(judge) = self.judge_of(frame) {
             let told = format!("This does not get anywhere: {why}.");
-            return self.enter(frame, &judge, Entry::Failed, Some(told));
+            return self.enter(frame, &judge, EntryReason::Failed, Some(told));
         }
         let policy = match self.run.frames.get(frame) {
             // Who has talked with a planner is there to be asked, whatever is done about tasks.
-            Some(f) if !f.outputs.answers.is_empty() && self.owes_a_plan(&f.step) => Exhausted::Ask,
+            Some(f) if !f.outputs.answers.is_empty() && self.owes_a_plan(&f.step) => {
+                ExhaustionPolicy::Ask
+            }
             _ => self.run.workflow.on_exhausted,
         };
         match policy {
-            Exhausted::Fail => self.fail_frame(frame, why),
-            Exhausted::Ask => {
+            ExhaustionPolicy::Fail => self.fail_frame(frame, why),
+            ExhaustionPolicy::Ask => {
                 let text = format!("This does not get anywhere: {why}. Go on, or give it up?");
                 let mut answers = vec!["continue".to_owned(), "fail".to_owned()];
                 if !frame.is_root() {
@@ -261,7 +263,7 @@ impl Decider {
     }
 
     /// Ends a frame and everything below it; ends the run with its own frame.
-    pub(super) fn end_frame(&mut self, frame: &FramePath, outcome: Outcome) {
+    pub(super) fn end_frame(&mut self, frame: &FramePath, outcome: FrameOutcome) {
         let below: Vec<FramePath> = self
             .run
             .frames
@@ -272,7 +274,7 @@ impl Decider {
         for path in below.into_iter().rev() {
             self.emit(Event::FrameEnded {
                 frame: path,
-                outcome: Outcome::Cancelled,
+                outcome: FrameOutcome::Cancelled,
             });
         }
         self.emit(Event::FrameEnded {
@@ -289,43 +291,43 @@ impl Decider {
 }
 
 /// Whether a condition holds in a frame.
-fn holds(run: &Run, frame: &Frame, condition: &Condition) -> bool {
+fn holds(run: &Run, frame: &Frame, condition: &StepCondition) -> bool {
     match condition {
-        Condition::Plan(Presence::Present) => run.plan.is_some(),
-        Condition::Plan(Presence::Missing) => run.plan.is_none(),
-        Condition::Plan(Presence::Given) => run.plan_given,
-        Condition::Setting(name) => run.workflow.settings.get(name).copied().unwrap_or(false),
-        Condition::Changed(patterns) => frame.change.as_ref().is_some_and(|change| {
+        StepCondition::Plan(PlanPresence::Present) => run.plan.is_some(),
+        StepCondition::Plan(PlanPresence::Missing) => run.plan.is_none(),
+        StepCondition::Plan(PlanPresence::Given) => run.plan_given,
+        StepCondition::Setting(name) => run.workflow.settings.get(name).copied().unwrap_or(false),
+        StepCondition::Changed(patterns) => frame.change.as_ref().is_some_and(|change| {
             change
                 .files
                 .iter()
                 .any(|file| patterns.iter().any(|p| glob_matches(p, file)))
         }),
-        Condition::Committed(wanted) => (run.tip.commit != run.base.commit) == *wanted,
-        Condition::Log(Length::Long) => frame.log.tokens() >= log_threshold(run),
-        Condition::Change(Size::Small) => depth::assess_change(run, frame).is_ok(),
-        Condition::Task(Detail::Vague) => depth::assess_task(run.task_of(frame)).is_err(),
-        Condition::Goal(Breadth::Broad) => depth::assess_goal(run).is_err(),
-        Condition::Answered(answers) => answers
+        StepCondition::Committed(wanted) => (run.tip.commit != run.base.commit) == *wanted,
+        StepCondition::Log(LogLength::Long) => frame.log.tokens() >= log_threshold(run),
+        StepCondition::Change(ChangeSize::Small) => depth::assess_change(run, frame).is_ok(),
+        StepCondition::Task(TaskDetail::Vague) => depth::assess_task(run.task_of(frame)).is_err(),
+        StepCondition::Goal(GoalBreadth::Broad) => depth::assess_goal(run).is_err(),
+        StepCondition::Answered(answers) => answers
             .iter()
             .all(|(step, answer)| frame.answered.get(step) == Some(answer)),
-        Condition::Not(inner) => !holds(run, frame, inner),
-        Condition::All(all) => all.iter().all(|c| holds(run, frame, c)),
-        Condition::Any(any) => any.iter().any(|c| holds(run, frame, c)),
+        StepCondition::Not(inner) => !holds(run, frame, inner),
+        StepCondition::All(all) => all.iter().all(|c| holds(run, frame, c)),
+        StepCondition::Any(any) => any.iter().any(|c| holds(run, frame, c)),
     }
 }
 
 /// The facts by which a condition does not hold, where a person could not know them.
-fn facts_against(run: &Run, frame: &Frame, condition: &Condition) -> String {
+fn facts_against(run: &Run, frame: &Frame, condition: &StepCondition) -> String {
     let facts = match condition {
-        Condition::Task(Detail::Vague) => depth::assess_task(run.task_of(frame)).ok(),
-        Condition::Goal(Breadth::Broad) => depth::assess_goal(run).ok(),
-        Condition::Change(Size::Small) => depth::assess_change(run, frame).err(),
-        Condition::Not(inner) => match inner.as_ref() {
-            Condition::Change(Size::Small) => depth::assess_change(run, frame).ok(),
+        StepCondition::Task(TaskDetail::Vague) => depth::assess_task(run.task_of(frame)).ok(),
+        StepCondition::Goal(GoalBreadth::Broad) => depth::assess_goal(run).ok(),
+        StepCondition::Change(ChangeSize::Small) => depth::assess_change(run, frame).err(),
+        StepCondition::Not(inner) => match inner.as_ref() {
+            StepCondition::Change(ChangeSize::Small) => depth::assess_change(run, frame).ok(),
             _ => None,
         },
-        Condition::All(all) => {
+        StepCondition::All(all) => {
             let mut failing = all.iter().filter(|c| !holds(run, frame, c));
             failing.next().map(|c| facts_against(run, frame, c))
         }

@@ -2,13 +2,13 @@
 
 use super::Decider;
 use super::attempts::first_line;
-use crate::event::{CheckResult, Entry, Event};
-use crate::findings::{Report, Resolution, State};
-use crate::frame::{Feedback, Frame, SlotState, Work};
+use crate::event::{CheckResult, EntryReason, Event};
+use crate::findings::{FindingResolution, FindingState, ReportedFinding};
+use crate::frame::{Feedback, Frame, SlotState, SlotWork};
 use crate::ids::{AttemptId, FramePath, RoleName, StepId, Tree};
 use crate::input::WorkerReport;
-use crate::submission::{Choice, Submission, Verdict};
-use crate::workflow::{StepKind, Target};
+use crate::submission::{Submission, Verdict, VerdictChoice};
+use crate::workflow::{ExitTarget, StepKind};
 
 impl Decider {
     /// Counts a gatekeeper's verdict. Findings are weighed: an approval over its own open finding
@@ -31,7 +31,7 @@ impl Decider {
             let open = frame.findings.open();
             open.filter(|f| f.slot == id.slot && f.step == id.step)
         };
-        let resolved: Vec<Resolution> = if self.names_findings(frame, id) {
+        let resolved: Vec<FindingResolution> = if self.names_findings(frame, id) {
             let answers = verdict.resolved.iter();
             let known = answers.filter(|r| own().any(|f| f.id == r.id));
             known.cloned().collect()
@@ -39,9 +39,9 @@ impl Decider {
             // What it does not say again is not held against the change any more.
             own()
                 .filter(|f| !verdict.findings.iter().any(|r| f.report.says_the_same(r)))
-                .map(|f| Resolution {
+                .map(|f| FindingResolution {
                     id: f.id.clone(),
-                    state: State::Fixed,
+                    state: FindingState::Fixed,
                 })
                 .collect()
         };
@@ -52,11 +52,11 @@ impl Decider {
         let said = &verdict.findings;
         let trifles = !said.is_empty() && said.iter().all(|f| f.severity < floor);
         let vote = match verdict.verdict {
-            Choice::Approve => !blocking,
-            Choice::Reject => trifles && !blocking,
+            VerdictChoice::Approve => !blocking,
+            VerdictChoice::Reject => trifles && !blocking,
         };
         self.receive(id, submission, report, Some(vote));
-        if !opened.is_empty() || resolved.iter().any(|r| r.state != State::Open) {
+        if !opened.is_empty() || resolved.iter().any(|r| r.state != FindingState::Open) {
             let frame = id.frame.clone();
             self.emit(Event::FindingsChanged {
                 frame,
@@ -77,7 +77,7 @@ impl Decider {
     /// Whether a gatekeeper's contract lets it answer for findings by their ids.
     fn names_findings(&self, frame: &Frame, id: &AttemptId) -> bool {
         let role = frame.slot(id).and_then(|slot| match &slot.work {
-            Work::Role(name) => self.run.roles.get(name),
+            SlotWork::Role(name) => self.run.roles.get(name),
             _ => None,
         });
         role.is_none_or(|role| role.contract.names_findings())
@@ -95,8 +95,8 @@ impl Decider {
             .slots
             .iter()
             .filter_map(|slot| match (&slot.work, &slot.state) {
-                (Work::Role(role), SlotState::Done(vote)) => Some((role, *vote)),
-                (Work::Role(role), _) => Some((role, None)),
+                (SlotWork::Role(role), SlotState::Done(vote)) => Some((role, *vote)),
+                (SlotWork::Role(role), _) => Some((role, None)),
                 _ => None,
             })
             .collect();
@@ -161,7 +161,7 @@ impl Decider {
     /// A gate's checks have run, for the step the frame is at or, before integration, for an
     /// earlier one.
     pub(super) fn gate_finished(&mut self, id: &AttemptId, tree: &Tree, results: &[CheckResult]) {
-        let Some((frame, Work::Gate(step))) = self.running(id) else {
+        let Some((frame, SlotWork::Gate(step))) = self.running(id) else {
             return self.stale(id, crate::budget::Usage::default());
         };
         if *tree != frame.tree {
@@ -201,14 +201,15 @@ impl Decider {
         let Some(frame) = self.run.frames.get(&id.frame) else {
             return;
         };
-        let reports: Vec<Report> = results.iter().flat_map(|r| &r.findings).cloned().collect();
+        let reports: Vec<ReportedFinding> =
+            results.iter().flat_map(|r| &r.findings).cloned().collect();
         let opened = frame.findings.fresh(step, id.slot, frame.round, &reports);
         let own = frame.findings.open().filter(|f| f.step == *step);
         let gone = own.filter(|f| !reports.iter().any(|r| f.report.says_the_same(r)));
-        let resolved: Vec<Resolution> = gone
-            .map(|f| Resolution {
+        let resolved: Vec<FindingResolution> = gone
+            .map(|f| FindingResolution {
                 id: f.id.clone(),
-                state: State::Fixed,
+                state: FindingState::Fixed,
             })
             .collect();
         if opened.is_empty() && resolved.is_empty() {
@@ -225,7 +226,7 @@ impl Decider {
         &mut self,
         path: &FramePath,
         approved: bool,
-        back: Option<Target>,
+        back: Option<ExitTarget>,
         feedback: Vec<Feedback>,
     ) {
         let Some(step) = self.run.frames.get(path).map(|f| f.step.clone()) else {
@@ -239,7 +240,7 @@ impl Decider {
         path: &FramePath,
         step: &StepId,
         approved: bool,
-        back: Option<Target>,
+        back: Option<ExitTarget>,
         feedback: Vec<Feedback>,
     ) {
         let Some(frame) = self.run.frames.get(path) else {
@@ -275,7 +276,7 @@ impl Decider {
         &mut self,
         path: &FramePath,
         step: &StepId,
-        back: Option<Target>,
+        back: Option<ExitTarget>,
         why: &str,
     ) {
         let Some(frame) = self.run.frames.get(path) else {
@@ -289,7 +290,7 @@ impl Decider {
         {
             // Whoever made it is there to mend it.
             let told = format!("`{step}` rejected what you handed back: {why}");
-            return self.enter(path, &judge, Entry::Rejected, Some(told));
+            return self.enter(path, &judge, EntryReason::Rejected, Some(told));
         }
         let Some(back) = back.or_else(|| definition.on_fail.clone()) else {
             return self.fail_frame(path, format!("`{step}` rejected it: {why}"));
@@ -297,8 +298,8 @@ impl Decider {
         if let Some(rebound) = &definition.rebound
             && frame.since_rebound >= rebound.after.max(1)
         {
-            let to = Target::Step(rebound.to.clone());
-            return self.go(path, &to, Entry::Rebound);
+            let to = ExitTarget::Step(rebound.to.clone());
+            return self.go(path, &to, EntryReason::Rebound);
         }
         let by_step = frame.rejections.get(step).copied().unwrap_or(0);
         if definition.max_rounds.is_some_and(|max| by_step > max) {
@@ -327,7 +328,7 @@ impl Decider {
         {
             return self.exhausted(path, "each round finds as much as the one before");
         }
-        self.go(path, &back, Entry::Rejected);
+        self.go(path, &back, EntryReason::Rejected);
     }
 }
 

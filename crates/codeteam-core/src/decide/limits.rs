@@ -4,11 +4,11 @@
 //! when its process has reported it.
 
 use super::Decider;
-use crate::budget::{Kind, Usage};
+use crate::budget::{LimitKind, Usage};
 use crate::due::is_timed;
 use crate::event::Event;
-use crate::failure::{Facts, Trouble};
-use crate::frame::{Frame, Item, Slot, SlotState, Stage, Work};
+use crate::failure::{FailureCause, FailureFacts};
+use crate::frame::{Frame, FrameItem, FrameStage, Slot, SlotState, SlotWork};
 use crate::hands::is_session;
 use crate::ids::{AttemptId, FramePath};
 
@@ -20,10 +20,12 @@ impl Decider {
     pub(super) fn end_over_limit(&mut self) {
         let deadline = self.run.budget.deadline();
         if deadline.is_some_and(|deadline| deadline <= self.at) && is_timed(&self.run) {
-            self.emit(Event::LimitReached { what: Kind::Time });
-            return self.stop(|slot| matches!(slot.work, Work::Role(_) | Work::Gate(_)));
+            self.emit(Event::LimitReached {
+                what: LimitKind::Time,
+            });
+            return self.stop(|slot| matches!(slot.work, SlotWork::Role(_) | SlotWork::Gate(_)));
         }
-        let works = |slot: &Slot| matches!(slot.work, Work::Role(_));
+        let works = |slot: &Slot| matches!(slot.work, SlotWork::Role(_));
         let passed = self.run.budget.passed(self.run.under_way());
         if let Some(what) = passed.filter(|_| self.is_running(works)) {
             self.emit(Event::LimitReached { what });
@@ -44,10 +46,10 @@ impl Decider {
             id: id.clone(),
             usage,
         });
-        for (what, word) in [(Kind::Money, "money"), (Kind::Tokens, "tokens")] {
+        for (what, word) in [(LimitKind::Money, "money"), (LimitKind::Tokens, "tokens")] {
             let (used, left) = self.of_task(&id.frame, what);
             if left.is_some_and(|left| used >= left) {
-                self.stop_in(&id.frame, |slot| matches!(slot.work, Work::Role(_)));
+                self.stop_in(&id.frame, |slot| matches!(slot.work, SlotWork::Role(_)));
                 return self.exhausted(&id.frame, &format!("the task has used up its {word}"));
             }
         }
@@ -59,12 +61,12 @@ impl Decider {
         let money = |usage: Usage| usage.cost_microusd.unwrap_or(0);
         let kinds = [
             (
-                Kind::Money,
+                LimitKind::Money,
                 [limits.money_microusd, limits.task_money_microusd],
                 money(now).saturating_sub(money(before)),
             ),
             (
-                Kind::Tokens,
+                LimitKind::Tokens,
                 [limits.tokens, limits.task_tokens],
                 now.tokens().saturating_sub(before.tokens()),
             ),
@@ -74,7 +76,7 @@ impl Decider {
             let smallest = limits.into_iter().flatten().min();
             let is_step = smallest.is_some_and(|limit| more >= (limit / WORTH_NOTING).max(1));
             let sum = match kind {
-                Kind::Money => all.money_microusd,
+                LimitKind::Money => all.money_microusd,
                 _ => all.tokens,
             };
             let passes = |used: u64, left: Option<u64>| {
@@ -88,27 +90,27 @@ impl Decider {
     }
 
     /// What attempts of a task under way have used, and what is left for the task.
-    fn of_task(&self, path: &FramePath, kind: Kind) -> (u64, Option<u64>) {
+    fn of_task(&self, path: &FramePath, kind: LimitKind) -> (u64, Option<u64>) {
         let used = self.run.under_way_in(path).used;
         let used = match kind {
-            Kind::Money => used.money_microusd,
+            LimitKind::Money => used.money_microusd,
             _ => used.tokens,
         };
         let frame = self.run.frames.get(path);
-        let frame = frame.filter(|frame| matches!(frame.item, Item::Task(_)));
+        let frame = frame.filter(|frame| matches!(frame.item, FrameItem::Task(_)));
         let left = frame.and_then(|f| f.spent.left(&self.run.budget.limits, kind));
         (used, left)
     }
 
     /// A worker ended because its money or its tokens were used up. If those were its role's own,
     /// it has failed; if the task's or the run's, a person decides.
-    pub(super) fn out_of_budget(&mut self, id: &AttemptId, facts: &Facts, usage: Usage) {
+    pub(super) fn out_of_budget(&mut self, id: &AttemptId, facts: &FailureFacts, usage: Usage) {
         let (what, word) = match facts.trouble {
-            Some(Trouble::Tokens) => (Kind::Tokens, "tokens"),
-            _ => (Kind::Money, "money"),
+            Some(FailureCause::Tokens) => (LimitKind::Tokens, "tokens"),
+            _ => (LimitKind::Money, "money"),
         };
         let own = match what {
-            Kind::Money => self.role_of(id).and_then(|role| role.max_cost_microusd),
+            LimitKind::Money => self.role_of(id).and_then(|role| role.max_cost_microusd),
             _ => None,
         };
         let is_own = own.is_some_and(|own| usage.cost_microusd.is_none_or(|cost| cost >= own));
@@ -165,8 +167,8 @@ impl Decider {
 /// The launches of a kind that are under way in a frame. A session is nothing that could be ended.
 fn running(frame: &Frame, wanted: impl Fn(&Slot) -> bool) -> impl Iterator<Item = &AttemptId> {
     let is_open = match frame.stage {
-        Stage::Working | Stage::Each | Stage::Committing => true,
-        Stage::Asking(_) | Stage::Ended(_) => false,
+        FrameStage::Working | FrameStage::Each | FrameStage::Committing => true,
+        FrameStage::Asking(_) | FrameStage::Ended(_) => false,
     };
     frame
         .slots

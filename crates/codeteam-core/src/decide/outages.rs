@@ -6,9 +6,9 @@
 //! up again.
 
 use super::Decider;
-use crate::budget::Kind;
+use crate::budget::LimitKind;
 use crate::event::Event;
-use crate::failure::{Action, Facts};
+use crate::failure::{FailureAction, FailureFacts};
 use crate::ids::{Account, AttemptId};
 use crate::park::{MAX_REST_MS, ParkReason};
 use crate::retry;
@@ -18,9 +18,9 @@ impl Decider {
     pub(super) fn park(
         &mut self,
         id: &AttemptId,
-        facts: &Facts,
-        action: Action,
-        policy: &retry::Policy,
+        facts: &FailureFacts,
+        action: FailureAction,
+        policy: &retry::RetryPolicy,
     ) {
         if let Some(quota) = &facts.quota {
             let (account, until) = (quota.account.clone(), quota.until(self.at));
@@ -38,7 +38,7 @@ impl Decider {
         let outage = self.run.outages.get(&account);
         let (since, failures) = outage.map_or((self.at, 1), |o| (o.since, o.failures));
         let why = match action {
-            Action::Park => ParkReason::RateLimit,
+            FailureAction::Park => ParkReason::RateLimit,
             _ => ParkReason::Outage,
         };
         let told = facts.retry_after_ms.filter(|ms| *ms > 0);
@@ -61,13 +61,15 @@ impl Decider {
         let has_other = slot.and_then(|slot| self.worker_for(slot));
         let has_other = has_other.is_some_and(|found| found.is_ok());
         if is_bounded && self.at >= gives_up && !has_other && self.run.limit.is_none() {
-            self.emit(Event::LimitReached { what: Kind::Outage });
+            self.emit(Event::LimitReached {
+                what: LimitKind::Outage,
+            });
         }
     }
 
     /// A run that stopped because an API did not answer tries it anew once somebody takes it up.
     pub(super) fn clear_outages(&mut self) {
-        if self.run.limit == Some(Kind::Outage) {
+        if self.run.limit == Some(LimitKind::Outage) {
             self.emit(Event::OutagesCleared);
         }
     }

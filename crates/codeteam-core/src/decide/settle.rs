@@ -2,15 +2,17 @@
 
 use super::Decider;
 use super::commits::{is_judged, is_rejected};
-use crate::budget::{self, Refusal, Reservation};
-use crate::event::{Entry, Event, Outcome};
-use crate::frame::{Frame, Item, Pause, QuestionKind, Slot, SlotState, Stage, Work};
-use crate::hands::{Hands, SESSION};
+use crate::budget::{self, BudgetRefusal, BudgetReservation};
+use crate::event::{EntryReason, Event, FrameOutcome};
+use crate::frame::{
+    Frame, FrameItem, FrameStage, PauseReason, QuestionKind, Slot, SlotState, SlotWork,
+};
+use crate::hands::{Operator, SESSION};
 use crate::ids::{AttemptId, FramePath, PhaseId, StepId, TaskId, WorkerName};
-use crate::park::Park;
-use crate::role::{Kind, Role};
-use crate::schedule::Status;
-use crate::workflow::{Over, SITUATION, StepKind, Target};
+use crate::park::AccountPark;
+use crate::role::{Role, RoleKind};
+use crate::schedule::TaskStatus;
+use crate::workflow::{EachItem, ExitTarget, SITUATION, StepKind};
 
 impl Decider {
     /// Goes on until nothing more follows. Each pass that changes nothing is the last, and each
@@ -38,7 +40,7 @@ impl Decider {
     /// question before the first commit, and one of them is that commit.
     fn withdraw(&mut self) {
         let asked = self.run.frames.values().filter_map(|f| match &f.stage {
-            Stage::Asking(question) if question.kind == QuestionKind::Step => {
+            FrameStage::Asking(question) if question.kind == QuestionKind::Step => {
                 Some((f, &question.id.step))
             }
             _ => None,
@@ -48,7 +50,7 @@ impl Decider {
             .map(|(frame, step)| (frame.path.clone(), step.clone()))
             .collect();
         for (frame, step) in over {
-            self.go(&frame, &Target::Step(step), Entry::Next);
+            self.go(&frame, &ExitTarget::Step(step), EntryReason::Next);
         }
     }
 
@@ -73,7 +75,7 @@ impl Decider {
             .run
             .frames
             .values()
-            .filter(|f| f.stage == Stage::Each)
+            .filter(|f| f.stage == FrameStage::Each)
             .map(|f| f.path.clone())
             .collect();
         for parent in parents {
@@ -93,10 +95,10 @@ impl Decider {
         let Some(children) = &frame.children else {
             return false;
         };
-        if frame.stage != Stage::Each || children.halted || is_asked(frame) {
+        if frame.stage != FrameStage::Each || children.halted || is_asked(frame) {
             return false;
         }
-        if self.run.hands == Hands::Session && children.schedule.running().next().is_some() {
+        if self.run.hands == Operator::Session && children.schedule.running().next().is_some() {
             // It has one checkout.
             return false;
         }
@@ -110,8 +112,8 @@ impl Decider {
             return false;
         };
         let item = match over {
-            Over::Phase => Item::Phase(PhaseId(name.clone())),
-            Over::Task => Item::Task(TaskId(name.clone())),
+            EachItem::Phase => FrameItem::Phase(PhaseId(name.clone())),
+            EachItem::Task => FrameItem::Task(TaskId(name.clone())),
         };
         let (path, start) = (parent.child(name), start.clone());
         if let Some(failed) = self.run.failed.get(&path) {
@@ -119,7 +121,7 @@ impl Decider {
             self.emit(Event::FrameResumed {
                 frame: path.clone(),
             });
-            self.go(&path, &again, Entry::Resumed);
+            self.go(&path, &again, EntryReason::Resumed);
         } else {
             let base = self.run.tip.clone();
             self.emit(Event::FrameOpened {
@@ -127,7 +129,7 @@ impl Decider {
                 item,
                 base,
             });
-            self.go(&path, &Target::Step(start), Entry::Start);
+            self.go(&path, &ExitTarget::Step(start), EntryReason::Start);
         }
         true
     }
@@ -148,7 +150,7 @@ impl Decider {
         let Some(role) = choose.clone() else {
             return false;
         };
-        let busy = frame.stage != Stage::Each || children.halted || is_asked(frame);
+        let busy = frame.stage != FrameStage::Each || children.halted || is_asked(frame);
         let told = children
             .chosen
             .is_some_and(|i| children.schedule.may_start(i));
@@ -170,7 +172,7 @@ impl Decider {
     /// Whether a role is at work that says which task comes first.
     pub(super) fn is_choosing(&self, frame: &FramePath) -> bool {
         let frame = self.run.frames.get(frame);
-        frame.is_some_and(|f| f.stage == Stage::Each)
+        frame.is_some_and(|f| f.stage == FrameStage::Each)
     }
 
     /// Takes what a role says of which task comes first: its id, alone on the first line. Whatever
@@ -201,8 +203,8 @@ impl Decider {
     }
 
     /// Where a frame goes on: who makes changes, if what it has was rejected; else where it was.
-    pub(super) fn take_up_at(&self, frame: &Frame) -> Target {
-        let here = Target::Step(frame.step.clone());
+    pub(super) fn take_up_at(&self, frame: &Frame) -> ExitTarget {
+        let here = ExitTarget::Step(frame.step.clone());
         let Some(step) = self.run.step(&frame.step) else {
             return here;
         };
@@ -213,7 +215,7 @@ impl Decider {
             StepKind::Role(role) => (is_rejected(frame), role.on_reject.clone()),
             StepKind::Gate { .. } => (is_rejected(frame), step.on_fail.clone()),
             StepKind::Commit { on_conflict } => {
-                let back = on_conflict.clone().map(Target::Step);
+                let back = on_conflict.clone().map(ExitTarget::Step);
                 (!is_judged(frame), back)
             }
             StepKind::Person { .. }
@@ -225,8 +227,8 @@ impl Decider {
             return here;
         }
         match back {
-            Some(Target::Step(step)) => Target::Step(step),
-            _ => self.maker(frame).map_or(here, Target::Step),
+            Some(ExitTarget::Step(step)) => ExitTarget::Step(step),
+            _ => self.maker(frame).map_or(here, ExitTarget::Step),
         }
     }
 
@@ -237,7 +239,7 @@ impl Decider {
                 return false;
             };
             let role = role.slots.first().and_then(|name| self.run.roles.get(name));
-            role.is_some_and(|role| role.kind == Kind::Implementer)
+            role.is_some_and(|role| role.kind == RoleKind::Implementer)
         };
         let by = frame.change.as_ref().map_or("", |change| &change.by);
         let made = |step: &StepId| by.starts_with(&format!("{}:{step}.", frame.path));
@@ -253,7 +255,7 @@ impl Decider {
         let Some(children) = &frame.children else {
             return;
         };
-        if frame.stage != Stage::Each {
+        if frame.stage != FrameStage::Each {
             return;
         }
         let schedule = &children.schedule;
@@ -264,14 +266,14 @@ impl Decider {
                 .map(|name| parent.child(name))
                 .collect();
             for child in running {
-                self.end_frame(&child, Outcome::Cancelled);
+                self.end_frame(&child, FrameOutcome::Cancelled);
             }
             return self.each_failed(parent);
         }
         if !schedule.is_finished() {
             return;
         }
-        if schedule.count(Status::Failed) + schedule.count(Status::Blocked) > 0 {
+        if schedule.count(TaskStatus::Failed) + schedule.count(TaskStatus::Blocked) > 0 {
             self.each_failed(parent);
         } else {
             self.next(parent);
@@ -287,13 +289,14 @@ impl Decider {
         };
         let (schedule, total) = (&children.schedule, children.names.len());
         let failed: Vec<String> = (0..total)
-            .filter(|i| schedule.status(*i) == Status::Failed)
+            .filter(|i| schedule.status(*i) == TaskStatus::Failed)
             .filter_map(|i| children.names.get(i))
             .take(5)
             .map(|name| format!("`{name}`"))
             .collect();
-        let count = schedule.count(Status::Failed);
-        let undone = total - schedule.count(Status::Completed) - schedule.count(Status::Skipped);
+        let count = schedule.count(TaskStatus::Failed);
+        let undone =
+            total - schedule.count(TaskStatus::Completed) - schedule.count(TaskStatus::Skipped);
         let more = if count > failed.len() { ", …" } else { "" };
         let held_up = match undone - count {
             0 => String::new(),
@@ -306,7 +309,7 @@ impl Decider {
             .step_of(frame)
             .and_then(|step| step.on_fail.clone())
         {
-            Some(target) => self.go(parent, &target, Entry::Failed),
+            Some(target) => self.go(parent, &target, EntryReason::Failed),
             None => self.fail_frame(parent, why),
         }
     }
@@ -317,7 +320,7 @@ impl Decider {
             .run
             .frames
             .values()
-            .filter(|f| matches!(f.stage, Stage::Working | Stage::Each))
+            .filter(|f| matches!(f.stage, FrameStage::Working | FrameStage::Each))
             .flat_map(|f| &f.slots)
             .filter(|slot| self.is_ready(slot))
             .map(|slot| slot.id.clone())
@@ -330,13 +333,13 @@ impl Decider {
                 .and_then(|f| f.slot(&id))
                 .map(|s| &s.work);
             match work.cloned() {
-                Some(Work::Role(name)) => match self.run.roles.get(&name).cloned() {
+                Some(SlotWork::Role(name)) => match self.run.roles.get(&name).cloned() {
                     Some(role) => self.admit_role(&id, &role),
                     None => self.fail_frame(&id.frame, format!("there is no role `{name}`")),
                 },
                 // Checks take time, and there is none left.
-                Some(Work::Gate(_)) if self.run.limit == Some(budget::Kind::Time) => {}
-                Some(work) => self.launch(&id, work, None, Reservation::default()),
+                Some(SlotWork::Gate(_)) if self.run.limit == Some(budget::LimitKind::Time) => {}
+                Some(work) => self.launch(&id, work, None, BudgetReservation::default()),
                 None => {}
             }
         }
@@ -347,11 +350,11 @@ impl Decider {
             SlotState::Queued => true,
             SlotState::Paused {
                 until,
-                why: Pause::Backoff,
+                why: PauseReason::Backoff,
             } => *until <= self.at,
             SlotState::Paused {
                 until,
-                why: Pause::Quota | Pause::RateLimit | Pause::Outage,
+                why: PauseReason::Quota | PauseReason::RateLimit | PauseReason::Outage,
             } => *until <= self.at || self.worker_for(slot).is_some_and(|found| found.is_ok()),
             SlotState::Running | SlotState::Done(_) => false,
         }
@@ -359,8 +362,8 @@ impl Decider {
 
     /// The first worker of a slot's role whose account does not rest; or when the first of them
     /// may be used again.
-    pub(super) fn worker_for(&self, slot: &Slot) -> Option<Result<WorkerName, Park>> {
-        let Work::Role(name) = &slot.work else {
+    pub(super) fn worker_for(&self, slot: &Slot) -> Option<Result<WorkerName, AccountPark>> {
+        let SlotWork::Role(name) = &slot.work else {
             return None;
         };
         self.choose_worker(self.run.roles.get(name)?, &slot.replaced)
@@ -370,11 +373,11 @@ impl Decider {
         &self,
         role: &Role,
         replaced: &[WorkerName],
-    ) -> Option<Result<WorkerName, Park>> {
-        if self.run.hands == Hands::Session {
+    ) -> Option<Result<WorkerName, AccountPark>> {
+        if self.run.hands == Operator::Session {
             return Some(Ok(WorkerName(SESSION.to_owned())));
         }
-        let mut soonest: Option<Park> = None;
+        let mut soonest: Option<AccountPark> = None;
         for worker in role.workers.iter().filter(|w| !replaced.contains(w)) {
             match self.run.parks.get(&self.run.account(worker)) {
                 None => return Some(Ok(worker.clone())),
@@ -404,20 +407,20 @@ impl Decider {
                 return self.fail_frame(&id.frame, why);
             }
         };
-        let reserved = Reservation {
+        let reserved = BudgetReservation {
             // What a session costs is nobody's here to count.
             money_microusd: match self.run.hands {
-                Hands::Workers => role.max_cost_microusd.unwrap_or(0),
-                Hands::Session => 0,
+                Operator::Workers => role.max_cost_microusd.unwrap_or(0),
+                Operator::Session => 0,
             },
             tokens: 0,
         };
         let is_crowded = match self.task_admits(&id.frame, reserved) {
             Ok(()) => false,
-            Err(Refusal::Crowded(_)) => true,
-            Err(Refusal::Reached(what)) => {
+            Err(BudgetRefusal::Crowded(_)) => true,
+            Err(BudgetRefusal::Reached(what)) => {
                 let what = match what {
-                    budget::Kind::Money => "money",
+                    budget::LimitKind::Money => "money",
                     _ => "tokens",
                 };
                 return self.exhausted(&id.frame, &format!("the task has used up its {what}"));
@@ -432,15 +435,20 @@ impl Decider {
                 .admits(reserved, self.run.under_way(), self.at)
             {
                 Ok(()) => false,
-                Err(Refusal::Crowded(_)) => true,
-                Err(Refusal::Reached(what)) => {
+                Err(BudgetRefusal::Crowded(_)) => true,
+                Err(BudgetRefusal::Reached(what)) => {
                     self.emit(Event::LimitReached { what });
                     true
                 }
             },
         };
         if !refused {
-            return self.launch(id, Work::Role(role.name.clone()), Some(worker), reserved);
+            return self.launch(
+                id,
+                SlotWork::Role(role.name.clone()),
+                Some(worker),
+                reserved,
+            );
         }
         let paused = self
             .run
@@ -455,14 +463,18 @@ impl Decider {
     }
 
     /// Whether the limits for one task let an attempt start.
-    fn task_admits(&self, path: &FramePath, wanted: Reservation) -> Result<(), Refusal> {
+    fn task_admits(
+        &self,
+        path: &FramePath,
+        wanted: BudgetReservation,
+    ) -> Result<(), BudgetRefusal> {
         let Some(frame) = self.run.frames.get(path) else {
             return Ok(());
         };
-        if !matches!(frame.item, Item::Task(_)) {
+        if !matches!(frame.item, FrameItem::Task(_)) {
             return Ok(());
         }
-        let mut held = Reservation::default();
+        let mut held = BudgetReservation::default();
         for launch in self.run.outstanding.values() {
             if launch.id.frame == *path && launch.counted {
                 held.money_microusd += launch.reserved.money_microusd;
@@ -475,8 +487,8 @@ impl Decider {
         frame.spent.admits(&self.run.budget.limits, held, wanted)
     }
 
-    fn pause_for_account(&mut self, id: AttemptId, park: Park) {
-        let (until, why) = (park.until, Pause::from(park.why));
+    fn pause_for_account(&mut self, id: AttemptId, park: AccountPark) {
+        let (until, why) = (park.until, PauseReason::from(park.why));
         let known = self
             .run
             .frames
@@ -495,9 +507,9 @@ impl Decider {
     pub(super) fn launch(
         &mut self,
         id: &AttemptId,
-        work: Work,
+        work: SlotWork,
         worker: Option<WorkerName>,
-        reserved: Reservation,
+        reserved: BudgetReservation,
     ) {
         let Some(frame) = self.run.frames.get(&id.frame) else {
             return;

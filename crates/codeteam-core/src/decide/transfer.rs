@@ -1,20 +1,20 @@
 //! A run between a session and workers, and between a session and the person outside of it.
 
 use super::Decider;
-use crate::event::{Entry, Event, Outcome, Unsubmitted};
-use crate::frame::{Frame, Item, Question, SlotState, Stage, Work};
-use crate::hands::Hands;
+use crate::event::{EntryReason, Event, FrameOutcome, UnsubmittedChange};
+use crate::frame::{Frame, FrameItem, FrameStage, Question, SlotState, SlotWork};
+use crate::hands::Operator;
 use crate::ids::{AttemptId, FramePath, StepId, TaskId};
-use crate::role::Kind;
-use crate::schedule::Status;
+use crate::role::RoleKind;
+use crate::schedule::TaskStatus;
 use crate::session;
-use crate::workflow::{RoleStep, StepKind, Target};
+use crate::workflow::{ExitTarget, RoleStep, StepKind};
 
 impl Decider {
     /// What a session says in a person's name.
     pub(super) fn replied(&mut self, by: &str, id: &AttemptId, said: &str) {
         let asked = self.run.frames.get(&id.frame).and_then(|f| match &f.stage {
-            Stage::Asking(question) if question.id == *id => Some(Question::clone(question)),
+            FrameStage::Asking(question) if question.id == *id => Some(Question::clone(question)),
             _ => None,
         });
         let refused = match asked {
@@ -34,8 +34,8 @@ impl Decider {
     pub(super) fn reassign(
         &mut self,
         by: &str,
-        to: Hands,
-        change: Option<&Unsubmitted>,
+        to: Operator,
+        change: Option<&UnsubmittedChange>,
     ) -> Option<String> {
         if self.run.is_terminal() {
             return Some("the run has ended already".to_owned());
@@ -47,7 +47,7 @@ impl Decider {
             ));
         }
         let idle = self.run.roles.values().find(|role| role.workers.is_empty());
-        if let (Hands::Workers, Some(role)) = (to, idle) {
+        if let (Operator::Workers, Some(role)) = (to, idle) {
             let name = &role.name;
             return Some(format!(
                 "there was no worker for the role `{name}` when the run began"
@@ -58,7 +58,9 @@ impl Decider {
             .frames
             .values()
             .flat_map(|frame| &frame.slots)
-            .filter(|slot| slot.state == SlotState::Running && matches!(slot.work, Work::Role(_)))
+            .filter(|slot| {
+                slot.state == SlotState::Running && matches!(slot.work, SlotWork::Role(_))
+            })
             .map(|slot| slot.id.clone())
             .collect();
         for id in under_way {
@@ -75,7 +77,7 @@ impl Decider {
     }
 
     /// Whether an implementer was at work on what comes along, and it is something.
-    fn is_being_made(&self, made: &Unsubmitted) -> bool {
+    fn is_being_made(&self, made: &UnsubmittedChange) -> bool {
         let Some(frame) = self.run.frames.get(&made.frame) else {
             return false;
         };
@@ -105,7 +107,7 @@ impl Decider {
                 return Some(format!("say whose change: {}", names.join(", ")));
             }
         };
-        if let Stage::Asking(_) = frame.stage {
+        if let FrameStage::Asking(_) = frame.stage {
             return Some("a question about it is open; answer that".to_owned());
         }
         let path = frame.path.clone();
@@ -127,7 +129,7 @@ impl Decider {
             // Whoever was to repair it need not; it goes on behind the step that sent it back.
             let frame = self.run.frames.get(&path)?;
             if let Some(next) = self.behind_accepted(frame) {
-                self.go(&path, &next, Entry::Answered);
+                self.go(&path, &next, EntryReason::Answered);
             }
         }
         None
@@ -137,14 +139,14 @@ impl Decider {
     fn was_given_up(&self, frame: &Frame) -> bool {
         let failed = matches!(
             self.run.outcome,
-            Some(Outcome::Failed(_) | Outcome::Aborted(_) | Outcome::Cancelled)
+            Some(FrameOutcome::Failed(_) | FrameOutcome::Aborted(_) | FrameOutcome::Cancelled)
         );
         frame.path.is_root() && failed
     }
 
     /// Takes up a frame that had ended, with those above it: its change was accepted.
     fn take_up_accepted(&mut self, path: &FramePath) {
-        let above: Vec<(FramePath, Item)> = self
+        let above: Vec<(FramePath, FrameItem)> = self
             .run
             .failed
             .iter()
@@ -154,15 +156,15 @@ impl Decider {
         let mut taken_up = Vec::new();
         for (frame, item) in above {
             let task = match item {
-                Item::Task(task) => task,
-                Item::Phase(phase) => TaskId(phase.0),
-                Item::Run => continue,
+                FrameItem::Task(task) => task,
+                FrameItem::Phase(phase) => TaskId(phase.0),
+                FrameItem::Run => continue,
             };
             taken_up.push(frame.clone());
             self.emit(Event::TaskChanged {
                 frame,
                 task,
-                status: Status::Pending,
+                status: TaskStatus::Pending,
             });
         }
         if self.root_is_elsewhere() && (path.is_root() || !taken_up.is_empty()) {
@@ -172,7 +174,7 @@ impl Decider {
 
     /// Where a frame goes on whose change a person has accepted over the step that it is at, or over
     /// the one that sent it back to be repaired.
-    pub(super) fn behind_accepted(&self, frame: &Frame) -> Option<Target> {
+    pub(super) fn behind_accepted(&self, frame: &Frame) -> Option<ExitTarget> {
         let patch = frame.change.as_ref().map(|change| &change.patch);
         if patch.is_none() || frame.accepted.as_ref() != patch {
             return None;
@@ -193,7 +195,7 @@ impl Decider {
             .slots
             .iter()
             .filter_map(|name| self.run.roles.get(name));
-        roles.any(|role| role.kind == Kind::Implementer)
+        roles.any(|role| role.kind == RoleKind::Implementer)
     }
 
     /// Whether an implementer is at work in a frame.
@@ -201,9 +203,9 @@ impl Decider {
         let frame = self.run.frames.get(path);
         frame.is_some_and(|frame| {
             frame.slots.iter().any(|slot| match &slot.work {
-                Work::Role(name) => {
+                SlotWork::Role(name) => {
                     let role = self.run.roles.get(name);
-                    role.is_some_and(|role| role.kind == Kind::Implementer)
+                    role.is_some_and(|role| role.kind == RoleKind::Implementer)
                 }
                 _ => false,
             })
@@ -211,9 +213,9 @@ impl Decider {
     }
 }
 
-fn said(hands: Hands) -> &'static str {
+fn said(hands: Operator) -> &'static str {
     match hands {
-        Hands::Workers => "workers",
-        Hands::Session => "a session",
+        Operator::Workers => "workers",
+        Operator::Session => "a session",
     }
 }

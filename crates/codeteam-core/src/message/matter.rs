@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 
 use super::clean::unskipped;
-use crate::frame::{Frame, Item, Work};
-use crate::hands::Hands;
+use crate::frame::{Frame, FrameItem, SlotWork};
+use crate::hands::Operator;
 use crate::ids::{AttemptId, StepId};
-use crate::role::Kind;
+use crate::role::RoleKind;
 use crate::run::Run;
 use crate::session;
-use crate::workflow::{StepKind, Target, Writes};
+use crate::workflow::{ExitTarget, ScribeOutput, StepKind};
 
-use super::{Format, SESSION};
+use super::{MessageFormat, SESSION};
 
 /// What is known of a commit before anybody describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Matter {
+pub struct CommitFacts {
     /// The task's id, as in the commit's trailer.
     pub task_id: String,
     /// Whether it is for a task of the plan.
@@ -34,13 +34,13 @@ pub struct Matter {
     pub marks: String,
 }
 
-impl Matter {
+impl CommitFacts {
     /// What a frame's commit is about.
     pub fn of(run: &Run, frame: &Frame) -> Self {
         let (task_id, is_task) = match &frame.item {
-            Item::Run => ("run".to_owned(), false),
-            Item::Phase(phase) => (phase.0.clone(), false),
-            Item::Task(task) => (task.0.clone(), true),
+            FrameItem::Run => ("run".to_owned(), false),
+            FrameItem::Phase(phase) => (phase.0.clone(), false),
+            FrameItem::Task(task) => (task.0.clone(), true),
         };
         let headline = match run.task_of(frame) {
             Some(task) => task.headline(),
@@ -50,7 +50,7 @@ impl Matter {
         let mut plan_id = [known.unwrap_or_default(), &run.plan_id, run.id.as_str()].into_iter();
         let plan_id = plan_id.find(|id| !id.is_empty()).unwrap_or_default();
         // Of a change that a session made, the last commit says that all is done.
-        let in_session = run.began_in == Hands::Session;
+        let in_session = run.began_in == Operator::Session;
         Self {
             task_id: one_line(&task_id),
             is_task,
@@ -78,12 +78,12 @@ impl Matter {
     /// one that counts.
     fn of_draft(run: &Run, frame: &Frame, id: &AttemptId) -> Option<Self> {
         let role = frame.slot(id).and_then(|slot| match &slot.work {
-            Work::Role(name) => run.roles.get(name),
+            SlotWork::Role(name) => run.roles.get(name),
             _ => None,
         })?;
         let headline = match role.kind {
-            Kind::Designer => "design submitted".to_owned(),
-            Kind::Implementer => {
+            RoleKind::Designer => "design submitted".to_owned(),
+            RoleKind::Implementer => {
                 let last = frame.record.rejections.last();
                 let addressed = last.filter(|last| last.round + 1 == frame.round);
                 match addressed {
@@ -185,10 +185,10 @@ fn is_word(text: &str) -> bool {
 /// The message of a commit that keeps what a role of a session submits; `None` if nothing is kept of
 /// that kind of role.
 pub fn draft(run: &Run, id: &AttemptId) -> Option<String> {
-    let matter = Matter::of_draft(run, run.frames.get(&id.frame)?, id)?;
+    let matter = CommitFacts::of_draft(run, run.frames.get(&id.frame)?, id)?;
     let format = match &*run.message {
-        format @ Format::Template(template) if template.contains("{role}") => format.clone(),
-        _ => Format::Template(SESSION.to_owned()),
+        format @ MessageFormat::Template(template) if template.contains("{role}") => format.clone(),
+        _ => MessageFormat::Template(SESSION.to_owned()),
     };
     format.make(&matter)
 }
@@ -226,16 +226,18 @@ fn one_line(text: &str) -> String {
 /// writes or changes anything comes between.
 pub fn is_written_by(run: &Run, step: &StepId) -> bool {
     let writes_message = |id: &StepId| match run.step(id).map(|step| &step.kind) {
-        Some(StepKind::Role(role)) => role.writes == Writes::Message,
+        Some(StepKind::Role(role)) => role.writes == ScribeOutput::Message,
         _ => false,
     };
     if !writes_message(step) {
         return false;
     }
     let mut seen: BTreeSet<StepId> = BTreeSet::new();
-    let mut ahead: Vec<Target> = run.step(step).map(|s| s.next.clone()).into_iter().collect();
+    let mut ahead: Vec<ExitTarget> = run.step(step).map(|s| s.next.clone()).into_iter().collect();
     while let Some(target) = ahead.pop() {
-        let Target::Step(id) = target else { continue };
+        let ExitTarget::Step(id) = target else {
+            continue;
+        };
         if !seen.insert(id.clone()) {
             continue;
         }
@@ -251,8 +253,8 @@ pub fn is_written_by(run: &Run, step: &StepId) -> bool {
             StepKind::Role(role) => {
                 let kind = role.slots.first().and_then(|name| run.roles.get(name));
                 let is_passed = match kind.map(|role| role.kind) {
-                    Some(Kind::Gatekeeper) => true,
-                    Some(Kind::Scribe) => role.writes != Writes::Message,
+                    Some(RoleKind::Gatekeeper) => true,
+                    Some(RoleKind::Scribe) => role.writes != ScribeOutput::Message,
                     _ => false,
                 };
                 if is_passed {

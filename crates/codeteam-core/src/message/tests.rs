@@ -1,7 +1,7 @@
 use super::*;
 
-fn matter() -> Matter {
-    Matter {
+fn matter() -> CommitFacts {
+    CommitFacts {
         task_id: "task-001".to_owned(),
         is_task: true,
         plan_id: "feature-0021".to_owned(),
@@ -13,8 +13,8 @@ fn matter() -> Matter {
     }
 }
 
-fn format(text: &str) -> Format {
-    Format::parse(text).unwrap()
+fn format(text: &str) -> MessageFormat {
+    MessageFormat::parse(text).unwrap()
 }
 
 /// What is said of each of these, or `fine`.
@@ -166,7 +166,7 @@ fn what_is_no_form() {
         ("/x", "ends with `/`"),
         ("//", "ends with `/`"),
     ] {
-        let said = Format::parse(text).unwrap_err();
+        let said = MessageFormat::parse(text).unwrap_err();
         assert!(said.contains(expected), "{text:?}: {said}");
     }
 }
@@ -176,7 +176,7 @@ fn a_form_is_kept_as_it_is_written() {
     for text in ["free", "conventional", "[{task_id}] {summary}", r"/^A-\d+/"] {
         let json = serde_json::to_string(&format(text)).unwrap();
         assert_eq!(json, serde_json::to_string(text).unwrap());
-        let read: Format = serde_json::from_str(&json).unwrap();
+        let read: MessageFormat = serde_json::from_str(&json).unwrap();
         assert_eq!(read, format(text));
     }
 }
@@ -197,7 +197,7 @@ fn what_codeteam_makes_itself_has_the_form() {
     ]
     .map(|(headline, kind)| (headline.to_owned(), kind));
     for (headline, kind) in headlines {
-        let matter = Matter {
+        let matter = CommitFacts {
             headline,
             ..matter()
         };
@@ -218,7 +218,7 @@ fn what_codeteam_makes_itself_has_the_form() {
         }
     }
     assert_eq!(format(r"/^JIRA-\d+ /").make(&matter()), None);
-    let made = format("conventional").make(&Matter {
+    let made = format("conventional").make(&CommitFacts {
         headline: long.to_owned(),
         ..matter()
     });
@@ -238,7 +238,7 @@ fn the_type_is_what_the_files_tell() {
         (&[][..], "feat"),
     ] {
         let files = files.iter().map(|file| (*file).to_owned()).collect();
-        let matter = Matter { files, ..matter() };
+        let matter = CommitFacts { files, ..matter() };
         assert_eq!(matter.kind().0, kind, "{:?}", matter.files);
     }
 }

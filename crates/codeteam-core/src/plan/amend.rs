@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::yaml::{Loaded, from_yaml};
+use super::yaml::{LoadedPlan, from_yaml};
 use crate::ids::TaskId;
-use crate::yaml::{Key, Node, Place, Scalar, Sources, read};
+use crate::yaml::{SourceFiles, SourcePosition, YamlKey, YamlNode, YamlScalar, read};
 
 /// Why a plan's file cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unamended {
+pub enum AmendError {
     /// It is written in a way that this cannot add to.
     #[error("the file is written in a way that nothing can be added to task `{0}`")]
     Unusual(TaskId),
@@ -25,29 +25,29 @@ pub fn amend(
     text: &str,
     more: &BTreeMap<TaskId, Vec<TaskId>>,
     max_tasks: usize,
-) -> Result<String, Unamended> {
+) -> Result<String, AmendError> {
     let load = |text: &str| from_yaml(file, text, max_tasks);
-    let mut wanted = load(text).map_err(|error| Unamended::Invalid(error.to_string()))?;
+    let mut wanted = load(text).map_err(|error| AmendError::Invalid(error.to_string()))?;
     for task in &mut wanted.plan.tasks {
         let more = more.get(&task.id).into_iter().flatten();
         task.dependencies.extend(more.cloned());
     }
     let mut changed = text.to_owned();
     for (task, on) in more {
-        let unusual = || Unamended::Unusual(task.clone());
+        let unusual = || AmendError::Unusual(task.clone());
         changed = add(&changed, task, on).ok_or_else(unusual)?;
     }
-    let found = load(&changed).map_err(|error| Unamended::Invalid(error.to_string()))?;
+    let found = load(&changed).map_err(|error| AmendError::Invalid(error.to_string()))?;
     if sorted(found) == sorted(wanted) {
         Ok(changed)
     } else {
         let first = more.keys().next().cloned();
-        Err(Unamended::Unusual(first.unwrap_or_default()))
+        Err(AmendError::Unusual(first.unwrap_or_default()))
     }
 }
 
 /// The order of dependencies says nothing.
-fn sorted(mut loaded: Loaded) -> Loaded {
+fn sorted(mut loaded: LoadedPlan) -> LoadedPlan {
     for task in &mut loaded.plan.tasks {
         task.dependencies.sort();
     }
@@ -57,7 +57,7 @@ fn sorted(mut loaded: Loaded) -> Loaded {
 /// Adds dependencies to one task; none if it is not found, or written in another way than lists
 /// are.
 fn add(text: &str, task: &TaskId, on: &[TaskId]) -> Option<String> {
-    let root = read(&mut Sources::default(), "plan", text).ok()?;
+    let root = read(&mut SourceFiles::default(), "plan", text).ok()?;
     let node = find(&root, task)?;
     let entries = node.as_map()?;
     let listed = entries
@@ -73,27 +73,27 @@ fn add(text: &str, task: &TaskId, on: &[TaskId]) -> Option<String> {
 }
 
 /// The node of a task.
-fn find<'n>(root: &'n Node, task: &TaskId) -> Option<&'n Node> {
+fn find<'n>(root: &'n YamlNode, task: &TaskId) -> Option<&'n YamlNode> {
     let top = root.get("feature").unwrap_or(root);
     let mut lists = vec![top.get("tasks"), root.get("tasks")];
-    for phase in top.get("phases").and_then(Node::as_list).unwrap_or(&[]) {
+    for phase in top.get("phases").and_then(YamlNode::as_list).unwrap_or(&[]) {
         lists.extend([phase.get("tasks"), phase.get("components")]);
     }
-    let tasks = lists.into_iter().flatten().filter_map(Node::as_list);
+    let tasks = lists.into_iter().flatten().filter_map(YamlNode::as_list);
     let mut found = tasks
         .flatten()
-        .filter(|node| node.get("id").and_then(Node::as_text) == Some(task.as_str()));
+        .filter(|node| node.get("id").and_then(YamlNode::as_text) == Some(task.as_str()));
     found.next()
 }
 
 /// A change of a text.
-struct Edit {
+struct TextEdit {
     from: usize,
     to: usize,
     text: String,
 }
 
-impl Edit {
+impl TextEdit {
     fn insert(at: usize, text: String) -> Self {
         Self {
             from: at,
@@ -109,7 +109,7 @@ impl Edit {
 }
 
 /// Adds to a list that is there.
-fn to_list(text: &str, list: &Node, on: &[TaskId]) -> Option<Edit> {
+fn to_list(text: &str, list: &YamlNode, on: &[TaskId]) -> Option<TextEdit> {
     let items = list.as_list()?;
     let quoted = items.last().and_then(|last| offset(text, last.place));
     let quote = quoted.and_then(|at| text[at..].chars().next());
@@ -120,12 +120,12 @@ fn to_list(text: &str, list: &Node, on: &[TaskId]) -> Option<Edit> {
         let names: Vec<String> = names().collect();
         let names = names.join(", ");
         let Some(first) = items.first() else {
-            return Some(Edit::insert(start + 1, names));
+            return Some(TextEdit::insert(start + 1, names));
         };
         return Some(match flow_end(&text[start..]) {
-            Some(end) => Edit::insert(start + end, format!(", {names}")),
+            Some(end) => TextEdit::insert(start + end, format!(", {names}")),
             // Over several lines, or with comments: the beginning is sure.
-            None => Edit::insert(offset(text, first.place)?, format!("{names}, ")),
+            None => TextEdit::insert(offset(text, first.place)?, format!("{names}, ")),
         });
     }
     let (from, end) = line_of(text, items.last()?.place)?;
@@ -138,17 +138,17 @@ fn to_list(text: &str, list: &Node, on: &[TaskId]) -> Option<Edit> {
         lines.push_str("- ");
         lines.push_str(&name);
     }
-    Some(Edit::insert(end, lines))
+    Some(TextEdit::insert(end, lines))
 }
 
 /// Adds to a key that has nothing.
-fn to_nothing(text: &str, key: &Key, on: &[TaskId]) -> Option<Edit> {
+fn to_nothing(text: &str, key: &YamlKey, on: &[TaskId]) -> Option<TextEdit> {
     let at = offset(text, key.place)?;
     let (_, end) = line_of(text, key.place)?;
     let colon = at + text[at..end].find(':')?;
     let rest = &text[colon + 1..end];
     let said = rest.split('#').next().unwrap_or("").trim_end();
-    let edit = Edit {
+    let edit = TextEdit {
         from: colon + 1,
         to: colon + 1 + said.len(),
         text: format!(" {}", flow(on)),
@@ -158,11 +158,11 @@ fn to_nothing(text: &str, key: &Key, on: &[TaskId]) -> Option<Edit> {
 }
 
 /// Adds a list to a task that has none.
-fn to_task(text: &str, task: &Node, on: &[TaskId]) -> Option<Edit> {
+fn to_task(text: &str, task: &YamlNode, on: &[TaskId]) -> Option<TextEdit> {
     let start = offset(text, task.place)?;
     if text[start..].starts_with('{') {
         let list = format!(" dependencies: {},", flow(on));
-        return Some(Edit::insert(start + 1, list));
+        return Some(TextEdit::insert(start + 1, list));
     }
     let (key, id) = task.as_map()?.iter().find(|(key, _)| key.name == "id")?;
     if key.place.line != id.place.line {
@@ -177,7 +177,7 @@ fn to_task(text: &str, task: &Node, on: &[TaskId]) -> Option<Edit> {
         "",
         flow(on)
     );
-    Some(Edit::insert(end, list))
+    Some(TextEdit::insert(end, list))
 }
 
 fn flow(on: &[TaskId]) -> String {
@@ -187,7 +187,7 @@ fn flow(on: &[TaskId]) -> String {
 
 /// A task's name as the others are written, or with quotes where it would be something else.
 fn written(task: &TaskId, quote: Option<char>) -> String {
-    let scalar = Scalar::plain(task.as_str());
+    let scalar = YamlScalar::plain(task.as_str());
     let is_text = !scalar.is_null()
         && scalar.as_bool().is_none()
         && scalar.as_integer().is_none()
@@ -226,7 +226,7 @@ fn flow_end(text: &str) -> Option<usize> {
 }
 
 /// Where a place is in a text.
-fn offset(text: &str, place: Place) -> Option<usize> {
+fn offset(text: &str, place: SourcePosition) -> Option<usize> {
     let (from, end) = line_of(text, place)?;
     let column = usize::try_from(place.column).ok()?.checked_sub(1)?;
     let line = text.get(from..end)?;
@@ -235,7 +235,7 @@ fn offset(text: &str, place: Place) -> Option<usize> {
 }
 
 /// Where the line of a place begins, and where it ends without its break.
-fn line_of(text: &str, place: Place) -> Option<(usize, usize)> {
+fn line_of(text: &str, place: SourcePosition) -> Option<(usize, usize)> {
     let number = usize::try_from(place.line).ok()?.checked_sub(1)?;
     let mut from = text.len() - text.trim_start_matches('\u{feff}').len();
     for _ in 0..number {
@@ -353,12 +353,12 @@ mod tests {
         // The list belongs to another task as well.
         let shared = "tasks:\n  - id: a\n  - id: b\n    dependencies: &x [a]\n  - id: d\n  - id: c\n    dependencies: *x\n";
         let found = amend("plan.yml", shared, &more("c", &["d"]), 100);
-        assert_eq!(found, Err(Unamended::Unusual("c".into())));
+        assert_eq!(found, Err(AmendError::Unusual("c".into())));
         // A circle is no plan.
         let circle = "tasks:\n  - id: a\n    dependencies: [c]\n  - id: c\n";
         let found = amend("plan.yml", circle, &more("c", &["a"]), 100);
-        assert!(matches!(found, Err(Unamended::Invalid(_))), "{found:?}");
+        assert!(matches!(found, Err(AmendError::Invalid(_))), "{found:?}");
         let found = amend("plan.yml", "tasks:\n  - id: a\n", &more("c", &["a"]), 100);
-        assert_eq!(found, Err(Unamended::Unusual("c".into())));
+        assert_eq!(found, Err(AmendError::Unusual("c".into())));
     }
 }

@@ -7,17 +7,20 @@ use serde::Deserialize;
 
 use super::{Phase, Plan, Task};
 use crate::ids::{PhaseId, TaskId};
-use crate::misplaced::Document;
-use crate::schedule::Status;
-use crate::yaml::{Fault, Node, Place, Placed, Problems, Sources, merge, read, typed};
+use crate::misplaced::DocumentKind;
+use crate::schedule::TaskStatus;
+use crate::yaml::{
+    Diagnostic, FileProblems, SourceFiles, SourcePosition, WithPosition, YamlNode, merge, read,
+    typed,
+};
 
 /// A plan as a file holds it: with the status of each task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadedPlan {
     /// The plan.
     pub plan: Plan,
     /// The status of each task, where the file says one.
-    pub statuses: BTreeMap<TaskId, Status>,
+    pub statuses: BTreeMap<TaskId, TaskStatus>,
     /// The runs that have worked on it.
     pub runs: Vec<String>,
     /// Whether a person has accepted it, or it is a draft; `None` if the file does not say. One
@@ -35,7 +38,7 @@ enum PlanStatus {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct PlanFile {
     #[serde(default)]
     plan_id: String,
     #[serde(default)]
@@ -46,7 +49,7 @@ struct File {
     #[serde(default)]
     phases: Vec<FilePhase>,
     #[serde(default)]
-    tasks: Vec<Placed<FileTask>>,
+    tasks: Vec<WithPosition<FileTask>>,
     #[serde(default)]
     forbidden: Vec<String>,
 }
@@ -59,7 +62,7 @@ struct FilePhase {
     title: String,
     sequence: Option<u32>,
     #[serde(default, alias = "components")]
-    tasks: Vec<Placed<FileTask>>,
+    tasks: Vec<WithPosition<FileTask>>,
 }
 
 #[derive(Deserialize)]
@@ -77,7 +80,7 @@ struct FileTask {
     #[serde(default)]
     acceptance: Vec<String>,
     phase: Option<String>,
-    status: Option<Status>,
+    status: Option<TaskStatus>,
 }
 
 /// Keys by which others describe a task, and what to write instead.
@@ -103,9 +106,9 @@ const FOREIGN: &[(&str, &str)] = &[
 ];
 
 /// What is wrong with tasks that are described in others' words.
-fn foreign_keys(plan: &Node) -> Vec<Fault> {
-    let list = |node: &Node, key: &str| -> Vec<Node> {
-        let list = node.get(key).and_then(Node::as_list);
+fn foreign_keys(plan: &YamlNode) -> Vec<Diagnostic> {
+    let list = |node: &YamlNode, key: &str| -> Vec<YamlNode> {
+        let list = node.get(key).and_then(YamlNode::as_list);
         list.unwrap_or_default().to_vec()
     };
     let mut tasks = list(plan, "tasks");
@@ -118,7 +121,7 @@ fn foreign_keys(plan: &Node) -> Vec<Fault> {
         for (key, _) in task.as_map().unwrap_or_default() {
             if let Some((name, advice)) = FOREIGN.iter().find(|(name, _)| *name == key.name) {
                 let message = format!("a task has no `{name}`");
-                faults.push(Fault::at(key.place, message).hint(*advice));
+                faults.push(Diagnostic::at(key.place, message).hint(*advice));
             }
         }
     }
@@ -126,17 +129,17 @@ fn foreign_keys(plan: &Node) -> Vec<Fault> {
 }
 
 /// Reads and checks a plan file.
-pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<Loaded, Problems> {
-    let mut sources = Sources::default();
+pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<LoadedPlan, FileProblems> {
+    let mut sources = SourceFiles::default();
     let node = read(&mut sources, file, text).map_err(|fault| sources.problems([fault]))?;
     let node = unwrapped(node).map_err(|faults| sources.problems(faults))?;
     let foreign = foreign_keys(&node);
     if !foreign.is_empty() {
         return Err(sources.problems(foreign));
     }
-    let raw: File = typed(&node).map_err(|faults| sources.problems(faults))?;
-    let mut lines: BTreeMap<String, Place> = BTreeMap::new();
-    let mut loaded = Loaded {
+    let raw: PlanFile = typed(&node).map_err(|faults| sources.problems(faults))?;
+    let mut lines: BTreeMap<String, SourcePosition> = BTreeMap::new();
+    let mut loaded = LoadedPlan {
         plan: Plan {
             plan_id: raw.plan_id,
             description: raw.description,
@@ -147,7 +150,7 @@ pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<Loaded, Pro
         runs: raw.runs,
         accepted: raw.status.map(|s| matches!(s, PlanStatus::Accepted)),
     };
-    let mut add = |loaded: &mut Loaded, task: Placed<FileTask>, phase: Option<&str>| {
+    let mut add = |loaded: &mut LoadedPlan, task: WithPosition<FileTask>, phase: Option<&str>| {
         let place = task.place;
         let FileTask {
             id,
@@ -199,18 +202,18 @@ pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<Loaded, Pro
     for task in raw.tasks {
         add(&mut loaded, task, None);
     }
-    let whole = Place {
+    let whole = SourcePosition {
         line: 0,
         column: 0,
         ..node.place
     };
-    let faults: Vec<Fault> = loaded
+    let faults: Vec<Diagnostic> = loaded
         .plan
         .check(max_tasks)
         .into_iter()
         .map(|error| {
             let place = error.subject().and_then(|id| lines.get(id));
-            Fault::at(place.copied().unwrap_or(whole), error.to_string())
+            Diagnostic::at(place.copied().unwrap_or(whole), error.to_string())
         })
         .collect();
     if faults.is_empty() {
@@ -221,11 +224,11 @@ pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<Loaded, Pro
 }
 
 /// Some files have everything below `feature:`, with an `id` and a `title`.
-fn unwrapped(mut node: Node) -> Result<Node, Vec<Fault>> {
+fn unwrapped(mut node: YamlNode) -> Result<YamlNode, Vec<Diagnostic>> {
     if let Some(mut feature) = node.take("feature") {
         if feature.as_map().is_none() {
             let message = format!("expected a plan, found {}", feature.kind());
-            return Err(vec![Fault::at(feature.place, message)]);
+            return Err(vec![Diagnostic::at(feature.place, message)]);
         }
         for (other, own) in [("id", "plan_id"), ("title", "description")] {
             if feature.get(own).is_none()
@@ -236,7 +239,7 @@ fn unwrapped(mut node: Node) -> Result<Node, Vec<Fault>> {
         }
         node = merge(node, feature);
     }
-    let misplaced = Document::Plan.misplaced(&node);
+    let misplaced = DocumentKind::Plan.misplaced(&node);
     if misplaced.is_empty() {
         Ok(node)
     } else {
@@ -250,7 +253,7 @@ pub fn to_yaml(
     plan: &Plan,
     accepted: Option<bool>,
     runs: &[String],
-    status: impl Fn(&TaskId) -> Status,
+    status: impl Fn(&TaskId) -> TaskStatus,
 ) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "plan_id: {}", quote(&plan.plan_id));
@@ -347,12 +350,12 @@ tasks:
         assert_eq!(loaded.plan.tasks.len(), 2);
         assert_eq!(
             loaded.statuses[&TaskId::from("task-002")],
-            Status::Completed
+            TaskStatus::Completed
         );
         assert_eq!(loaded.accepted, None);
         for accepted in [None, Some(false), Some(true)] {
             let written = to_yaml(&loaded.plan, accepted, &[], |id| loaded.statuses[id]);
-            let expected = Loaded {
+            let expected = LoadedPlan {
                 accepted,
                 ..loaded.clone()
             };
@@ -365,7 +368,7 @@ tasks:
         let text = "forbidden: [ src/legacy/, '*.sql' ]\ntasks:\n  - id: a\n";
         let loaded = from_yaml("plan.yml", text, 9).unwrap();
         assert_eq!(loaded.plan.forbidden, ["src/legacy/", "*.sql"]);
-        let written = to_yaml(&loaded.plan, None, &[], |_| Status::Pending);
+        let written = to_yaml(&loaded.plan, None, &[], |_| TaskStatus::Pending);
         assert_eq!(
             from_yaml("plan.yml", &written, 9).unwrap().plan,
             loaded.plan

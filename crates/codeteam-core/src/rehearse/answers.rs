@@ -5,15 +5,15 @@ mod read;
 
 use serde_json::Value;
 
-use self::read::Reading;
-use super::file::Scripted;
+use self::read::AnswerReader;
+use super::file::ScriptedAnswer;
 use crate::ids::StepId;
-use crate::workflow::Compiled;
-use crate::yaml::Fault;
+use crate::workflow::CompiledWorkflow;
+use crate::yaml::Diagnostic;
 
 /// What a worker does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Act {
+pub(super) enum ScriptedAct {
     /// What its kind owes.
     Well,
     /// It says that it cannot go on.
@@ -33,14 +33,14 @@ pub(super) enum Act {
     /// It plans.
     Plan(Value),
     /// It writes these files; a text of its own where none is scripted, none to remove one.
-    Change(Vec<(String, Text)>),
+    Change(Vec<(String, ScriptedContent)>),
     /// It says this, to the letter.
     Says(Value),
 }
 
 /// What is written to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Text {
+pub(super) enum ScriptedContent {
     /// Something new each time.
     Any,
     /// This.
@@ -51,9 +51,9 @@ pub(super) enum Text {
 
 /// What happens once at a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum ScriptedTurn {
     /// Its slots do this, in order; those that are not named do well.
-    Work(Vec<Act>),
+    Work(Vec<ScriptedAct>),
     /// It goes through.
     Goes,
     /// It does not.
@@ -71,12 +71,12 @@ pub(super) enum Turn {
     },
 }
 
-impl Turn {
+impl ScriptedTurn {
     /// The same in a few words.
     pub(super) fn words(&self) -> String {
         match self {
             Self::Work(acts) => {
-                let words: Vec<String> = acts.iter().map(Act::words).collect();
+                let words: Vec<String> = acts.iter().map(ScriptedAct::words).collect();
                 words.join(", ")
             }
             Self::Goes => "ok".to_owned(),
@@ -89,7 +89,7 @@ impl Turn {
     }
 }
 
-impl Act {
+impl ScriptedAct {
     pub(super) fn words(&self) -> String {
         match self {
             Self::Well => "ok".to_owned(),
@@ -112,27 +112,30 @@ impl Act {
 
 /// Everything that is scripted, and what of it was used.
 #[derive(Clone, Debug)]
-pub(super) struct Script {
-    entries: Vec<Entry>,
+pub(super) struct AnswerScript {
+    entries: Vec<ScriptEntry>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct ScriptEntry {
     written: String,
     step: StepId,
     asked: bool,
     frame: Option<String>,
-    turns: Vec<Turn>,
+    turns: Vec<ScriptedTurn>,
     used: usize,
 }
 
-impl Script {
+impl AnswerScript {
     /// Reads what is scripted against the workflow.
-    pub(super) fn new(answers: &[Scripted], compiled: &Compiled) -> Result<Self, Vec<Fault>> {
+    pub(super) fn new(
+        answers: &[ScriptedAnswer],
+        compiled: &CompiledWorkflow,
+    ) -> Result<Self, Vec<Diagnostic>> {
         let mut faults = Vec::new();
         let mut entries = Vec::new();
         for scripted in answers {
-            let read = Reading { compiled, scripted };
+            let read = AnswerReader { compiled, scripted };
             match read.entry() {
                 Ok(entry) => entries.push(entry),
                 Err(fault) => faults.push(fault),
@@ -146,11 +149,11 @@ impl Script {
     }
 
     /// What happens next at a step of a frame; the last of a list stays.
-    pub(super) fn take(&mut self, step: &StepId, asked: bool, frame: &str) -> Option<Turn> {
-        let fits = |e: &Entry| e.step == *step && e.asked == asked;
-        let own = |e: &Entry| fits(e) && e.frame.as_deref() == Some(frame);
+    pub(super) fn take(&mut self, step: &StepId, asked: bool, frame: &str) -> Option<ScriptedTurn> {
+        let fits = |e: &ScriptEntry| e.step == *step && e.asked == asked;
+        let own = |e: &ScriptEntry| fits(e) && e.frame.as_deref() == Some(frame);
         let position = self.entries.iter().position(own).or_else(|| {
-            let all = |e: &Entry| fits(e) && e.frame.is_none();
+            let all = |e: &ScriptEntry| fits(e) && e.frame.is_none();
             self.entries.iter().position(all)
         });
         let entry = self.entries.get_mut(position?)?;

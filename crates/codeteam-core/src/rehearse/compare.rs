@@ -4,11 +4,11 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::file::{Ends, Expected, Place};
-use super::{Ended, Visit};
+use super::file::{ExpectedEnd, ExpectedRun, ExpectedStep};
+use super::{RehearsalEnd, StepVisit};
 use crate::ids::StepId;
 use crate::workflow::{StepKind, Workflow};
-use crate::yaml::{Fault, meant};
+use crate::yaml::{Diagnostic, meant};
 
 /// Longer paths are not compared step by step.
 const MAX_COMPARED: usize = 400;
@@ -18,7 +18,7 @@ const CONTEXT: usize = 2;
 /// Something that is not as expected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "differs", rename_all = "snake_case")]
-pub enum Difference {
+pub enum RehearsalDifference {
     /// Another path was taken.
     Path {
         /// Of which frame; of all if there is none.
@@ -30,7 +30,7 @@ pub enum Difference {
         /// The steps that were entered.
         found: Vec<String>,
         /// What happened at the last step that was as expected.
-        before: Option<Visit>,
+        before: Option<StepVisit>,
     },
     /// It ended another way.
     Ending {
@@ -51,14 +51,14 @@ pub enum Difference {
 }
 
 /// Steps of the expectation that the workflow does not have.
-pub(super) fn check(expected: &Expected, workflow: &Workflow) -> Vec<Fault> {
+pub(super) fn check(expected: &ExpectedRun, workflow: &Workflow) -> Vec<Diagnostic> {
     let all = expected.path.iter().flatten();
     let framed = expected.paths.iter().flat_map(|(_, places)| places);
     let places = all.chain(framed).chain(&expected.asks);
-    let known = |place: &&Place| workflow.steps.contains_key(&StepId(place.step.clone()));
+    let known = |place: &&ExpectedStep| workflow.steps.contains_key(&StepId(place.step.clone()));
     let unknown = places.filter(|place| !known(place)).map(|place| {
         let message = format!("the workflow has no step `{}`", place.step);
-        let fault = Fault::at(place.at, message);
+        let fault = Diagnostic::at(place.at, message);
         let known = workflow.steps.keys().map(StepId::as_str);
         fault.maybe(meant(&place.step, known))
     });
@@ -67,11 +67,11 @@ pub(super) fn check(expected: &Expected, workflow: &Workflow) -> Vec<Fault> {
 
 /// Everything that is not as expected.
 pub(super) fn differences(
-    expected: &Expected,
+    expected: &ExpectedRun,
     workflow: &Workflow,
-    path: &[Visit],
-    ended: &Ended,
-) -> Vec<Difference> {
+    path: &[StepVisit],
+    ended: &RehearsalEnd,
+) -> Vec<RehearsalDifference> {
     let mut found = Vec::new();
     let whole = expected.path.iter().map(|places| (None, places));
     let framed = expected.paths.iter();
@@ -87,11 +87,11 @@ pub(super) fn differences(
 /// The steps to be compared. Steps that go through tasks or phases count only if the expectation
 /// names one of them: the steps within them tell as much.
 fn taken<'a>(
-    path: &'a [Visit],
+    path: &'a [StepVisit],
     workflow: &Workflow,
     frame: Option<&str>,
-    places: &[Place],
-) -> Vec<&'a Visit> {
+    places: &[ExpectedStep],
+) -> Vec<&'a StepVisit> {
     let is_each = |step: &str| {
         let step = workflow.steps.get(&StepId(step.to_owned()));
         step.is_some_and(|s| matches!(s.kind, StepKind::Each { .. }))
@@ -103,8 +103,12 @@ fn taken<'a>(
         .collect()
 }
 
-fn compared(frame: Option<&str>, places: &[Place], taken: &[&Visit]) -> Option<Difference> {
-    let fits = |(place, visit): &(&Place, &&Visit)| {
+fn compared(
+    frame: Option<&str>,
+    places: &[ExpectedStep],
+    taken: &[&StepVisit],
+) -> Option<RehearsalDifference> {
+    let fits = |(place, visit): &(&ExpectedStep, &&StepVisit)| {
         let frame = place.frame.as_deref();
         place.step == visit.step && frame.is_none_or(|frame| frame == visit.frame)
     };
@@ -114,11 +118,11 @@ fn compared(frame: Option<&str>, places: &[Place], taken: &[&Visit]) -> Option<D
     }
     // Both are written alike, so that only what differs differs.
     let framed = frame.is_none() && places.iter().any(|place| place.frame.is_some());
-    let written = |place: &Place| match &place.frame {
+    let written = |place: &ExpectedStep| match &place.frame {
         Some(frame) if framed => format!("{}@{frame}", place.step),
         _ => place.step.clone(),
     };
-    let entered = |visit: &&Visit| {
+    let entered = |visit: &&StepVisit| {
         if framed {
             visit.name()
         } else {
@@ -128,7 +132,7 @@ fn compared(frame: Option<&str>, places: &[Place], taken: &[&Visit]) -> Option<D
     let mut expected: Vec<String> = places.iter().map(written).collect();
     let found: Vec<String> = taken.iter().map(entered).collect();
     expected[..same].clone_from_slice(&found[..same]);
-    Some(Difference::Path {
+    Some(RehearsalDifference::Path {
         frame: frame.map(str::to_owned),
         same,
         expected,
@@ -137,28 +141,28 @@ fn compared(frame: Option<&str>, places: &[Place], taken: &[&Visit]) -> Option<D
     })
 }
 
-fn ending(expected: &Expected, ended: &Ended) -> Option<Difference> {
+fn ending(expected: &ExpectedRun, ended: &RehearsalEnd) -> Option<RehearsalDifference> {
     let as_expected = matches!(
         (expected.ends, ended),
-        (Ends::Completed, Ended::Completed)
-            | (Ends::Failed, Ended::Failed { .. })
-            | (Ends::Aborted, Ended::Aborted { .. })
-            | (Ends::Waiting, Ended::Waiting { .. })
+        (ExpectedEnd::Completed, RehearsalEnd::Completed)
+            | (ExpectedEnd::Failed, RehearsalEnd::Failed { .. })
+            | (ExpectedEnd::Aborted, RehearsalEnd::Aborted { .. })
+            | (ExpectedEnd::Waiting, RehearsalEnd::Waiting { .. })
     );
     if !as_expected {
-        return Some(Difference::Ending {
+        return Some(RehearsalDifference::Ending {
             expected: expected.ends.as_str().to_owned(),
             found: ended.to_string(),
         });
     }
-    let (Some(asks), Ended::Waiting { at, question, .. }) = (&expected.asks, ended) else {
+    let (Some(asks), RehearsalEnd::Waiting { at, question, .. }) = (&expected.asks, ended) else {
         return None;
     };
     let frame = asks.frame.as_deref();
     if asks.step == at.step && frame.is_none_or(|frame| frame == at.frame) {
         return None;
     }
-    Some(Difference::Asked {
+    Some(RehearsalDifference::Asked {
         expected: match frame {
             Some(frame) => format!("{}@{frame}", asks.step),
             None => asks.step.clone(),
@@ -168,7 +172,7 @@ fn ending(expected: &Expected, ended: &Ended) -> Option<Difference> {
     })
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for RehearsalEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Completed => f.write_str("completed"),
@@ -196,7 +200,7 @@ impl fmt::Display for Ended {
     }
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for RehearsalDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Path {
@@ -233,7 +237,7 @@ impl fmt::Display for Difference {
     }
 }
 
-fn said(f: &mut fmt::Formatter<'_>, visit: &Visit) -> fmt::Result {
+fn said(f: &mut fmt::Formatter<'_>, visit: &StepVisit) -> fmt::Result {
     if visit.said.is_empty() {
         return Ok(());
     }

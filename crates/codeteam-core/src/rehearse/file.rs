@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Case, File};
+use super::{RehearsalCase, RehearsalSuite};
 use crate::plan;
-use crate::yaml::{self, Entries, Fault, Placed, Problems, Sources, read, typed};
+use crate::yaml::{
+    self, Diagnostic, FileProblems, OrderedMap, SourceFiles, WithPosition, read, typed,
+};
 
 /// As many tasks as a plan of a rehearsal may have.
 pub(super) const MAX_TASKS: usize = 100;
 
 /// What the file scripts for one step.
 #[derive(Clone, Debug)]
-pub(super) struct Scripted {
+pub(super) struct ScriptedAnswer {
     /// Where its key stands.
-    pub place: yaml::Place,
+    pub place: yaml::SourcePosition,
     /// The key as it was written.
     pub written: String,
     /// The step.
@@ -31,28 +33,28 @@ pub(super) struct Scripted {
 
 /// How a case must go.
 #[derive(Clone, Debug)]
-pub(super) struct Expected {
+pub(super) struct ExpectedRun {
     /// The steps of all frames.
-    pub path: Option<Vec<Place>>,
+    pub path: Option<Vec<ExpectedStep>>,
     /// The steps of one frame each.
-    pub paths: Vec<(String, Vec<Place>)>,
+    pub paths: Vec<(String, Vec<ExpectedStep>)>,
     /// How it ends.
-    pub ends: Ends,
+    pub ends: ExpectedEnd,
     /// Where it waits for a person.
-    pub asks: Option<Place>,
+    pub asks: Option<ExpectedStep>,
 }
 
 /// A step of an expected path.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub at: yaml::Place,
+pub(super) struct ExpectedStep {
+    pub at: yaml::SourcePosition,
     pub step: String,
     pub frame: Option<String>,
 }
 
 #[derive(serde::Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Ends {
+pub(super) enum ExpectedEnd {
     #[default]
     Completed,
     Failed,
@@ -60,7 +62,7 @@ pub(super) enum Ends {
     Waiting,
 }
 
-impl Ends {
+impl ExpectedEnd {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -71,13 +73,13 @@ impl Ends {
     }
 }
 
-pub(super) fn parse(file: &str, text: &str) -> Result<File, Problems> {
-    let mut sources = Sources::default();
+pub(super) fn parse(file: &str, text: &str) -> Result<RehearsalSuite, FileProblems> {
+    let mut sources = SourceFiles::default();
     let node = read(&mut sources, file, text).map_err(|fault| sources.problems([fault]))?;
-    let raw: RawFile = typed(&node).map_err(|faults| sources.problems(faults))?;
+    let raw: RehearsalFile = typed(&node).map_err(|faults| sources.problems(faults))?;
     let mut faults = Vec::new();
     if raw.cases.value.is_empty() {
-        let fault = Fault::at(raw.cases.place, "there is no case in it");
+        let fault = Diagnostic::at(raw.cases.place, "there is no case in it");
         faults.push(fault.hint("each has a `name`, `answers` and a `path`"));
     }
     let mut names = BTreeSet::new();
@@ -86,40 +88,40 @@ pub(super) fn parse(file: &str, text: &str) -> Result<File, Problems> {
     for raw in raw.cases.value {
         if !names.insert(raw.name.value.clone()) {
             let message = format!("two cases are called `{}`", raw.name.value);
-            faults.push(Fault::at(raw.name.place, message));
+            faults.push(Diagnostic::at(raw.name.place, message));
         }
         cases.push(case(raw, &sources, &mut faults));
     }
     if !faults.is_empty() {
         return Err(sources.problems(faults));
     }
-    Ok(File {
+    Ok(RehearsalSuite {
         file: file.to_owned(),
         workflow: raw.workflow,
         cases,
     })
 }
 
-fn case(raw: RawCase, sources: &Arc<Sources>, faults: &mut Vec<Fault>) -> Case {
+fn case(raw: FileCase, sources: &Arc<SourceFiles>, faults: &mut Vec<Diagnostic>) -> RehearsalCase {
     let plan = raw.plan.and_then(|plan| {
         // JSON is YAML, and a plan is read in one place only.
         let read = plan::from_yaml("plan", &plan.value.to_string(), MAX_TASKS);
         let wrong = read.as_ref().err();
         for problem in wrong.iter().flat_map(|p| &p.problems) {
             let message = format!("in the plan: {}", problem.message);
-            faults.push(Fault::at(plan.place, message).maybe(problem.hint.clone()));
+            faults.push(Diagnostic::at(plan.place, message).maybe(problem.hint.clone()));
         }
         read.ok()
     });
     let ends = raw.ends.unwrap_or(match raw.asks {
-        Some(_) => Ends::Waiting,
-        None => Ends::Completed,
+        Some(_) => ExpectedEnd::Waiting,
+        None => ExpectedEnd::Completed,
     });
-    if let (Some(asks), true) = (&raw.asks, ends != Ends::Waiting) {
+    if let (Some(asks), true) = (&raw.asks, ends != ExpectedEnd::Waiting) {
         let message = format!("nobody is asked in the end if it ends `{}`", ends.as_str());
-        faults.push(Fault::at(asks.place, message).hint("`ends: waiting`"));
+        faults.push(Diagnostic::at(asks.place, message).hint("`ends: waiting`"));
     }
-    Case {
+    RehearsalCase {
         name: raw.name.value,
         line: raw.name.place.line,
         settings: raw.settings,
@@ -131,7 +133,7 @@ fn case(raw: RawCase, sources: &Arc<Sources>, faults: &mut Vec<Fault>) -> Case {
             .into_iter()
             .filter_map(|(key, value)| scripted(&key, value, faults))
             .collect(),
-        expected: Expected {
+        expected: ExpectedRun {
             path: raw.path.map(places),
             paths: raw
                 .paths
@@ -146,14 +148,18 @@ fn case(raw: RawCase, sources: &Arc<Sources>, faults: &mut Vec<Fault>) -> Case {
     }
 }
 
-fn scripted(key: &Placed<String>, value: Value, faults: &mut Vec<Fault>) -> Option<Scripted> {
+fn scripted(
+    key: &WithPosition<String>,
+    value: Value,
+    faults: &mut Vec<Diagnostic>,
+) -> Option<ScriptedAnswer> {
     let turns = match value {
         Value::Array(turns) => turns,
         turn => vec![turn],
     };
     if turns.is_empty() {
         let message = format!("`{}` has no answer in its list", key.value);
-        faults.push(Fault::at(key.place, message));
+        faults.push(Diagnostic::at(key.place, message));
         return None;
     }
     let place = place(key.clone());
@@ -161,7 +167,7 @@ fn scripted(key: &Placed<String>, value: Value, faults: &mut Vec<Fault>) -> Opti
         Some(step) => (step.to_owned(), true),
         None => (place.step.clone(), false),
     };
-    Some(Scripted {
+    Some(ScriptedAnswer {
         place: key.place,
         written: key.value.clone(),
         step,
@@ -171,17 +177,17 @@ fn scripted(key: &Placed<String>, value: Value, faults: &mut Vec<Fault>) -> Opti
     })
 }
 
-fn places(steps: Vec<Placed<String>>) -> Vec<Place> {
+fn places(steps: Vec<WithPosition<String>>) -> Vec<ExpectedStep> {
     steps.into_iter().map(place).collect()
 }
 
 /// `step`, or `step@frame`.
-fn place(text: Placed<String>) -> Place {
+fn place(text: WithPosition<String>) -> ExpectedStep {
     let (step, frame) = match text.value.split_once('@') {
         Some((step, frame)) => (step.to_owned(), Some(frame.to_owned())),
         None => (text.value, None),
     };
-    Place {
+    ExpectedStep {
         at: text.place,
         step,
         frame,
@@ -190,27 +196,27 @@ fn place(text: Placed<String>) -> Place {
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawFile {
+struct RehearsalFile {
     workflow: String,
-    cases: Placed<Vec<RawCase>>,
+    cases: WithPosition<Vec<FileCase>>,
 }
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawCase {
-    name: Placed<String>,
+struct FileCase {
+    name: WithPosition<String>,
     #[serde(default = "goal")]
     goal: String,
-    plan: Option<Placed<Value>>,
+    plan: Option<WithPosition<Value>>,
     #[serde(default)]
     settings: BTreeMap<String, Value>,
     #[serde(default)]
-    answers: Entries<Value>,
-    path: Option<Vec<Placed<String>>>,
+    answers: OrderedMap<Value>,
+    path: Option<Vec<WithPosition<String>>>,
     #[serde(default)]
-    paths: Entries<Vec<Placed<String>>>,
-    ends: Option<Ends>,
-    asks: Option<Placed<String>>,
+    paths: OrderedMap<Vec<WithPosition<String>>>,
+    ends: Option<ExpectedEnd>,
+    asks: Option<WithPosition<String>>,
 }
 
 fn goal() -> String {

@@ -3,15 +3,15 @@
 
 use serde_json::{Value, json};
 
-use super::answers::Act;
+use super::answers::ScriptedAct;
 use crate::ids::FindingId;
 use crate::plan::{Phase, Plan, Task};
-use crate::role::Kind;
-use crate::submission::{self, Choice, Form, Submission};
+use crate::role::RoleKind;
+use crate::submission::{self, AnswerForm, Submission, VerdictChoice};
 
 /// What an answer may depend on.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct AnswerInputs {
     /// The task, if the frame is for one.
     pub task: Option<String>,
     /// Whether a plan must have phases.
@@ -23,7 +23,11 @@ pub(super) struct Told {
 }
 
 /// The text a worker answers with; or why the contract takes nothing of the kind.
-pub(super) fn answer(act: &Act, form: Form, told: &Told) -> Result<String, String> {
+pub(super) fn answer(
+    act: &ScriptedAct,
+    form: AnswerForm,
+    told: &AnswerInputs,
+) -> Result<String, String> {
     let wires = wires(act, form, told);
     let mut refused = Vec::new();
     for wire in &wires {
@@ -45,51 +49,55 @@ pub(super) fn answer(act: &Act, form: Form, told: &Told) -> Result<String, Strin
 }
 
 /// The same in every form there is.
-fn wires(act: &Act, form: Form, told: &Told) -> Vec<Value> {
+fn wires(act: &ScriptedAct, form: AnswerForm, told: &AnswerInputs) -> Vec<Value> {
     match act {
-        Act::Says(value) => vec![value.clone()],
-        Act::Blocked(why) => vec![
+        ScriptedAct::Says(value) => vec![value.clone()],
+        ScriptedAct::Blocked(why) => vec![
             json!({"blocked": why}),
             json!({"status": "error", "reason": why}),
         ],
-        Act::Ask(questions) => vec![json!({"questions": questions})],
-        Act::Approve(why) => verdicts(Choice::Approve, why, told),
-        Act::Reject(why) => verdicts(Choice::Reject, why, told),
-        Act::Plan(plan) => {
+        ScriptedAct::Ask(questions) => vec![json!({"questions": questions})],
+        ScriptedAct::Approve(why) => verdicts(VerdictChoice::Approve, why, told),
+        ScriptedAct::Reject(why) => verdicts(VerdictChoice::Reject, why, told),
+        ScriptedAct::Plan(plan) => {
             let mut wires = vec![json!({"plan": plan})];
             if let Ok(plan) = serde_json::from_value::<Plan>(plan.clone()) {
                 wires.extend(plans(&plan));
             }
             wires
         }
-        Act::Change(_) | Act::Empty => changes(told),
-        Act::Well => match form.kind {
-            Kind::Planner => plans(&some_plan(told.by_phase)),
-            Kind::Implementer => changes(told),
-            Kind::Gatekeeper => verdicts(Choice::Approve, "nothing is wrong with it", told),
-            Kind::Analyst | Kind::Designer | Kind::Scribe => vec![submission::example(form)],
+        ScriptedAct::Change(_) | ScriptedAct::Empty => changes(told),
+        ScriptedAct::Well => match form.kind {
+            RoleKind::Planner => plans(&some_plan(told.by_phase)),
+            RoleKind::Implementer => changes(told),
+            RoleKind::Gatekeeper => {
+                verdicts(VerdictChoice::Approve, "nothing is wrong with it", told)
+            }
+            RoleKind::Analyst | RoleKind::Designer | RoleKind::Scribe => {
+                vec![submission::example(form)]
+            }
         },
-        Act::Wrong | Act::Crash => Vec::new(),
+        ScriptedAct::Wrong | ScriptedAct::Crash => Vec::new(),
     }
 }
 
 /// Whether a submission is what the script means, and not something else in the same words.
-fn means(act: &Act, submission: &Submission) -> bool {
+fn means(act: &ScriptedAct, submission: &Submission) -> bool {
     match (act, submission) {
-        (Act::Blocked(_), Submission::Blocked(_))
-        | (Act::Ask(_), Submission::Questions(_))
-        | (Act::Plan(_), Submission::Plan(_))
-        | (Act::Change(_) | Act::Empty, Submission::Change(_))
-        | (Act::Says(_), _) => true,
-        (Act::Well, submission) => !matches!(submission, Submission::Blocked(_)),
-        (Act::Approve(_), Submission::Verdict(v)) => v.verdict == Choice::Approve,
-        (Act::Reject(_), Submission::Verdict(v)) => v.verdict == Choice::Reject,
+        (ScriptedAct::Blocked(_), Submission::Blocked(_))
+        | (ScriptedAct::Ask(_), Submission::Questions(_))
+        | (ScriptedAct::Plan(_), Submission::Plan(_))
+        | (ScriptedAct::Change(_) | ScriptedAct::Empty, Submission::Change(_))
+        | (ScriptedAct::Says(_), _) => true,
+        (ScriptedAct::Well, submission) => !matches!(submission, Submission::Blocked(_)),
+        (ScriptedAct::Approve(_), Submission::Verdict(v)) => v.verdict == VerdictChoice::Approve,
+        (ScriptedAct::Reject(_), Submission::Verdict(v)) => v.verdict == VerdictChoice::Reject,
         _ => false,
     }
 }
 
-fn verdicts(choice: Choice, why: &str, told: &Told) -> Vec<Value> {
-    let yes = choice == Choice::Approve;
+fn verdicts(choice: VerdictChoice, why: &str, told: &AnswerInputs) -> Vec<Value> {
+    let yes = choice == VerdictChoice::Approve;
     // Who approves has nothing left against it.
     let open = told.open.iter().filter(|_| yes);
     let resolved: Vec<Value> = open.map(|id| json!({"id": id, "state": "fixed"})).collect();
@@ -104,7 +112,7 @@ fn verdicts(choice: Choice, why: &str, told: &Told) -> Vec<Value> {
     ]
 }
 
-fn changes(told: &Told) -> Vec<Value> {
+fn changes(told: &AnswerInputs) -> Vec<Value> {
     let paths: Vec<&String> = told.files.iter().map(|(path, _)| path).collect();
     let edits: Vec<Value> = told
         .files

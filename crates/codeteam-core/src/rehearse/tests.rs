@@ -1,10 +1,10 @@
 use serde_json::json;
 
-use super::answers::Act;
-use super::forms::Told;
+use super::answers::ScriptedAct;
+use super::forms::AnswerInputs;
 use super::*;
-use crate::role::{Contract, Kind, Mode};
-use crate::submission::Form;
+use crate::role::{Contract, EditMode, RoleKind};
+use crate::submission::AnswerForm;
 use crate::workflow::compile;
 
 const FLOW: &str = "
@@ -38,17 +38,17 @@ steps:
   push: { publish: git push, next: done, on_fail: accept }
 ";
 
-fn compiled(text: &str) -> Compiled {
+fn compiled(text: &str) -> CompiledWorkflow {
     compile("flow.yml", text, &[]).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn case(text: &str) -> Case {
+fn case(text: &str) -> RehearsalCase {
     let text = format!("workflow: flow\ncases:\n  - name: it\n{text}");
-    let file = File::parse("test.yml", &text).unwrap_or_else(|e| panic!("{e}"));
+    let file = RehearsalSuite::parse("test.yml", &text).unwrap_or_else(|e| panic!("{e}"));
     file.cases.into_iter().next().unwrap()
 }
 
-fn outcome(text: &str) -> Outcome {
+fn outcome(text: &str) -> RehearsalOutcome {
     case(text).run(&compiled(FLOW))
 }
 
@@ -210,7 +210,11 @@ fn mistakes_are_found_before_anything_is_played() {
 
 #[test]
 fn the_file_is_read_strictly() {
-    let wrong = |text: &str| File::parse("t.yml", text).unwrap_err().to_string();
+    let wrong = |text: &str| {
+        RehearsalSuite::parse("t.yml", text)
+            .unwrap_err()
+            .to_string()
+    };
     expect_test::expect![[r#"
         t.yml:2:8: there is no case in it (each has a `name`, `answers` and a `path`)
             | cases: []
@@ -267,7 +271,7 @@ fn a_run_without_an_end_is_told() {
         "start: a\nlimits: { max_steps: unlimited }\nroles: {}\nsteps:\n  a: { person: Again?, answers: { again: a } }\n",
     );
     let outcome = case("    answers: { a: again }\n").run(&flow);
-    assert_eq!(outcome.ended, Ended::Endless);
+    assert_eq!(outcome.ended, RehearsalEnd::Endless);
     assert!(!outcome.passed());
 }
 
@@ -288,31 +292,37 @@ fn a_bare_yes_is_a_yes() {
 
 #[test]
 fn every_word_can_be_said_under_every_contract() {
-    let act = |kind: Kind| {
-        let well = [Act::Well, Act::Blocked("no access".to_owned())].to_vec();
+    let act = |kind: RoleKind| {
+        let well = [
+            ScriptedAct::Well,
+            ScriptedAct::Blocked("no access".to_owned()),
+        ]
+        .to_vec();
         let own = match kind {
-            Kind::Gatekeeper => {
+            RoleKind::Gatekeeper => {
                 let why = "no test".to_owned();
-                vec![Act::Approve(why.clone()), Act::Reject(why)]
+                vec![ScriptedAct::Approve(why.clone()), ScriptedAct::Reject(why)]
             }
-            Kind::Implementer => vec![Act::Change(Vec::new())],
-            Kind::Planner => vec![Act::Plan(json!({"tasks": [{"id": "T1", "files": ["a"]}]}))],
-            Kind::Analyst => vec![Act::Ask(vec!["Which?".to_owned()])],
-            Kind::Designer | Kind::Scribe => Vec::new(),
+            RoleKind::Implementer => vec![ScriptedAct::Change(Vec::new())],
+            RoleKind::Planner => vec![ScriptedAct::Plan(
+                json!({"tasks": [{"id": "T1", "files": ["a"]}]}),
+            )],
+            RoleKind::Analyst => vec![ScriptedAct::Ask(vec!["Which?".to_owned()])],
+            RoleKind::Designer | RoleKind::Scribe => Vec::new(),
         };
         [well, own].concat()
     };
-    let told = Told {
+    let told = AnswerInputs {
         files: vec![("a".to_owned(), Some("text".to_owned()))],
-        ..Told::default()
+        ..AnswerInputs::default()
     };
     for contract in Contract::ALL {
         let mode = match contract {
-            Contract::Strict => Mode::Edits,
-            _ => Mode::Tools,
+            Contract::Strict => EditMode::Edits,
+            _ => EditMode::Tools,
         };
         for kind in contract.kinds().iter().copied() {
-            let form = Form {
+            let form = AnswerForm {
                 kind,
                 contract,
                 mode,

@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use crate::frame::{FrameChange, Tip};
 use crate::ids::{BodyId, Commit, PatchId, Tree, fnv};
-use crate::input::Rebased;
+use crate::input::RebaseOutcome;
 
-type Files = BTreeMap<String, String>;
+type TreeFiles = BTreeMap<String, String>;
 
 /// Every tree there has been, and how many commits.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Trees {
-    known: BTreeMap<Tree, Files>,
+pub(super) struct SimulatedTrees {
+    known: BTreeMap<Tree, TreeFiles>,
     commits: u32,
 }
 
-impl Trees {
+impl SimulatedTrees {
     /// The commit a run starts from.
     pub(super) fn base(&mut self) -> Tip {
-        let tree = self.add(Files::new());
+        let tree = self.add(TreeFiles::new());
         self.commit(tree)
     }
 
@@ -69,7 +69,13 @@ impl Trees {
     }
 
     /// Replays a change on a tip. It always goes through: conflicts are scripted.
-    pub(super) fn rebase(&mut self, by: &str, base: &Tip, changed: &Tree, onto: &Tip) -> Rebased {
+    pub(super) fn rebase(
+        &mut self,
+        by: &str,
+        base: &Tip,
+        changed: &Tree,
+        onto: &Tip,
+    ) -> RebaseOutcome {
         let (old, ours) = (self.files(&base.tree), self.files(changed));
         let files: Vec<(String, Option<String>)> = touched(&old, &ours)
             .into_iter()
@@ -79,18 +85,18 @@ impl Trees {
             })
             .collect();
         let tree = self.write(&onto.tree, &files);
-        Rebased::Clean {
+        RebaseOutcome::Clean {
             base: onto.clone(),
             change: self.change(by, &onto.tree, &tree),
             tree,
         }
     }
 
-    fn files(&self, tree: &Tree) -> Files {
+    fn files(&self, tree: &Tree) -> TreeFiles {
         self.known.get(tree).cloned().unwrap_or_default()
     }
 
-    fn add(&mut self, files: Files) -> Tree {
+    fn add(&mut self, files: TreeFiles) -> Tree {
         let tree = Tree(format!("tree-{:016x}", fnv(&format!("{files:?}"))));
         self.known.insert(tree.clone(), files);
         tree
@@ -98,8 +104,8 @@ impl Trees {
 }
 
 /// How many lines a diff between the files would add and remove at most.
-fn lines_between(touched: &[String], old: &Files, new: &Files) -> u32 {
-    let lines = |files: &Files, path: &String| files.get(path).map_or(0, |t| t.lines().count());
+fn lines_between(touched: &[String], old: &TreeFiles, new: &TreeFiles) -> u32 {
+    let lines = |files: &TreeFiles, path: &String| files.get(path).map_or(0, |t| t.lines().count());
     let changed = touched
         .iter()
         .map(|path| lines(old, path) + lines(new, path));
@@ -107,7 +113,7 @@ fn lines_between(touched: &[String], old: &Files, new: &Files) -> u32 {
 }
 
 /// The files that are not the same.
-fn touched(old: &Files, new: &Files) -> Vec<String> {
+fn touched(old: &TreeFiles, new: &TreeFiles) -> Vec<String> {
     let mut all: Vec<&String> = old.keys().chain(new.keys()).collect();
     all.sort_unstable();
     all.dedup();

@@ -7,57 +7,57 @@ mod perform;
 
 use std::collections::BTreeMap;
 
-use super::answers::{ABORT, Script, Turn};
+use super::answers::{ABORT, AnswerScript, ScriptedTurn};
 use super::file::MAX_TASKS;
-use super::trees::Trees;
-use super::{Ended, MAX_INPUTS, Visit};
-use crate::budget::Limits;
-use crate::effect::{Effect, Waiting};
-use crate::event::{Outcome, RunStarted, Sandbox};
-use crate::failure::Facts;
+use super::trees::SimulatedTrees;
+use super::{MAX_INPUTS, RehearsalEnd, StepVisit};
+use crate::budget::BudgetLimits;
+use crate::effect::{Effect, WaitReason};
+use crate::event::{FrameOutcome, RunStarted, SandboxKind};
+use crate::failure::FailureFacts;
 use crate::frame::{Question, QuestionKind};
-use crate::ids::{AttemptId, FramePath, StepId, Time, WorkerName};
-use crate::input::{Decision, WorkerEnd};
+use crate::ids::{AttemptId, EpochMillis, FramePath, StepId, WorkerName};
+use crate::input::{Decision, WorkerOutcome};
 use crate::plan;
 use crate::run::{Run, apply};
-use crate::workflow::Compiled;
+use crate::workflow::CompiledWorkflow;
 use crate::{Event, Input, decide, due};
 
 /// How long everything takes.
 const STEP_MS: u64 = 60_000;
 
-pub(super) struct World<'a> {
-    compiled: &'a Compiled,
-    script: Script,
+pub(super) struct RehearsalWorld<'a> {
+    compiled: &'a CompiledWorkflow,
+    script: AnswerScript,
     run: Run,
-    now: Time,
-    trees: Trees,
+    now: EpochMillis,
+    trees: SimulatedTrees,
     /// Every frame, in the order in which it was opened.
     opened: Vec<FramePath>,
     /// What happens at a visit of a step, once it is known: all slots see the same.
-    turns: BTreeMap<(Visited, StepId, u32), Turn>,
-    path: Vec<Visit>,
+    turns: BTreeMap<(VisitKey, StepId, u32), ScriptedTurn>,
+    path: Vec<StepVisit>,
     /// The last visit of each frame.
     last: BTreeMap<FramePath, usize>,
 }
 
 /// A visit of a step: the frame, the step and how often it was there.
-type Visited = (FramePath, StepId, u32);
+type VisitKey = (FramePath, StepId, u32);
 
 /// What comes next.
-enum Next {
+enum NextAction {
     Feed(Box<Input>),
-    Stop(Ended),
+    Stop(RehearsalEnd),
 }
 
-impl<'a> World<'a> {
-    pub(super) fn new(compiled: &'a Compiled, script: Script) -> Self {
+impl<'a> RehearsalWorld<'a> {
+    pub(super) fn new(compiled: &'a CompiledWorkflow, script: AnswerScript) -> Self {
         Self {
             compiled,
             script,
             run: Run::default(),
-            now: Time(STEP_MS),
-            trees: Trees::default(),
+            now: EpochMillis(STEP_MS),
+            trees: SimulatedTrees::default(),
             opened: vec![FramePath::root()],
             turns: BTreeMap::new(),
             path: Vec::new(),
@@ -66,31 +66,35 @@ impl<'a> World<'a> {
     }
 
     /// The path that was taken, and the scripted answers that nobody asked for.
-    pub(super) fn told(self) -> (Vec<Visit>, Vec<String>) {
+    pub(super) fn told(self) -> (Vec<StepVisit>, Vec<String>) {
         (self.path, self.script.unreached())
     }
 
     /// Plays a run to its end.
-    pub(super) fn play(&mut self, goal: &str, plan: Option<&plan::Loaded>) -> Ended {
+    pub(super) fn play(&mut self, goal: &str, plan: Option<&plan::LoadedPlan>) -> RehearsalEnd {
         let began = Input::Began(Box::new(self.started(goal, plan)));
         self.feed(&began);
         for _ in 0..MAX_INPUTS {
             match &self.run.outcome {
-                Some(Outcome::Failed(why)) => return Ended::Failed { why: why.clone() },
-                Some(Outcome::Aborted(why)) => return Ended::Aborted { why: why.clone() },
-                Some(_) => return Ended::Completed,
+                Some(FrameOutcome::Failed(why)) => {
+                    return RehearsalEnd::Failed { why: why.clone() };
+                }
+                Some(FrameOutcome::Aborted(why)) => {
+                    return RehearsalEnd::Aborted { why: why.clone() };
+                }
+                Some(_) => return RehearsalEnd::Completed,
                 None => {}
             }
             self.now = self.now.plus(STEP_MS);
             match self.next() {
-                Next::Feed(input) => self.feed(&input),
-                Next::Stop(ended) => return ended,
+                NextAction::Feed(input) => self.feed(&input),
+                NextAction::Stop(ended) => return ended,
             }
         }
-        Ended::Endless
+        RehearsalEnd::Endless
     }
 
-    fn started(&mut self, goal: &str, plan: Option<&plan::Loaded>) -> RunStarted {
+    fn started(&mut self, goal: &str, plan: Option<&plan::LoadedPlan>) -> RunStarted {
         let mut roles = self.compiled.roles.clone();
         for role in roles.values_mut() {
             // Nobody stands in for anybody, and nothing costs anything.
@@ -102,7 +106,7 @@ impl<'a> World<'a> {
             rules: Vec::new(),
             templates: std::collections::BTreeMap::new(),
             strategies: std::collections::BTreeMap::new(),
-            message: crate::message::Format::default(),
+            message: crate::message::MessageFormat::default(),
             run: "rehearsal".into(),
             at: self.now,
             goal: goal.to_owned(),
@@ -116,14 +120,14 @@ impl<'a> World<'a> {
                 .into_iter()
                 .filter(|(_, status)| status.satisfies())
                 .collect(),
-            limits: Limits::default(),
+            limits: BudgetLimits::default(),
             plan_id: "plan_0001".to_owned(),
             max_tasks: MAX_TASKS,
             confinement: String::new(),
-            sandbox: Sandbox::None,
+            sandbox: SandboxKind::None,
             accounts: BTreeMap::new(),
             resting: BTreeMap::new(),
-            hands: crate::hands::Hands::default(),
+            hands: crate::hands::Operator::default(),
             basis: None,
             edited_config: Vec::new(),
             choices: None,
@@ -141,7 +145,7 @@ impl<'a> World<'a> {
                 Event::FrameOpened { frame, .. } => self.opened.push(frame),
                 Event::StepEntered { frame, step, .. } => {
                     self.last.insert(frame.clone(), self.path.len());
-                    self.path.push(Visit {
+                    self.path.push(StepVisit {
                         frame: frame.name().to_owned(),
                         step: step.0,
                         said: Vec::new(),
@@ -161,7 +165,7 @@ impl<'a> World<'a> {
     }
 
     /// Does the first thing that is due and can be done.
-    fn next(&mut self) -> Next {
+    fn next(&mut self) -> NextAction {
         let mut effects = due(&self.run);
         effects.sort_by_key(|effect| {
             let frame = frame_of(effect);
@@ -178,29 +182,29 @@ impl<'a> World<'a> {
                     until: Some(until), ..
                 } => {
                     self.now = self.now.max(until);
-                    return Next::Feed(Box::new(Input::Woke { at: self.now }));
+                    return NextAction::Feed(Box::new(Input::Woke { at: self.now }));
                 }
                 Effect::Wait { until: None, .. } => {}
-                effect => return Next::Feed(Box::new(self.perform(&effect))),
+                effect => return NextAction::Feed(Box::new(self.perform(&effect))),
             }
         }
         let cancelled = self.run.outstanding.values().next();
         match (asked, cancelled) {
-            (Some(question), _) => Next::Stop(self.waiting(&question)),
+            (Some(question), _) => NextAction::Stop(self.waiting(&question)),
             // Cancelled work tells that it has spent nothing.
             (None, Some(launch)) => {
                 let id = launch.id.clone();
-                Next::Feed(Box::new(self.exited(
+                NextAction::Feed(Box::new(self.exited(
                     &id,
-                    WorkerEnd::Failed(Facts::default()),
+                    WorkerOutcome::Failed(FailureFacts::default()),
                     None,
                 )))
             }
-            (None, None) => Next::Stop(Ended::Endless),
+            (None, None) => NextAction::Stop(RehearsalEnd::Endless),
         }
     }
 
-    fn waiting(&self, question: &Question) -> Ended {
+    fn waiting(&self, question: &Question) -> RehearsalEnd {
         let at = self.last.get(&question.id.frame);
         let at = at.and_then(|i| self.path.get(*i)).cloned();
         let mut words = question.text.clone();
@@ -208,8 +212,8 @@ impl<'a> World<'a> {
             words.push(' ');
             words.push_str(point);
         }
-        Ended::Waiting {
-            at: at.unwrap_or_else(|| Visit {
+        RehearsalEnd::Waiting {
+            at: at.unwrap_or_else(|| StepVisit {
                 frame: question.id.frame.name().to_owned(),
                 step: question.id.step.0.clone(),
                 said: Vec::new(),
@@ -220,11 +224,11 @@ impl<'a> World<'a> {
     }
 
     /// What a person says to a question, if that is scripted.
-    fn answer(&mut self, question: &Question) -> Option<Next> {
+    fn answer(&mut self, question: &Question) -> Option<NextAction> {
         let id = &question.id;
         let is_step = matches!(question.kind, QuestionKind::Step | QuestionKind::Rebound);
         let turn = self.script.take(&id.step, !is_step, id.frame.name())?;
-        let Turn::Answers { answer, note } = turn.clone() else {
+        let ScriptedTurn::Answers { answer, note } = turn.clone() else {
             return None;
         };
         self.say(&id.frame, turn.words());
@@ -247,9 +251,9 @@ impl<'a> World<'a> {
                 question.text,
                 known.join(", ")
             );
-            return Some(Next::Stop(Ended::Refused { why }));
+            return Some(NextAction::Stop(RehearsalEnd::Refused { why }));
         };
-        Some(Next::Feed(Box::new(Input::Decided {
+        Some(NextAction::Feed(Box::new(Input::Decided {
             at: self.now,
             by: "the script".to_owned(),
             decision,
@@ -258,7 +262,7 @@ impl<'a> World<'a> {
 
     /// What is scripted for a step; each visit and each try takes one turn. A gate has a turn at
     /// other steps too, when a tree is to be integrated that it has not judged.
-    fn turn(&mut self, id: &AttemptId, step: &StepId, attempt: u32) -> Option<Turn> {
+    fn turn(&mut self, id: &AttemptId, step: &StepId, attempt: u32) -> Option<ScriptedTurn> {
         let visit = (id.frame.clone(), id.step.clone(), id.generation);
         let key = (visit, step.clone(), attempt);
         if let Some(turn) = self.turns.get(&key) {
@@ -275,7 +279,7 @@ fn frame_of(effect: &Effect) -> Option<&FramePath> {
     match effect {
         Effect::Ask(question) => Some(&question.id.frame),
         Effect::Wait {
-            why: Waiting::Backoff { id },
+            why: WaitReason::Backoff { id },
             ..
         } => Some(&id.frame),
         effect => effect.attempt().map(|id| &id.frame),

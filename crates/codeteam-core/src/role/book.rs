@@ -13,19 +13,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::file::{Gate, RoleFile};
-use super::{Kind, Role};
+use super::file::{RoleFile, RoleGate};
+use super::{Role, RoleKind};
 use crate::format_version::version_fault;
 use crate::ids::is_plain;
-use crate::misplaced::Document;
-use crate::yaml::{Fault, Node, Place, Scalar, Value, meant, merge, typed_by_key};
+use crate::misplaced::DocumentKind;
+use crate::yaml::{
+    Diagnostic, SourcePosition, YamlNode, YamlScalar, YamlValue, meant, merge, typed_by_key,
+};
 
 /// How long a chain of `extends` may be.
 const MAX_DEPTH: usize = 16;
 
 /// Where a role comes from; later ones count more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Layer {
+pub enum SourceLayer {
     /// It ships with codeteam.
     BuiltIn,
     /// The user's own.
@@ -36,7 +38,7 @@ pub enum Layer {
     Workflow,
 }
 
-impl Layer {
+impl SourceLayer {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -50,24 +52,24 @@ impl Layer {
 
 /// All roles there are.
 #[derive(Clone, Debug, Default)]
-pub struct Book {
+pub struct RoleCatalog {
     /// By name; the entries of one name by layer. Shared, so that a clone costs little.
-    entries: BTreeMap<String, BTreeMap<Layer, Arc<Entry>>>,
+    entries: BTreeMap<String, BTreeMap<SourceLayer, Arc<CatalogEntry>>>,
     /// The kinds that sequences give to roles which do not say theirs, by the roles' names.
-    kinds: BTreeMap<String, Kind>,
+    kinds: BTreeMap<String, RoleKind>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
-    node: Node,
+struct CatalogEntry {
+    node: YamlNode,
     /// The prompt has a file of its own, which stands in place of any it builds on.
     own_prompt: bool,
     /// Why its file cannot be read, if it cannot.
-    faults: Vec<Fault>,
+    faults: Vec<Diagnostic>,
 }
 
-impl Entry {
-    fn new(node: Node) -> Self {
+impl CatalogEntry {
+    fn new(node: YamlNode) -> Self {
         Self {
             node,
             own_prompt: false,
@@ -77,68 +79,74 @@ impl Entry {
 }
 
 /// Where something is said of a role: under which full name, and in which layer.
-pub type RoleSource = (String, Layer);
+pub type RoleSource = (String, SourceLayer);
 
 /// A role with everything it builds on.
 #[derive(Clone, Debug)]
-pub struct Resolved {
+pub struct ResolvedRole {
     /// The role as a run pins it.
     pub role: Role,
     /// Its own gates.
-    pub gates: Vec<Gate>,
+    pub gates: Vec<RoleGate>,
     /// What it is good at.
     pub strengths: Vec<String>,
     /// All that is said of it, with places.
-    pub node: Node,
+    pub node: YamlNode,
     /// What is nearest of all that is said of it.
     pub top: RoleSource,
     /// The roles it builds on, nearest first, with their layers.
     pub chain: Vec<RoleSource>,
 }
 
-impl Book {
+impl RoleCatalog {
     /// Adds what a file or a workflow says of a role, over what its layer said before.
-    pub fn add(&mut self, layer: Layer, name: &str, mut node: Node) {
+    pub fn add(&mut self, layer: SourceLayer, name: &str, mut node: YamlNode) {
         in_own_words(&mut node);
         let layers = self.entries.entry(name.to_owned()).or_default();
         let entry = match layers.remove(&layer).map(Arc::unwrap_or_clone) {
-            Some(known) => Entry {
+            Some(known) => CatalogEntry {
                 node: merge(known.node, node),
                 ..known
             },
-            None => Entry::new(node),
+            None => CatalogEntry::new(node),
         };
         layers.insert(layer, Arc::new(entry));
     }
 
     /// Adds a role whose file cannot be read: whatever would build on it is refused with this reason.
-    pub fn add_broken(&mut self, layer: Layer, name: &str, fault: Fault) {
+    pub fn add_broken(&mut self, layer: SourceLayer, name: &str, fault: Diagnostic) {
         let layers = self.entries.entry(name.to_owned()).or_default();
         let entry = layers
             .entry(layer)
-            .or_insert_with(|| Arc::new(Entry::new(Node::empty(fault.place))));
+            .or_insert_with(|| Arc::new(CatalogEntry::new(YamlNode::empty(fault.place))));
         Arc::make_mut(entry).faults.push(fault);
     }
 
     /// Gives a role a kind in case nothing else does.
-    pub fn add_kind(&mut self, name: &str, kind: Kind) {
+    pub fn add_kind(&mut self, name: &str, kind: RoleKind) {
         self.kinds.entry(name.to_owned()).or_insert(kind);
     }
 
     /// Adds a prompt that has a file of its own.
-    pub fn add_prompt(&mut self, layer: Layer, name: &str, place: Place, prompt: &str) {
+    pub fn add_prompt(
+        &mut self,
+        layer: SourceLayer,
+        name: &str,
+        place: SourcePosition,
+        prompt: &str,
+    ) {
         let layers = self.entries.entry(name.to_owned()).or_default();
         let entry = layers
             .entry(layer)
-            .or_insert_with(|| Arc::new(Entry::new(Node::empty(place))));
+            .or_insert_with(|| Arc::new(CatalogEntry::new(YamlNode::empty(place))));
         let entry = Arc::make_mut(entry);
-        let text = Value::Scalar(Scalar::text(prompt));
-        entry.node.set("prompt", Node::at(place, text));
+        let text = YamlValue::Scalar(YamlScalar::text(prompt));
+        entry.node.set("prompt", YamlNode::at(place, text));
         entry.own_prompt = true;
     }
 
     /// Forgets the roles of one layer.
-    pub fn forget(&mut self, layer: Layer) {
+    pub fn forget(&mut self, layer: SourceLayer) {
         for layers in self.entries.values_mut() {
             layers.remove(&layer);
         }
@@ -146,21 +154,22 @@ impl Book {
     }
 
     /// The names there are, each with the topmost layer that says something of it.
-    pub fn names(&self) -> impl Iterator<Item = (&str, Layer)> {
-        let top = |layers: &BTreeMap<Layer, Arc<Entry>>| layers.keys().next_back().copied();
+    pub fn names(&self) -> impl Iterator<Item = (&str, SourceLayer)> {
+        let top =
+            |layers: &BTreeMap<SourceLayer, Arc<CatalogEntry>>| layers.keys().next_back().copied();
         self.entries
             .iter()
             .filter_map(move |(name, layers)| Some((name.as_str(), top(layers)?)))
     }
 
     /// The layers that say something of a role.
-    pub fn layers(&self, name: &str) -> impl Iterator<Item = Layer> {
+    pub fn layers(&self, name: &str) -> impl Iterator<Item = SourceLayer> {
         let layers = self.entries.get(name).into_iter();
         layers.flat_map(|layers| layers.keys().copied())
     }
 
     /// What a layer says of a role.
-    pub fn said(&self, name: &str, layer: Layer) -> Option<&Node> {
+    pub fn said(&self, name: &str, layer: SourceLayer) -> Option<&YamlNode> {
         let entry = self.entries.get(name)?.get(&layer)?;
         Some(&entry.node)
     }
@@ -173,9 +182,13 @@ impl Book {
     /// The sources of what a workflow calls by a name, the nearest first: see the head of this file.
     /// `scopes` are the names of the workflow and of those it extends.
     pub fn sources(&self, scopes: &[String], name: &str) -> Vec<RoleSource> {
-        const SHARED: [Layer; 3] = [Layer::Project, Layer::User, Layer::BuiltIn];
+        const SHARED: [SourceLayer; 3] = [
+            SourceLayer::Project,
+            SourceLayer::User,
+            SourceLayer::BuiltIn,
+        ];
         let mut found = Vec::new();
-        let mut add = |full: String, layer: Layer| {
+        let mut add = |full: String, layer: SourceLayer| {
             if self
                 .entries
                 .get(&full)
@@ -184,7 +197,7 @@ impl Book {
                 found.push((full, layer));
             }
         };
-        add(name.to_owned(), Layer::Workflow);
+        add(name.to_owned(), SourceLayer::Workflow);
         for layer in SHARED {
             for scope in scopes {
                 add(format!("{scope}/{name}"), layer);
@@ -217,7 +230,7 @@ impl Book {
     }
 
     /// A role by its full name, with everything it builds on: as the workflow of its folder has it.
-    pub fn resolve(&self, name: &str) -> Result<Resolved, Vec<Fault>> {
+    pub fn resolve(&self, name: &str) -> Result<ResolvedRole, Vec<Diagnostic>> {
         match name.rsplit_once('/') {
             Some((scope, short)) => self.resolve_called(&[scope.to_owned()], short, name),
             None => self.resolve_called(&[], name, name),
@@ -229,7 +242,7 @@ impl Book {
         &self,
         scopes: &[String],
         name: &str,
-    ) -> Option<Result<Resolved, Vec<Fault>>> {
+    ) -> Option<Result<ResolvedRole, Vec<Diagnostic>>> {
         let (full, _) = self.sources(scopes, name).into_iter().next()?;
         Some(self.resolve_called(scopes, name, &full))
     }
@@ -240,20 +253,20 @@ impl Book {
         scopes: &[String],
         name: &str,
         full: &str,
-    ) -> Result<Resolved, Vec<Fault>> {
+    ) -> Result<ResolvedRole, Vec<Diagnostic>> {
         let sources = self.sources(scopes, name);
         let mut chain = Vec::new();
-        let mut node = self.merged(full, &sources, Place::NONE, &mut chain)?;
+        let mut node = self.merged(full, &sources, SourcePosition::NONE, &mut chain)?;
         self.keep_form(&sources, &mut node);
         if node.get("kind").is_none()
             && let Some(kind) = self.kinds.get(name)
         {
-            node.set("kind", Node::text(kind.as_str()));
+            node.set("kind", YamlNode::text(kind.as_str()));
         }
         let file: RoleFile = typed_by_key(&node)?;
         let kind = Self::check(full, &node, &file)?;
         let chain_below = chain.split_off(1);
-        Ok(Resolved {
+        Ok(ResolvedRole {
             gates: file.gates.clone(),
             strengths: file.strengths.clone(),
             role: file.role(full, kind),
@@ -264,17 +277,18 @@ impl Book {
     }
 
     /// A shared role in the place of a workflow's own answers in the form that the workflow expects.
-    fn keep_form(&self, sources: &[RoleSource], node: &mut Node) {
+    fn keep_form(&self, sources: &[RoleSource], node: &mut YamlNode) {
         let own = sources.iter().position(|(name, _)| name.contains('/'));
         let Some(own) = own.filter(|at| *at > 0) else {
             return;
         };
         let (name, _) = &sources[own];
-        let Ok(own) = self.merged(name, &sources[own..], Place::NONE, &mut Vec::new()) else {
+        let Ok(own) = self.merged(name, &sources[own..], SourcePosition::NONE, &mut Vec::new())
+        else {
             return;
         };
-        let same_kind = match node.get("kind").and_then(Node::as_text) {
-            Some(kind) => own.get("kind").and_then(Node::as_text) == Some(kind),
+        let same_kind = match node.get("kind").and_then(YamlNode::as_text) {
+            Some(kind) => own.get("kind").and_then(YamlNode::as_text) == Some(kind),
             None => true,
         };
         for key in ["contract", "mode"] {
@@ -287,28 +301,28 @@ impl Book {
         }
     }
 
-    fn check(name: &str, node: &Node, file: &RoleFile) -> Result<Kind, Vec<Fault>> {
+    fn check(name: &str, node: &YamlNode, file: &RoleFile) -> Result<RoleKind, Vec<Diagnostic>> {
         let mut faults = Vec::new();
         let place = |key: &str| node.get(key).map_or(node.place, |node| node.place);
         let last = name.rsplit('/').next().unwrap_or(name);
         if !name.split('/').all(is_plain) {
             let message = format!("`{name}` cannot be the name of a role");
-            faults.push(Fault::at(node.place, message));
+            faults.push(Diagnostic::at(node.place, message));
         }
         if let Some(said) = file.name.as_deref().filter(|said| *said != last) {
             let message = format!("the role `{name}` calls itself `{said}`");
             let hint = "leave `name` out, or give the file that name";
-            faults.push(Fault::at(place("name"), message).hint(hint));
+            faults.push(Diagnostic::at(place("name"), message).hint(hint));
         }
         if file.prompt.as_deref().is_some_and(|p| p.len() > 200_000) {
             let message = format!("the prompt of `{name}` is longer than 200,000 bytes");
-            faults.push(Fault::at(place("prompt"), message));
+            faults.push(Diagnostic::at(place("prompt"), message));
         }
         match file.kind {
             Some(kind) if faults.is_empty() => return Ok(kind),
             Some(_) => {}
             None => faults.push(
-                Fault::at(node.place, format!("the role `{name}` has no `kind`"))
+                Diagnostic::at(node.place, format!("the role `{name}` has no `kind`"))
                     .hint("say what it owes, or which role it `extends`"),
             ),
         }
@@ -320,21 +334,21 @@ impl Book {
         &self,
         name: &str,
         sources: &[RoleSource],
-        named_at: Place,
+        named_at: SourcePosition,
         chain: &mut Vec<RoleSource>,
-    ) -> Result<Node, Vec<Fault>> {
+    ) -> Result<YamlNode, Vec<Diagnostic>> {
         let found = sources.split_first().and_then(|(link, rest)| {
             let entry = self.entries.get(&link.0)?.get(&link.1)?;
             Some((link, rest, entry))
         });
         let Some((link, rest, entry)) = found else {
-            let fault = Fault::at(named_at, format!("there is no role `{name}`"));
+            let fault = Diagnostic::at(named_at, format!("there is no role `{name}`"));
             return Err(vec![fault.maybe(self.meant(&[], name))]);
         };
         if !entry.faults.is_empty() {
             return Err(entry.faults.clone());
         }
-        let faulty = |message: String| Err(vec![Fault::at(named_at, message)]);
+        let faulty = |message: String| Err(vec![Diagnostic::at(named_at, message)]);
         if chain.contains(link) {
             let names: Vec<String> = chain.iter().map(|(n, _)| format!("`{n}`")).collect();
             let round = format!("{} → `{}`", names.join(" → "), link.0);
@@ -353,7 +367,7 @@ impl Book {
             Some(node) => {
                 let Some(parent) = node.as_text() else {
                     let message = format!("expected the name of a role, found {}", node.kind());
-                    return Err(vec![Fault::at(node.place, message)]);
+                    return Err(vec![Diagnostic::at(node.place, message)]);
                 };
                 Some(self.parent(link, rest, parent, node.place, chain)?)
             }
@@ -373,9 +387,9 @@ impl Book {
         (own, _): &RoleSource,
         rest: &[RoleSource],
         parent: &str,
-        named_at: Place,
+        named_at: SourcePosition,
         chain: &mut Vec<RoleSource>,
-    ) -> Result<Node, Vec<Fault>> {
+    ) -> Result<YamlNode, Vec<Diagnostic>> {
         let (folder, short) = match own.rsplit_once('/') {
             Some((folder, short)) => (Some(folder), short),
             None => (None, own.as_str()),
@@ -390,7 +404,7 @@ impl Book {
             if rest.is_empty() {
                 let message = format!("`{own}` extends itself");
                 let hint = "no layer below has a role of this name";
-                return Err(vec![Fault::at(named_at, message).hint(hint)]);
+                return Err(vec![Diagnostic::at(named_at, message).hint(hint)]);
             }
             return self.merged(own, &rest, named_at, chain);
         }
@@ -401,7 +415,7 @@ impl Book {
     }
 
     /// Everything that is wrong with any role.
-    pub fn faults(&self) -> Vec<Fault> {
+    pub fn faults(&self) -> Vec<Diagnostic> {
         let names: BTreeSet<&String> = self.entries.keys().collect();
         let faults = names
             .into_iter()
@@ -411,7 +425,7 @@ impl Book {
 }
 
 /// Other words for the same thing, so that layers meet.
-fn in_own_words(node: &mut Node) {
+fn in_own_words(node: &mut YamlNode) {
     for (other, own) in [("type", "kind"), ("cli", "worker")] {
         if node.get(own).is_none()
             && let Some(said) = node.take(other)
@@ -424,9 +438,9 @@ fn in_own_words(node: &mut Node) {
     };
     if context.as_list().is_some() || context.as_text().is_some() {
         let place = context.place;
-        let mut said = std::mem::replace(context, Node::empty(place));
+        let mut said = std::mem::replace(context, YamlNode::empty(place));
         if said.as_list().is_none() {
-            said = Node::at(place, Value::List(vec![said]));
+            said = YamlNode::at(place, YamlValue::List(vec![said]));
         }
         context.set("include", said);
     } else if let Some(budget) = context.take("token_budget") {
@@ -436,28 +450,28 @@ fn in_own_words(node: &mut Node) {
 
 /// A role over the one it builds on. Prompts are put one after the other, unless the upper one
 /// stands in place of the lower.
-fn put_together(below: Option<Node>, mut own: Node, replaces: bool) -> Node {
+fn put_together(below: Option<YamlNode>, mut own: YamlNode, replaces: bool) -> YamlNode {
     let additions = own.take("system_prompt_additions");
-    let mut below = below.unwrap_or_else(|| Node::empty(own.place));
+    let mut below = below.unwrap_or_else(|| YamlNode::empty(own.place));
     let inherited = below.take("prompt");
     let prompt = own.take("prompt");
     let parts = match (inherited, prompt) {
         (_, Some(prompt)) if replaces => vec![prompt],
         (inherited, prompt) => inherited.into_iter().chain(prompt).collect(),
     };
-    let parts: Vec<Node> = parts.into_iter().chain(additions).collect();
+    let parts: Vec<YamlNode> = parts.into_iter().chain(additions).collect();
     let mut merged = merge(below, own);
-    let texts: Vec<&str> = parts.iter().filter_map(Node::as_text).collect();
+    let texts: Vec<&str> = parts.iter().filter_map(YamlNode::as_text).collect();
     if let Some(last) = parts.last() {
         let texts: Vec<&str> = texts.iter().map(|text| text.trim_end()).collect();
-        let text = Value::Scalar(Scalar::text(texts.join("\n\n")));
-        merged.set("prompt", Node::at(last.place, text));
+        let text = YamlValue::Scalar(YamlScalar::text(texts.join("\n\n")));
+        merged.set("prompt", YamlNode::at(last.place, text));
     }
     merged
 }
 
 /// Keys that other tools have and codeteam does differently.
-fn advise(node: &Node) -> Result<(), Vec<Fault>> {
+fn advise(node: &YamlNode) -> Result<(), Vec<Diagnostic>> {
     const KNOWN: &[(&str, &str)] = &[
         (
             "flags",
@@ -480,19 +494,19 @@ fn advise(node: &Node) -> Result<(), Vec<Fault>> {
         ),
     ];
     let entries = node.as_map().unwrap_or_default();
-    let faults: Vec<Fault> = entries
+    let faults: Vec<Diagnostic> = entries
         .iter()
         .filter_map(|(key, _)| {
             let (_, advice) = KNOWN.iter().find(|(known, _)| *known == key.name)?;
             let message = format!("a role has no `{}`", key.name);
-            Some(Fault::at(key.place, message).hint(*advice))
+            Some(Diagnostic::at(key.place, message).hint(*advice))
         })
         .collect();
     if node.as_map().is_none() {
         let message = format!("expected a role, found {}", node.kind());
-        return Err(vec![Fault::at(node.place, message)]);
+        return Err(vec![Diagnostic::at(node.place, message)]);
     }
-    let mut misplaced = Document::Role.misplaced(node);
+    let mut misplaced = DocumentKind::Role.misplaced(node);
     misplaced.extend(version_fault(node));
     if !misplaced.is_empty() {
         return Err(misplaced);
@@ -505,11 +519,16 @@ fn advise(node: &Node) -> Result<(), Vec<Fault>> {
 }
 
 /// The hint for a role that a workflow names and nobody knows.
-pub(crate) fn unknown(book: &Book, scopes: &[String], name: &str, place: Place) -> Fault {
+pub(crate) fn unknown(
+    book: &RoleCatalog,
+    scopes: &[String],
+    name: &str,
+    place: SourcePosition,
+) -> Diagnostic {
     let few = || meant(name, std::iter::empty());
     let hint = book.meant(scopes, name).or_else(few);
     let hint = hint.or_else(|| Some("`codeteam role list` names those there are".to_owned()));
-    Fault::at(place, format!("there is no role `{name}`")).maybe(hint)
+    Diagnostic::at(place, format!("there is no role `{name}`")).maybe(hint)
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Context, Contract, Kind, Means, Mode, Provider, Role};
+use super::{Contract, EditMode, ExecutionOptions, ModelProvider, Role, RoleContext, RoleKind};
 use crate::ids::{RoleName, WorkerName};
 use crate::workflow::{Check, CheckKind};
-use crate::yaml::{Either, OneOrMany};
+use crate::yaml::{OneOrMany, ScalarOr};
 
 /// How long a role's gate may take if nothing is said.
 const GATE_TIMEOUT_SECONDS: u64 = 600;
@@ -28,7 +28,7 @@ pub struct RoleFile {
     pub extends: Option<String>,
     /// What it owes: `analyst`, `designer`, `planner`, `implementer`, `gatekeeper` or `scribe`.
     #[serde(alias = "type")]
-    pub kind: Option<Kind>,
+    pub kind: Option<RoleKind>,
     /// The wire form of its answer.
     pub contract: Option<Contract>,
     /// Who the worker is asked to be. With `extends`, what it builds on comes first.
@@ -45,9 +45,9 @@ pub struct RoleFile {
     /// The model, if not the worker's own default.
     pub model: Option<String>,
     /// Who serves the model.
-    pub provider: Option<Provider>,
+    pub provider: Option<ModelProvider>,
     /// What it is shown of the repository; a list is what is included.
-    pub context: Option<Either<ContextFile>>,
+    pub context: Option<ScalarOr<ContextFile>>,
     /// Files of the worktree that the worker does not see, as patterns.
     pub exclude: Vec<String>,
     /// The tools it may use; all that fit its kind if none is named.
@@ -55,7 +55,7 @@ pub struct RoleFile {
     /// The configured MCP servers whose tools it gets.
     pub mcp_servers: Vec<String>,
     /// Checks that run when it has submitted, besides those of the workflow.
-    pub gates: Vec<Gate>,
+    pub gates: Vec<RoleGate>,
     /// Values for its prompt: `{{ config.key }}`.
     pub config: BTreeMap<String, Value>,
     /// How it looks at things, in a word, for its prompt.
@@ -63,7 +63,7 @@ pub struct RoleFile {
     /// What it is good at, for people who choose.
     pub strengths: Vec<String>,
     /// How files are changed: with tools, or as whole files in the answer.
-    pub mode: Option<Mode>,
+    pub mode: Option<EditMode>,
     /// How often the model may be asked in one attempt.
     pub max_turns: Option<u32>,
     /// Whether the next attempt may go on in the session of the last one.
@@ -83,14 +83,14 @@ pub enum ContextFile {
     /// Patterns.
     Include(Vec<String>),
     /// All of it.
-    Full(Context),
+    Full(RoleContext),
 }
 
 impl<'de> Deserialize<'de> for ContextFile {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-        struct Written;
-        impl<'de> serde::de::Visitor<'de> for Written {
+        struct ContextFileVisitor;
+        impl<'de> serde::de::Visitor<'de> for ContextFileVisitor {
             type Value = ContextFile;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -108,17 +108,17 @@ impl<'de> Deserialize<'de> for ContextFile {
                 self,
                 map: A,
             ) -> Result<ContextFile, A::Error> {
-                Context::deserialize(MapAccessDeserializer::new(map)).map(ContextFile::Full)
+                RoleContext::deserialize(MapAccessDeserializer::new(map)).map(ContextFile::Full)
             }
         }
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(ContextFileVisitor)
     }
 }
 
 /// A check that runs when a role has submitted.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Gate {
+pub struct RoleGate {
     /// Its name in reports.
     pub name: String,
     /// The command, for `sh -c`.
@@ -142,7 +142,7 @@ pub enum OnGateFail {
     Block,
 }
 
-impl Gate {
+impl RoleGate {
     /// The check it is.
     pub fn check(&self) -> Check {
         Check {
@@ -158,18 +158,18 @@ impl Gate {
 
 impl RoleFile {
     /// The role that a run pins.
-    pub(super) fn role(self, name: &str, kind: Kind) -> Role {
+    pub(super) fn role(self, name: &str, kind: RoleKind) -> Role {
         let context = match self.context {
-            Some(Either::Full(ContextFile::Full(context))) => context,
-            Some(Either::Full(ContextFile::Include(include))) => Context {
+            Some(ScalarOr::Full(ContextFile::Full(context))) => context,
+            Some(ScalarOr::Full(ContextFile::Include(include))) => RoleContext {
                 include,
-                ..Context::default()
+                ..RoleContext::default()
             },
-            Some(Either::Word(pattern)) => Context {
+            Some(ScalarOr::Word(pattern)) => RoleContext {
                 include: vec![pattern],
-                ..Context::default()
+                ..RoleContext::default()
             },
-            None => Context::default(),
+            None => RoleContext::default(),
         };
         let workers = self.worker.0.into_iter().chain(self.workers);
         Role {
@@ -181,7 +181,7 @@ impl RoleFile {
             model: self.model,
             exclude: self.exclude,
             max_cost_microusd: self.max_cost_microusd.or(self.max_cost_usd.map(microusd)),
-            means: Means {
+            means: ExecutionOptions {
                 mode: self.mode.unwrap_or_default(),
                 allowed_tools: self.allowed_tools,
                 mcp_servers: self.mcp_servers,

@@ -14,16 +14,18 @@ use self::frames::{end_frame, enter, open_frame, reopen, resume_frame};
 use self::outages::{forget_outage, known_cost, note_outage};
 use self::people::{answered, decide_on, record_decision};
 use self::tasks::{change_task, forget_dropped, rebuild_schedules, set_plan};
-use super::{Outstanding, Run, TaskRecord};
+use super::{OutstandingLaunch, Run, TaskRecord};
 use crate::budget::{self, Budget, Usage};
-use crate::event::{BaselineFailure, Delivered, Event, RunStarted};
-use crate::feedback::Failed;
-use crate::frame::{Feedback, Frame, Item, Judged, Slot, SlotState, Stage, Tip, Work};
-use crate::hands::{Hands, is_session};
+use crate::event::{BaselineFailure, DeliveryOutcome, Event, RunStarted};
+use crate::feedback::AttemptFailure;
+use crate::frame::{
+    Feedback, Frame, FrameItem, FrameStage, Slot, SlotState, SlotWork, StepVerdict, Tip,
+};
+use crate::hands::{Operator, is_session};
 use crate::ids::{AttemptId, FramePath, StepId, Tree};
-use crate::park::{Park, ParkReason};
+use crate::park::{AccountPark, ParkReason};
 use crate::plan::Plan;
-use crate::record::GateRun;
+use crate::record::GateResult;
 use crate::workflow::{Check, StepKind};
 
 /// Folds one event into a run. Total: an event that does not fit changes nothing but the count.
@@ -95,18 +97,18 @@ pub fn apply(run: &mut Run, event: &Event) {
             reserved,
         } => {
             run.fence = run.fence.max(id.fence);
-            let counted = matches!(work, Work::Role(_));
+            let counted = matches!(work, SlotWork::Role(_));
             if counted {
                 run.budget.reserve(*reserved);
             }
-            let launch = Outstanding {
+            let launch = OutstandingLaunch {
                 id: id.clone(),
                 reserved: *reserved,
                 counted,
                 used: Usage::default(),
             };
             // A session is nothing that was launched: it need not say what became of it.
-            let handed = run.hands == Hands::Session && worker.as_ref().is_some_and(is_session);
+            let handed = run.hands == Operator::Session && worker.as_ref().is_some_and(is_session);
             if !handed {
                 run.outstanding.insert(id.fence, launch);
             }
@@ -146,7 +148,7 @@ pub fn apply(run: &mut Run, event: &Event) {
                 // It is the same attempt that is made once more, however often that takes.
                 run.budget.attempts = run.budget.attempts.saturating_sub(1);
             }
-            let policy = crate::breaker::Policy::default();
+            let policy = crate::breaker::BreakerPolicy::default();
             with(run, &id.frame, |f| {
                 if !action.is_waiting() {
                     let breaker = f.breakers.entry(id.step.clone()).or_default();
@@ -154,8 +156,8 @@ pub fn apply(run: &mut Run, event: &Event) {
                 }
                 if let Some(slot) = f.slot_mut(id) {
                     slot.state = SlotState::Done(None);
-                    if *action == crate::failure::Action::RetryWithFeedback {
-                        slot.feedback.push(Failed {
+                    if *action == crate::failure::FailureAction::RetryWithFeedback {
+                        slot.feedback.push(AttemptFailure {
                             category: *category,
                             message: facts.message.clone(),
                         });
@@ -226,7 +228,7 @@ pub fn apply(run: &mut Run, event: &Event) {
                 f.outputs.checks.clone_from(results);
                 f.log.checked(step, results);
                 judge(f, step, *passed, tree, true);
-                let gate = GateRun {
+                let gate = GateResult {
                     round: judged_round(f),
                     passed: *passed,
                     results: results.clone(),
@@ -300,7 +302,9 @@ pub fn apply(run: &mut Run, event: &Event) {
             run.fence = run.fence.max(question.id.fence);
             // A person may take long; the turn to integrate goes to the next.
             run.integrating.retain(|f| f != frame);
-            with(run, frame, |f| f.stage = Stage::Asking(question.clone()));
+            with(run, frame, |f| {
+                f.stage = FrameStage::Asking(question.clone())
+            });
         }
         Event::Answered { frame, .. } => with(run, frame, |f| {
             record_decision(f, event);
@@ -310,7 +314,7 @@ pub fn apply(run: &mut Run, event: &Event) {
             if let Some(children) = &mut f.children {
                 children.choices += 1;
             }
-            f.slots = vec![Slot::new(id.clone(), Work::Role(role.clone()))];
+            f.slots = vec![Slot::new(id.clone(), SlotWork::Role(role.clone()))];
         }),
         Event::TaskChosen { id, task, .. } => with(run, &id.frame, |f| {
             f.slots.clear();
@@ -402,7 +406,7 @@ pub fn apply(run: &mut Run, event: &Event) {
         Event::Delivered { id, outcome } => {
             settle(run, id, Usage::default());
             with(run, &id.frame, |f| finish_slot(f, id));
-            if let Delivered::Forward { branch, .. } = outcome {
+            if let DeliveryOutcome::Forward { branch, .. } = outcome {
                 run.branch.clone_from(branch);
             }
             run.delivered = Some(outcome.clone());
@@ -426,12 +430,14 @@ pub fn apply(run: &mut Run, event: &Event) {
             why,
         } => {
             let (until, why) = (*until, *why);
-            run.parks.park(account, Park { until, why });
+            run.parks.park(account, AccountPark { until, why });
         }
         Event::AccountFreed { account } => run.parks.end(account),
         Event::OutagesCleared => {
             run.outages.clear();
-            run.limit = run.limit.filter(|limit| *limit != budget::Kind::Outage);
+            run.limit = run
+                .limit
+                .filter(|limit| *limit != budget::LimitKind::Outage);
         }
     }
 }
@@ -474,7 +480,7 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.access = Arc::new(started.access.clone());
     for (account, until) in &started.resting {
         let (until, why) = (*until, ParkReason::Quota);
-        run.parks.park(account, Park { until, why });
+        run.parks.park(account, AccountPark { until, why });
     }
     run.max_tasks = started.max_tasks;
     run.plan_id.clone_from(&started.plan_id);
@@ -497,7 +503,7 @@ fn begin(run: &mut Run, started: &RunStarted) {
     let root = FramePath::root();
     run.frames.insert(
         root.clone(),
-        Frame::new(root, None, Item::Run, base.clone()),
+        Frame::new(root, None, FrameItem::Run, base.clone()),
     );
 }
 
@@ -558,14 +564,14 @@ fn repin(run: &mut Run, checks: &BTreeMap<StepId, Vec<Check>>) {
     }
 }
 
-fn expire_verdicts(frame: &mut Frame, which: impl Fn(&Judged) -> bool) {
+fn expire_verdicts(frame: &mut Frame, which: impl Fn(&StepVerdict) -> bool) {
     for verdict in frame.verdicts.values_mut().filter(|v| which(v)) {
         expire(Some(verdict));
     }
 }
 
 /// Makes a verdict one on no tree, so that it must be given again.
-fn expire(verdict: Option<&mut Judged>) {
+fn expire(verdict: Option<&mut StepVerdict>) {
     if let Some(verdict) = verdict {
         verdict.tree = Tree::default();
     }

@@ -46,11 +46,11 @@ fn dependents_start_as_soon_as_their_own_dependencies_end() {
         8,
     );
     assert_eq!(start_all(&mut s), [0, 1]);
-    s.end(0, Status::Completed);
+    s.end(0, TaskStatus::Completed);
     assert_eq!(start_all(&mut s), [2], "no barrier: t1 still runs");
-    s.end(2, Status::Completed);
+    s.end(2, TaskStatus::Completed);
     assert_eq!(start_all(&mut s), [] as [usize; 0]);
-    s.end(1, Status::Completed);
+    s.end(1, TaskStatus::Completed);
     assert_eq!(start_all(&mut s), [3]);
 }
 
@@ -66,9 +66,9 @@ fn a_file_is_held_by_one_task_and_folders_hold_what_is_in_them() {
         8,
     );
     assert_eq!(start_all(&mut s), [0, 3]);
-    s.end(0, Status::Completed);
+    s.end(0, TaskStatus::Completed);
     assert_eq!(start_all(&mut s), [1]);
-    s.end(1, Status::Completed);
+    s.end(1, TaskStatus::Completed);
     assert_eq!(start_all(&mut s), [2]);
 }
 
@@ -83,9 +83,9 @@ fn a_task_without_files_runs_alone_and_is_not_overtaken() {
         8,
     );
     assert_eq!(start_all(&mut s), [0]);
-    s.end(0, Status::Completed);
+    s.end(0, TaskStatus::Completed);
     assert_eq!(start_all(&mut s), [1]);
-    s.end(1, Status::Completed);
+    s.end(1, TaskStatus::Completed);
     assert_eq!(start_all(&mut s), [2]);
 }
 
@@ -101,13 +101,13 @@ fn a_failure_blocks_what_is_behind_it_and_nothing_else() {
         8,
     );
     start_all(&mut s);
-    assert_eq!(s.end(0, Status::Failed), [1, 2]);
-    s.end(3, Status::Completed);
+    assert_eq!(s.end(0, TaskStatus::Failed), [1, 2]);
+    s.end(3, TaskStatus::Completed);
     assert!(s.is_finished());
     s.reopen(0);
-    assert_eq!(s.count(Status::Pending), 3);
+    assert_eq!(s.count(TaskStatus::Pending), 3);
     assert_eq!(start_all(&mut s), [0]);
-    s.end(0, Status::Skipped);
+    s.end(0, TaskStatus::Skipped);
     assert_eq!(
         start_all(&mut s),
         [1],
@@ -126,11 +126,11 @@ fn a_task_that_completes_while_its_dependent_is_blocked_still_counts() {
         8,
     );
     start_all(&mut s);
-    s.end(0, Status::Failed);
-    s.end(1, Status::Completed);
+    s.end(0, TaskStatus::Failed);
+    s.end(1, TaskStatus::Completed);
     s.reopen(0);
     assert_eq!(start_all(&mut s), [0]);
-    s.end(0, Status::Completed);
+    s.end(0, TaskStatus::Completed);
     assert_eq!(start_all(&mut s), [2]);
 }
 
@@ -156,9 +156,9 @@ fn a_later_phase_waits_for_every_task_of_the_one_before() {
     };
     let mut s = Schedule::new(&plan, 8, &BTreeMap::new());
     assert_eq!(start_all(&mut s), [1, 2]);
-    s.end(1, Status::Completed);
+    s.end(1, TaskStatus::Completed);
     assert_eq!(start_all(&mut s), [] as [usize; 0]);
-    assert_eq!(s.end(2, Status::Failed), [0]);
+    assert_eq!(s.end(2, TaskStatus::Failed), [0]);
     assert!(s.is_finished());
 }
 
@@ -168,7 +168,7 @@ fn what_an_earlier_run_finished_is_not_done_again() {
         tasks: vec![task(0, &[], &["a"]), task(1, &[0], &["b"])],
         ..Plan::default()
     };
-    let earlier = BTreeMap::from([(0, Status::Completed)]);
+    let earlier = BTreeMap::from([(0, TaskStatus::Completed)]);
     let mut s = Schedule::new(&plan, 8, &earlier);
     assert_eq!(start_all(&mut s), [1]);
 }
@@ -180,7 +180,7 @@ fn many_tasks_on_one_file_take_turns_in_linear_time() {
     for _ in 0..n {
         let started = start_all(&mut s);
         assert_eq!(started.len(), 1);
-        s.end(started[0], Status::Completed);
+        s.end(started[0], TaskStatus::Completed);
     }
     assert!(s.is_finished());
 }
@@ -266,7 +266,7 @@ proptest! {
             luck = luck.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let pick = running[(luck >> 33) as usize % running.len()];
             let failed = (luck >> 60) == 0;
-            s.end(pick, if failed { Status::Failed } else { Status::Completed });
+            s.end(pick, if failed { TaskStatus::Failed } else { TaskStatus::Completed });
         }
     }
 }
@@ -275,7 +275,7 @@ proptest! {
 fn a_task_that_was_stopped_may_start_again() {
     let mut s = schedule(vec![task(0, &[], &["a"]), task(1, &[0], &["b"])], 8);
     assert_eq!(start_all(&mut s), [0]);
-    s.end(0, Status::Pending);
+    s.end(0, TaskStatus::Pending);
     assert_eq!(start_all(&mut s), [0]);
 }
 
@@ -291,8 +291,8 @@ fn skipping_who_is_next_for_a_file_lets_the_one_after_it_go() {
         2,
     );
     assert_eq!(start_all(&mut s), [0, 1]);
-    s.end(0, Status::Completed);
-    s.end(2, Status::Skipped);
+    s.end(0, TaskStatus::Completed);
+    s.end(2, TaskStatus::Skipped);
     assert_eq!(start_all(&mut s), [3]);
 }
 
@@ -308,12 +308,12 @@ fn skipping_a_blocked_task_frees_what_waits_for_it_alone() {
         8,
     );
     start_all(&mut s);
-    s.end(0, Status::Failed);
+    s.end(0, TaskStatus::Failed);
     assert_eq!(s.skip(1), [2]);
     assert_eq!(start_all(&mut s), [2]);
     assert_eq!(
         s.status(3),
-        Status::Blocked,
+        TaskStatus::Blocked,
         "the failure still holds it up"
     );
     assert_eq!(s.skip(0), [3]);
@@ -331,8 +331,8 @@ fn a_second_failure_blocks_only_what_the_first_did_not() {
         8,
     );
     start_all(&mut s);
-    assert_eq!(s.end(0, Status::Failed), [2]);
-    assert_eq!(s.end(1, Status::Failed), [3]);
+    assert_eq!(s.end(0, TaskStatus::Failed), [2]);
+    assert_eq!(s.end(1, TaskStatus::Failed), [3]);
     assert_eq!(s.reopen(0), [] as [usize; 0], "2 is behind 1 too");
     assert_eq!(s.reopen(1), [2, 3]);
 }

@@ -2,42 +2,42 @@
 
 use serde_json::{Value, json};
 
-use crate::role::{Contract, Kind, Mode};
+use crate::role::{Contract, EditMode, RoleKind};
 
 /// What an answer must be: what is owed, in which form, and how files are changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
+pub struct AnswerForm {
     /// What is owed.
-    pub kind: Kind,
+    pub kind: RoleKind,
     /// In which form.
     pub contract: Contract,
     /// How files are changed.
-    pub mode: Mode,
+    pub mode: EditMode,
     /// Whether a planner may ask a person first. An analyst always may.
     pub asks: bool,
 }
 
 /// Why there is no such form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gap {
+pub struct MissingForm {
     /// What is wrong.
     pub message: String,
     /// What to write instead.
     pub hint: String,
 }
 
-impl Form {
+impl AnswerForm {
     /// Every form there is.
     pub fn all() -> impl Iterator<Item = Self> {
         Contract::ALL.into_iter().flat_map(|contract| {
-            Kind::ALL.into_iter().flat_map(move |kind| {
+            RoleKind::ALL.into_iter().flat_map(move |kind| {
                 let form = move |mode| Self {
                     kind,
                     contract,
                     mode,
                     asks: false,
                 };
-                let modes = [Mode::Tools, Mode::Edits].into_iter();
+                let modes = [EditMode::Tools, EditMode::Edits].into_iter();
                 modes.map(form).filter(|form| form.gap().is_none())
             })
         })
@@ -45,11 +45,11 @@ impl Form {
 
     /// Why the contract has no form for this, if it has none. An answer would be read as a native
     /// one then, which nobody has asked for.
-    pub fn gap(self) -> Option<Gap> {
+    pub fn gap(self) -> Option<MissingForm> {
         let word = self.contract.as_str();
         if !self.contract.kinds().contains(&self.kind) {
             let kinds: Vec<&str> = self.contract.kinds().iter().map(|k| k.as_str()).collect();
-            return Some(Gap {
+            return Some(MissingForm {
                 message: format!("the contract `{word}` has no form for {}", a(self.kind)),
                 hint: format!(
                     "it has one for {}; leave `contract` out for the native one",
@@ -58,33 +58,33 @@ impl Form {
             });
         }
         let (message, hint) = match (self.kind, self.contract, self.mode) {
-            (Kind::Implementer, Contract::Strict, Mode::Tools) => (
+            (RoleKind::Implementer, Contract::Strict, EditMode::Tools) => (
                 "has whole files in an implementer's answer, and no tools",
                 "add `mode: edits` to the role",
             ),
-            (Kind::Implementer, Contract::Supervisor, Mode::Edits) => (
+            (RoleKind::Implementer, Contract::Supervisor, EditMode::Edits) => (
                 "has no place for whole files in an implementer's answer",
                 "remove `mode: edits` from the role, or leave `contract` out for the native one",
             ),
             _ => return None,
         };
-        Some(Gap {
+        Some(MissingForm {
             message: format!("the contract `{word}` {message}"),
             hint: hint.to_owned(),
         })
     }
 }
 
-fn a(kind: Kind) -> String {
+fn a(kind: RoleKind) -> String {
     let article = match kind {
-        Kind::Analyst | Kind::Implementer => "an",
-        Kind::Designer | Kind::Planner | Kind::Gatekeeper | Kind::Scribe => "a",
+        RoleKind::Analyst | RoleKind::Implementer => "an",
+        RoleKind::Designer | RoleKind::Planner | RoleKind::Gatekeeper | RoleKind::Scribe => "a",
     };
     format!("{article} {}", kind.as_str())
 }
 
 /// An example of what is owed, for feedback and prompts.
-pub fn example(form: Form) -> Value {
+pub fn example(form: AnswerForm) -> Value {
     match form.contract {
         Contract::Strict => strict(form),
         Contract::Supervisor => supervisor(form),
@@ -93,56 +93,56 @@ pub fn example(form: Form) -> Value {
     }
 }
 
-fn native(form: Form) -> Value {
+fn native(form: AnswerForm) -> Value {
     match form.kind {
-        Kind::Analyst => json!({"requirements": "…"}),
-        Kind::Designer => json!({"design": "…", "patterns": ["…"], "warnings": []}),
-        Kind::Planner => json!({"plan": {"description": "…", "tasks": [
+        RoleKind::Analyst => json!({"requirements": "…"}),
+        RoleKind::Designer => json!({"design": "…", "patterns": ["…"], "warnings": []}),
+        RoleKind::Planner => json!({"plan": {"description": "…", "tasks": [
             {"id": "task-001", "title": "…", "description": "…", "dependencies": [],
              "files": ["src/a.rs"], "acceptance": ["…"]}]}}),
-        Kind::Implementer if form.mode == Mode::Edits => {
+        RoleKind::Implementer if form.mode == EditMode::Edits => {
             json!({"summary": "…", "concerns": [],
             "edits": [{"path": "src/a.rs", "content": "…"}, {"path": "src/b.rs", "delete": true}]})
         }
-        Kind::Implementer => {
+        RoleKind::Implementer => {
             json!({"summary": "…", "files": ["src/a.rs"], "proof": "…", "concerns": []})
         }
-        Kind::Gatekeeper => json!({"verdict": "reject", "reason": "…",
+        RoleKind::Gatekeeper => json!({"verdict": "reject", "reason": "…",
             "findings": [{"severity": "major", "title": "…", "detail": "…", "file": "src/a.rs", "line": 1}],
             "resolved": [{"id": "F1", "state": "fixed"}]}),
-        Kind::Scribe => json!({"message": "…"}),
+        RoleKind::Scribe => json!({"message": "…"}),
     }
 }
 
-fn team(form: Form) -> Value {
+fn team(form: AnswerForm) -> Value {
     match (form.kind, form.mode) {
-        (Kind::Analyst, _) => json!({"confirmed_requirements": "…"}),
-        (Kind::Implementer, Mode::Tools) => {
+        (RoleKind::Analyst, _) => json!({"confirmed_requirements": "…"}),
+        (RoleKind::Implementer, EditMode::Tools) => {
             json!({"summary": "…", "files_changed": ["src/a.rs"], "proof": "…"})
         }
-        (Kind::Gatekeeper, _) => json!({"approved": false, "reason": "…", "issues": ["…"]}),
+        (RoleKind::Gatekeeper, _) => json!({"approved": false, "reason": "…", "issues": ["…"]}),
         _ => native(form),
     }
 }
 
-fn strict(form: Form) -> Value {
+fn strict(form: AnswerForm) -> Value {
     match form.kind {
-        Kind::Planner => json!({"plan_id": "plan_0001", "tasks": [
+        RoleKind::Planner => json!({"plan_id": "plan_0001", "tasks": [
             {"id": "T1", "title": "…", "rationale": "…", "acceptance": "…",
              "artifacts": ["src/a.py", "tests/test_a.py"]},
             {"id": "T2", "title": "…", "rationale": "…", "acceptance": "…",
              "artifacts": ["README.md"]}]}),
-        Kind::Implementer => json!({"edits": [{"path": "src/a.py", "content": "…"}]}),
-        Kind::Gatekeeper => json!({"task_id": "T1", "passed": false, "report": "…"}),
-        Kind::Analyst | Kind::Designer | Kind::Scribe => native(form),
+        RoleKind::Implementer => json!({"edits": [{"path": "src/a.py", "content": "…"}]}),
+        RoleKind::Gatekeeper => json!({"task_id": "T1", "passed": false, "report": "…"}),
+        RoleKind::Analyst | RoleKind::Designer | RoleKind::Scribe => native(form),
     }
 }
 
-fn supervisor(form: Form) -> Value {
+fn supervisor(form: AnswerForm) -> Value {
     let interface =
         || json!({"name": "LoginRequest", "type": "typescript_interface", "definition": "…"});
     match form.kind {
-        Kind::Planner => json!({"status": "COMPLETE", "phases": [
+        RoleKind::Planner => json!({"status": "COMPLETE", "phases": [
             {"id": "backend", "title": "…", "sequence": 1, "components": [
                 {"id": "user_model", "title": "…", "description": "…",
                  "files": ["models/user.py"], "depends_on": []},
@@ -154,17 +154,17 @@ fn supervisor(form: Form) -> Value {
                  "files": ["components/Login.tsx"], "depends_on": ["backend.login_endpoint"]}]}],
             "dependencies": [{"component": "login_form", "depends_on": ["login_endpoint"]}],
             "estimated_components": 3, "risks": ["…"]}),
-        Kind::Designer => json!({"components": [
+        RoleKind::Designer => json!({"components": [
             {"id": "user_model", "title": "…", "description": "…",
              "files": ["models/user.py"], "depends_on": []}],
             "interfaces": [interface()]}),
-        Kind::Implementer => json!({"status": "SUCCESS", "files_created": ["api/auth.py"],
+        RoleKind::Implementer => json!({"status": "SUCCESS", "files_created": ["api/auth.py"],
             "files_modified": ["api/routes.py"], "tests_written": ["tests/test_auth.py"],
             "blockers": []}),
-        Kind::Gatekeeper => json!({"status": "CHANGES_REQUESTED", "issues": [
+        RoleKind::Gatekeeper => json!({"status": "CHANGES_REQUESTED", "issues": [
             {"severity": "major", "file": "api/auth.py", "line": 1, "title": "…",
              "description": "…", "suggestion": "…"}],
             "suggestions": ["…"], "security_concerns": []}),
-        Kind::Analyst | Kind::Scribe => native(form),
+        RoleKind::Analyst | RoleKind::Scribe => native(form),
     }
 }

@@ -8,36 +8,43 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use super::{Blocked, Change, Design, Form, Planned, Questions, Requirements, Text, Verdict};
+use super::{
+    AnalystQuestions, AnswerForm, BlockedReason, ClaimedChange, ConfirmedRequirements, Design,
+    PlanSubmission, ScribeText, Verdict,
+};
 use super::{strict, supervisor, team};
-use crate::role::{Contract, Kind, Mode};
+use crate::role::{Contract, EditMode, RoleKind};
 
 /// The schema of an answer.
-pub fn schema(form: Form) -> Value {
+pub fn schema(form: AnswerForm) -> Value {
     let mut parts = match (form.contract, form.kind) {
-        (Contract::Strict, Kind::Planner) => vec![of::<strict::Plan>(), of::<strict::Failed>()],
-        (Contract::Strict, Kind::Implementer) => {
-            vec![of::<strict::Edits>(), of::<strict::Failed>()]
+        (Contract::Strict, RoleKind::Planner) => {
+            vec![of::<strict::StrictPlan>(), of::<strict::StrictError>()]
         }
-        (Contract::Strict, Kind::Gatekeeper) => {
-            vec![of::<strict::Judged>(), of::<strict::Failed>()]
+        (Contract::Strict, RoleKind::Implementer) => {
+            vec![of::<strict::StrictEdits>(), of::<strict::StrictError>()]
         }
-        (Contract::Supervisor, Kind::Planner) => vec![of::<supervisor::Plan>()],
-        (Contract::Supervisor, Kind::Designer) => vec![of::<supervisor::Design>()],
-        (Contract::Supervisor, Kind::Implementer) => vec![of::<supervisor::Implemented>()],
-        (Contract::Supervisor, Kind::Gatekeeper) => vec![of::<supervisor::Reviewed>()],
-        (Contract::TeamMcp, Kind::Gatekeeper) => vec![of::<team::Judged>()],
-        (_, Kind::Analyst) => vec![of::<Questions>(), of::<Requirements>()],
-        (_, Kind::Designer) => vec![of::<Design>()],
-        (_, Kind::Planner) if form.asks => vec![of::<Questions>(), of::<Planned>()],
-        (_, Kind::Planner) => vec![of::<Planned>()],
-        (_, Kind::Implementer) => vec![of::<Change>()],
-        (_, Kind::Gatekeeper) => vec![of::<Verdict>()],
-        (_, Kind::Scribe) => vec![of::<Text>()],
+        (Contract::Strict, RoleKind::Gatekeeper) => {
+            vec![of::<strict::StrictVerdict>(), of::<strict::StrictError>()]
+        }
+        (Contract::Supervisor, RoleKind::Planner) => vec![of::<supervisor::SupervisorPlan>()],
+        (Contract::Supervisor, RoleKind::Designer) => vec![of::<supervisor::SupervisorDesign>()],
+        (Contract::Supervisor, RoleKind::Implementer) => vec![of::<supervisor::SupervisorChange>()],
+        (Contract::Supervisor, RoleKind::Gatekeeper) => vec![of::<supervisor::SupervisorReview>()],
+        (Contract::TeamMcp, RoleKind::Gatekeeper) => vec![of::<team::TeamVerdict>()],
+        (_, RoleKind::Analyst) => vec![of::<AnalystQuestions>(), of::<ConfirmedRequirements>()],
+        (_, RoleKind::Designer) => vec![of::<Design>()],
+        (_, RoleKind::Planner) if form.asks => {
+            vec![of::<AnalystQuestions>(), of::<PlanSubmission>()]
+        }
+        (_, RoleKind::Planner) => vec![of::<PlanSubmission>()],
+        (_, RoleKind::Implementer) => vec![of::<ClaimedChange>()],
+        (_, RoleKind::Gatekeeper) => vec![of::<Verdict>()],
+        (_, RoleKind::Scribe) => vec![of::<ScribeText>()],
     };
     // There it is said in the contract's own way.
     if form.contract != Contract::Strict {
-        parts.push(of::<Blocked>());
+        parts.push(of::<BlockedReason>());
     }
     let mut properties = Map::new();
     for part in &mut parts {
@@ -52,7 +59,7 @@ pub fn schema(form: Form) -> Value {
         });
         properties = renamed.collect();
     }
-    if form.kind == Kind::Implementer && form.mode == Mode::Tools {
+    if form.kind == RoleKind::Implementer && form.mode == EditMode::Tools {
         properties.remove("edits");
     }
     if let Some(Value::Object(blocked)) = properties.get_mut("blocked") {

@@ -12,7 +12,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{About, Blocked, Change, Choice, Planned, Submission, Verdict, is_inside, read, said};
+use super::{
+    BlockedReason, ClaimedChange, PlanSubmission, Submission, SubmissionConstraints, Verdict,
+    VerdictChoice, is_inside, read, said,
+};
 use crate::ids::TaskId;
 use crate::plan;
 
@@ -38,17 +41,17 @@ pub(super) const ERROR_ALONE: &str = "`status` says that you cannot go on, so it
 /// A planner's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Plan {
+pub(super) struct StrictPlan {
     /// The id that you were told; `plan_0001` if you were told none.
     plan_id: String,
     /// Small tasks that can each be tested, in the order they are done: each starts when the one
     /// before it is complete.
-    tasks: Vec<Task>,
+    tasks: Vec<StrictTask>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Task {
+struct StrictTask {
     /// `T1`, `T2` and so on, in order.
     id: String,
     /// What to do, in a few words.
@@ -64,14 +67,14 @@ struct Task {
 /// An implementer's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Edits {
+pub(super) struct StrictEdits {
     /// Every file that changes or is new, each once, in the order of their paths.
-    edits: Vec<Edit>,
+    edits: Vec<StrictEdit>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Edit {
+struct StrictEdit {
     /// Where it is, relative to the project.
     path: String,
     /// All of its text, from the first line to the last.
@@ -81,7 +84,7 @@ struct Edit {
 /// A gatekeeper's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Judged {
+pub(super) struct StrictVerdict {
     /// The task that was judged.
     task_id: String,
     /// Whether it passed.
@@ -94,22 +97,25 @@ pub(super) struct Judged {
 /// The answer of whoever cannot go on.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Failed {
+pub(super) struct StrictError {
     /// Only if you cannot go on: `error`. No other key than `reason` then.
     #[expect(dead_code, reason = "there is one word for it")]
-    status: Status,
+    status: ErrorStatus,
     /// Only with `status`: why you cannot go on, in short.
     reason: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Status {
+enum ErrorStatus {
     Error,
 }
 
 /// Finds a text that is too long. Those of files may be as long as they are.
-pub(super) fn check_lengths(answer: &Value, about: &About<'_>) -> Result<(), String> {
+pub(super) fn check_lengths(
+    answer: &Value,
+    about: &SubmissionConstraints<'_>,
+) -> Result<(), String> {
     let most = about.max_chars.unwrap_or(MAX_CHARS);
     let mut path = Vec::new();
     let Some(chars) = too_long(answer, most, &mut path) else {
@@ -118,9 +124,9 @@ pub(super) fn check_lengths(answer: &Value, about: &About<'_>) -> Result<(), Str
     let mut place = String::new();
     for part in path {
         let _ = match part {
-            Part::Item(i) => write!(place, "[{i}]"),
-            Part::Key(key) if place.is_empty() => write!(place, "{key}"),
-            Part::Key(key) => write!(place, ".{key}"),
+            PathSegment::Item(i) => write!(place, "[{i}]"),
+            PathSegment::Key(key) if place.is_empty() => write!(place, "{key}"),
+            PathSegment::Key(key) => write!(place, ".{key}"),
         };
     }
     Err(format!(
@@ -128,24 +134,30 @@ pub(super) fn check_lengths(answer: &Value, about: &About<'_>) -> Result<(), Str
     ))
 }
 
-enum Part<'a> {
+enum PathSegment<'a> {
     Key(&'a str),
     Item(usize),
 }
 
 /// How long the first text is that is too long, and the way to it.
-fn too_long<'a>(value: &'a Value, most: usize, path: &mut Vec<Part<'a>>) -> Option<usize> {
-    let inner: &mut dyn Iterator<Item = (Part<'a>, &'a Value)> = match value {
+fn too_long<'a>(value: &'a Value, most: usize, path: &mut Vec<PathSegment<'a>>) -> Option<usize> {
+    let inner: &mut dyn Iterator<Item = (PathSegment<'a>, &'a Value)> = match value {
         Value::String(text) => {
             let is_file = matches!(
                 path.as_slice(),
-                [Part::Key("edits"), Part::Item(_), Part::Key("content")]
+                [
+                    PathSegment::Key("edits"),
+                    PathSegment::Item(_),
+                    PathSegment::Key("content")
+                ]
             );
             let chars = text.chars().count();
             return (chars > most && !is_file).then_some(chars);
         }
-        Value::Array(items) => &mut (0..).map(Part::Item).zip(items),
-        Value::Object(fields) => &mut fields.iter().map(|(key, value)| (Part::Key(key), value)),
+        Value::Array(items) => &mut (0..).map(PathSegment::Item).zip(items),
+        Value::Object(fields) => &mut fields
+            .iter()
+            .map(|(key, value)| (PathSegment::Key(key), value)),
         Value::Null | Value::Bool(_) | Value::Number(_) => return None,
     };
     for (part, value) in inner {
@@ -164,16 +176,19 @@ pub(super) fn error(answer: Value) -> Result<Submission, String> {
     if fields.is_some_and(|fields| fields.keys().any(|key| key != "status" && key != "reason")) {
         return Err(ERROR_ALONE.to_owned());
     }
-    let failed: Failed = read(answer)?;
+    let failed: StrictError = read(answer)?;
     said("reason", &failed.reason)?;
-    Ok(Submission::Blocked(Blocked {
+    Ok(Submission::Blocked(BlockedReason {
         blocked: failed.reason,
     }))
 }
 
 /// The tasks one after the other.
-pub(super) fn plan(answer: Plan, about: &About<'_>) -> Result<Submission, String> {
-    let Plan { plan_id, tasks } = answer;
+pub(super) fn plan(
+    answer: StrictPlan,
+    about: &SubmissionConstraints<'_>,
+) -> Result<Submission, String> {
+    let StrictPlan { plan_id, tasks } = answer;
     if let Some(told) = about.plan.map(self::plan_id)
         && plan_id != told
     {
@@ -226,11 +241,14 @@ pub(super) fn plan(answer: Plan, about: &About<'_>) -> Result<Submission, String
         tasks: native,
         ..plan::Plan::default()
     };
-    Ok(Submission::Plan(Planned { plan }))
+    Ok(Submission::Plan(PlanSubmission { plan }))
 }
 
 /// Whole files, by their paths. Those that the task does not list are not touched.
-pub(super) fn change(answer: Edits, about: &About<'_>) -> Result<Submission, String> {
+pub(super) fn change(
+    answer: StrictEdits,
+    about: &SubmissionConstraints<'_>,
+) -> Result<Submission, String> {
     let mut edits = Vec::with_capacity(answer.edits.len());
     for edit in answer.edits {
         if !is_inside(&edit.path) {
@@ -247,7 +265,7 @@ pub(super) fn change(answer: Edits, about: &About<'_>) -> Result<Submission, Str
                 files.join(", ")
             ));
         }
-        edits.push(super::Edit {
+        edits.push(super::FileEdit {
             path,
             content: Some(edit.content),
             delete: false,
@@ -258,7 +276,7 @@ pub(super) fn change(answer: Edits, about: &About<'_>) -> Result<Submission, Str
         1 => "one file is given whole".to_owned(),
         many => format!("{many} files are given whole"),
     };
-    Ok(Submission::Change(Change {
+    Ok(Submission::Change(ClaimedChange {
         summary,
         files: Vec::new(),
         proof: String::new(),
@@ -268,12 +286,15 @@ pub(super) fn change(answer: Edits, about: &About<'_>) -> Result<Submission, Str
 }
 
 /// A verdict with the report as its reason. It says what the tests say.
-pub(super) fn verdict(answer: Value, about: &About<'_>) -> Result<Submission, String> {
+pub(super) fn verdict(
+    answer: Value,
+    about: &SubmissionConstraints<'_>,
+) -> Result<Submission, String> {
     let keys: Vec<String> = answer
         .as_object()
         .map(|fields| fields.keys().cloned().collect())
         .unwrap_or_default();
-    let answer: Judged = read(answer)?;
+    let answer: StrictVerdict = read(answer)?;
     if keys != JUDGED {
         return Err(format!(
             "the keys must be in this order: `{}`",
@@ -302,9 +323,9 @@ pub(super) fn verdict(answer: Value, about: &About<'_>) -> Result<Submission, St
     }
     Ok(Submission::Verdict(Verdict {
         verdict: if answer.passed {
-            Choice::Approve
+            VerdictChoice::Approve
         } else {
-            Choice::Reject
+            VerdictChoice::Reject
         },
         reason: reason(answer.passed, answer.report),
         findings: Vec::new(),

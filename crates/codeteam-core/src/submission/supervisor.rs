@@ -12,14 +12,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-pub(super) use self::plan::{Plan, plan};
-use super::{Blocked, Change, Choice, Submission, Verdict, said};
-use crate::findings::{Report, Severity};
+pub(super) use self::plan::{SupervisorPlan, plan};
+use super::{BlockedReason, ClaimedChange, Submission, Verdict, VerdictChoice, said};
+use crate::findings::{ReportedFinding, Severity};
 
 /// Something to be built, with a dependency on what must be there first.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Component {
+struct SupervisorComponent {
     /// Its id, unique among phases and components: letters, digits, `-`, `_` and `.`.
     id: String,
     /// What it is, in a few words.
@@ -39,7 +39,7 @@ struct Component {
 /// What several components rely on.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Interface {
+struct SupervisorInterface {
     /// Its name.
     name: String,
     /// What it is written in: `typescript_interface`, `openapi`.
@@ -49,7 +49,7 @@ struct Interface {
     definition: String,
 }
 
-impl Interface {
+impl SupervisorInterface {
     fn check(&self, place: &str) -> Result<(), String> {
         said(&format!("{place}.name"), &self.name)?;
         said(&format!("{place}.definition"), &self.definition)
@@ -59,20 +59,20 @@ impl Interface {
 /// A designer's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Design {
+pub(super) struct SupervisorDesign {
     /// What is to be built, in parts that can be worked on side by side where nothing is in the way.
-    components: Vec<Component>,
+    components: Vec<SupervisorComponent>,
     /// What the parts rely on. It is fixed before work on them starts.
-    interfaces: Vec<Interface>,
+    interfaces: Vec<SupervisorInterface>,
 }
 
 /// An implementer's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Implemented {
+pub(super) struct SupervisorChange {
     /// `SUCCESS` if all of it is done. `PARTIAL` or `FAILED` if it is not: say in `blockers` what
     /// keeps you from going on.
-    status: Progress,
+    status: ChangeStatus,
     /// Files that are new.
     files_created: Vec<String>,
     /// Files that were there and are changed.
@@ -86,7 +86,7 @@ pub(super) struct Implemented {
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-enum Progress {
+enum ChangeStatus {
     Success,
     Partial,
     Failed,
@@ -95,13 +95,13 @@ enum Progress {
 /// A gatekeeper's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Reviewed {
+pub(super) struct SupervisorReview {
     /// `APPROVED` if nothing has to change; `CHANGES_REQUESTED` if something has; `REJECTED` if the
     /// approach is wrong.
-    status: Opinion,
+    status: ReviewStatus,
     /// What is wrong. One that is serious enough holds the change up, whatever the status says; one
     /// that you do not name again is taken as mended.
-    issues: Vec<Issue>,
+    issues: Vec<SupervisorIssue>,
     /// What could be better and holds nothing up.
     suggestions: Vec<String>,
     /// What could be misused, leaked or broken into, one line each. They count as `major` issues.
@@ -111,7 +111,7 @@ pub(super) struct Reviewed {
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-enum Opinion {
+enum ReviewStatus {
     Approved,
     ChangesRequested,
     Rejected,
@@ -119,7 +119,7 @@ enum Opinion {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Issue {
+struct SupervisorIssue {
     /// How bad.
     severity: Severity,
     /// One line.
@@ -140,8 +140,8 @@ struct Issue {
 }
 
 /// The components in words, the interfaces as they are.
-pub(super) fn design(answer: Design) -> Result<Submission, String> {
-    let Design {
+pub(super) fn design(answer: SupervisorDesign) -> Result<Submission, String> {
+    let SupervisorDesign {
         components,
         interfaces,
     } = answer;
@@ -176,7 +176,7 @@ pub(super) fn design(answer: Design) -> Result<Submission, String> {
     }))
 }
 
-fn in_words(component: &Component) -> String {
+fn in_words(component: &SupervisorComponent) -> String {
     let mut text = format!("- `{}`", component.id);
     let about: Vec<&str> = [&component.title, &component.description]
         .into_iter()
@@ -199,35 +199,35 @@ fn in_words(component: &Component) -> String {
 }
 
 /// What was done, or why it was not.
-pub(super) fn change(answer: Implemented) -> Result<Submission, String> {
+pub(super) fn change(answer: SupervisorChange) -> Result<Submission, String> {
     let blockers = said_lines(&answer.blockers);
     match answer.status {
-        Progress::Success if blockers.is_empty() => {}
-        Progress::Success => {
+        ChangeStatus::Success if blockers.is_empty() => {}
+        ChangeStatus::Success => {
             return Err(
                 "`SUCCESS` has no `blockers`: if they keep you from going on, the status is \
                         `PARTIAL` or `FAILED`; if they do not, leave them out"
                     .to_owned(),
             );
         }
-        Progress::Partial if blockers.is_empty() => {
+        ChangeStatus::Partial if blockers.is_empty() => {
             return Err(
                 "`PARTIAL` is not done: do all of it, or say in `blockers` what keeps \
                         you from it"
                     .to_owned(),
             );
         }
-        Progress::Failed if blockers.is_empty() => {
+        ChangeStatus::Failed if blockers.is_empty() => {
             return Err(
                 "`FAILED` without `blockers` says nothing: try another way, or say in \
                         `blockers` what keeps you from going on"
                     .to_owned(),
             );
         }
-        Progress::Partial => return Ok(blocked(format!("done in part only: {blockers}"))),
-        Progress::Failed => return Ok(blocked(blockers)),
+        ChangeStatus::Partial => return Ok(blocked(format!("done in part only: {blockers}"))),
+        ChangeStatus::Failed => return Ok(blocked(blockers)),
     }
-    let Implemented {
+    let SupervisorChange {
         files_created,
         files_modified,
         tests_written,
@@ -251,7 +251,7 @@ pub(super) fn change(answer: Implemented) -> Result<Submission, String> {
     let mut seen = BTreeSet::new();
     let files = [files_created, files_modified, tests_written].concat();
     let files = files.into_iter().filter(|file| seen.insert(file.clone()));
-    Ok(Submission::Change(Change {
+    Ok(Submission::Change(ClaimedChange {
         summary,
         files: files.collect(),
         proof,
@@ -261,13 +261,13 @@ pub(super) fn change(answer: Implemented) -> Result<Submission, String> {
 }
 
 /// The status is the verdict; issues and concerns are findings, and are weighed as any are.
-pub(super) fn verdict(answer: Reviewed) -> Result<Submission, String> {
+pub(super) fn verdict(answer: SupervisorReview) -> Result<Submission, String> {
     let mut findings = Vec::new();
     for (i, issue) in answer.issues.into_iter().enumerate() {
         findings.push(finding(&format!("issues[{i}]"), issue)?);
     }
     for (i, concern) in answer.security_concerns.iter().enumerate() {
-        let issue = Issue {
+        let issue = SupervisorIssue {
             severity: Severity::Major,
             title: String::new(),
             description: concern.clone(),
@@ -279,11 +279,11 @@ pub(super) fn verdict(answer: Reviewed) -> Result<Submission, String> {
     }
     let suggestions = said_lines(&answer.suggestions);
     let word = match answer.status {
-        Opinion::Approved => "approved",
-        Opinion::ChangesRequested => "changes requested",
-        Opinion::Rejected => "rejected",
+        ReviewStatus::Approved => "approved",
+        ReviewStatus::ChangesRequested => "changes requested",
+        ReviewStatus::Rejected => "rejected",
     };
-    let approved = answer.status == Opinion::Approved;
+    let approved = answer.status == ReviewStatus::Approved;
     if !approved && findings.is_empty() && suggestions.is_empty() {
         return Err("a change that is not approved needs at least one of `issues`".to_owned());
     }
@@ -300,9 +300,9 @@ pub(super) fn verdict(answer: Reviewed) -> Result<Submission, String> {
     }
     Ok(Submission::Verdict(Verdict {
         verdict: if approved {
-            Choice::Approve
+            VerdictChoice::Approve
         } else {
-            Choice::Reject
+            VerdictChoice::Reject
         },
         reason,
         findings,
@@ -310,8 +310,8 @@ pub(super) fn verdict(answer: Reviewed) -> Result<Submission, String> {
     }))
 }
 
-fn finding(place: &str, issue: Issue) -> Result<Report, String> {
-    let Issue {
+fn finding(place: &str, issue: SupervisorIssue) -> Result<ReportedFinding, String> {
+    let SupervisorIssue {
         severity,
         title,
         description,
@@ -333,7 +333,7 @@ fn finding(place: &str, issue: Issue) -> Result<Report, String> {
         }
         let _ = write!(detail, "Suggested: {}", suggestion.trim());
     }
-    Ok(Report {
+    Ok(ReportedFinding {
         severity,
         title: title.to_owned(),
         detail,
@@ -343,7 +343,7 @@ fn finding(place: &str, issue: Issue) -> Result<Report, String> {
 }
 
 fn blocked(why: String) -> Submission {
-    Submission::Blocked(Blocked { blocked: why })
+    Submission::Blocked(BlockedReason { blocked: why })
 }
 
 /// What was said of several things, in one line; empty if it was nothing.

@@ -4,14 +4,14 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Choice, Submission, Verdict};
-use crate::findings::{Report, Severity};
-use crate::role::Kind;
+use super::{Submission, Verdict, VerdictChoice};
+use crate::findings::{ReportedFinding, Severity};
+use crate::role::RoleKind;
 
 /// A gatekeeper's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Judged {
+pub(super) struct TeamVerdict {
     /// Whether it may go on.
     approved: bool,
     /// Why.
@@ -22,16 +22,16 @@ pub(super) struct Judged {
 }
 
 /// What it calls a key of the native form, if that is another name. Both are read.
-pub(super) fn name(kind: Kind, native: &str) -> Option<&'static str> {
+pub(super) fn name(kind: RoleKind, native: &str) -> Option<&'static str> {
     match (kind, native) {
-        (Kind::Analyst, "requirements") => Some("confirmed_requirements"),
-        (Kind::Implementer, "files") => Some("files_changed"),
+        (RoleKind::Analyst, "requirements") => Some("confirmed_requirements"),
+        (RoleKind::Implementer, "files") => Some("files_changed"),
         _ => None,
     }
 }
 
 /// What is wrong, with keys as they are called here: nobody is told of the others.
-pub(super) fn own_words(kind: Kind, error: String) -> String {
+pub(super) fn own_words(kind: RoleKind, error: String) -> String {
     let renamed = ["requirements", "files"].into_iter().find_map(|native| {
         let own = name(kind, native).filter(|own| !error.contains(own))?;
         let native = format!("`{native}`");
@@ -40,20 +40,20 @@ pub(super) fn own_words(kind: Kind, error: String) -> String {
     renamed.unwrap_or(error)
 }
 
-pub(super) fn verdict(said: Judged) -> Result<Submission, String> {
+pub(super) fn verdict(said: TeamVerdict) -> Result<Submission, String> {
     if !said.approved && said.issues.iter().all(|issue| issue.trim().is_empty()) {
         return Err("at `issues`: a rejection names at least one issue".to_owned());
     }
-    let finding = |title: String| Report {
+    let finding = |title: String| ReportedFinding {
         severity: Severity::Major,
         title,
-        ..Report::default()
+        ..ReportedFinding::default()
     };
     Ok(Submission::Verdict(Verdict {
         verdict: if said.approved {
-            Choice::Approve
+            VerdictChoice::Approve
         } else {
-            Choice::Reject
+            VerdictChoice::Reject
         },
         reason: said.reason,
         findings: said.issues.into_iter().map(finding).collect(),

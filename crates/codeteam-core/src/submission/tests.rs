@@ -5,30 +5,30 @@ use serde_json::json;
 
 use super::*;
 
-fn form(kind: Kind) -> Form {
-    Form {
+fn form(kind: RoleKind) -> AnswerForm {
+    AnswerForm {
         kind,
         contract: Contract::Native,
-        mode: Mode::Tools,
+        mode: EditMode::Tools,
         asks: false,
     }
 }
 
-fn refused(kind: Kind, text: &str) -> String {
+fn refused(kind: RoleKind, text: &str) -> String {
     parse(form(kind), text).unwrap_err()
 }
 
 #[test]
 fn a_verdict_said_twice_approves_nothing() {
     let text = r#"{"verdict":"reject","reason":"x","verdict":"approve"}"#;
-    assert!(refused(Kind::Gatekeeper, text).contains("`verdict` occurs twice"));
+    assert!(refused(RoleKind::Gatekeeper, text).contains("`verdict` occurs twice"));
 }
 
 #[test]
 fn a_planner_asks_or_gives_a_plan() {
-    let talking = Form {
+    let talking = AnswerForm {
         asks: true,
-        ..form(Kind::Planner)
+        ..form(RoleKind::Planner)
     };
     let asked = parse(talking, r#"{"questions":["Which?"],"plan":null}"#);
     assert!(matches!(asked, Ok(Submission::Questions(_))), "{asked:?}");
@@ -56,25 +56,25 @@ fn a_planner_asks_or_gives_a_plan() {
     let unknown = refused(talking, json!({"plan": plan, "quest": []}));
     assert!(unknown.contains("`quest`"), "{unknown}");
     let late = json!({"questions": ["Which?"]});
-    assert_eq!(refused(form(Kind::Planner), late), super::ASKED_AGAIN);
+    assert_eq!(refused(form(RoleKind::Planner), late), super::ASKED_AGAIN);
 }
 
 #[test]
 fn unknown_and_missing_keys_are_named() {
     let unknown = refused(
-        Kind::Gatekeeper,
+        RoleKind::Gatekeeper,
         r#"{"verdict":"approve","reason":"x","lgtm":true}"#,
     );
     assert!(unknown.contains("unknown field `lgtm`"), "{unknown}");
-    let missing = refused(Kind::Implementer, r#"{"files":[]}"#);
+    let missing = refused(RoleKind::Implementer, r#"{"files":[]}"#);
     assert!(missing.contains("missing field `summary`"), "{missing}");
-    assert!(refused(Kind::Scribe, "APPROVED").contains("not valid JSON"));
-    assert!(refused(Kind::Scribe, r#"{"message":"  "}"#).contains("must not be empty"));
+    assert!(refused(RoleKind::Scribe, "APPROVED").contains("not valid JSON"));
+    assert!(refused(RoleKind::Scribe, r#"{"message":"  "}"#).contains("must not be empty"));
 }
 
 #[test]
 fn every_kind_may_be_blocked() {
-    for kind in Kind::ALL {
+    for kind in RoleKind::ALL {
         let parsed = parse(form(kind), r#"{"blocked":"no access","summary":null}"#);
         assert!(matches!(parsed, Ok(Submission::Blocked(_))));
     }
@@ -83,12 +83,12 @@ fn every_kind_may_be_blocked() {
 #[test]
 fn who_is_blocked_is_not_done() {
     let both = r#"{"blocked":"","message":"ready"}"#;
-    assert_eq!(refused(Kind::Scribe, both), BLOCKED_ALONE);
+    assert_eq!(refused(RoleKind::Scribe, both), BLOCKED_ALONE);
 }
 
 #[test]
 fn the_examples_fit_their_contracts() {
-    for form in Form::all() {
+    for form in AnswerForm::all() {
         let text = example(form).to_string();
         let parsed = parse(form, &text);
         let done = matches!(&parsed, Ok(s) if !matches!(s, Submission::Blocked(_)));
@@ -98,7 +98,7 @@ fn the_examples_fit_their_contracts() {
 
 #[test]
 fn every_form_may_be_blocked_and_must_say_why() {
-    for form in Form::all() {
+    for form in AnswerForm::all() {
         let (why, silence, key) = if form.contract == Contract::Strict {
             (
                 r#"{"status":"error","reason":"no access"}"#,
@@ -154,7 +154,7 @@ fn with_each_object(
 
 #[test]
 fn a_key_that_nobody_asked_for_is_refused_at_any_depth() {
-    for form in Form::all() {
+    for form in AnswerForm::all() {
         let add = |fields: &mut serde_json::Map<String, Value>| {
             fields.insert("lgtm".to_owned(), json!(true));
         };
@@ -170,7 +170,7 @@ fn a_key_that_nobody_asked_for_is_refused_at_any_depth() {
 
 #[test]
 fn a_key_that_occurs_twice_is_refused_in_every_form() {
-    for form in Form::all() {
+    for form in AnswerForm::all() {
         let example = example(form);
         let text = example.to_string();
         for (key, value) in example.as_object().unwrap() {
@@ -191,7 +191,7 @@ fn a_key_that_occurs_twice_is_refused_in_every_form() {
 /// Some JSON, made of the words that the forms are made of.
 fn some_json() -> impl Strategy<Value = Value> {
     let mut words: Vec<String> = Vec::new();
-    for form in Form::all() {
+    for form in AnswerForm::all() {
         let properties = schema(form)["properties"].as_object().unwrap().clone();
         words.extend(properties.keys().cloned());
         words.extend(example(form).to_string().split('"').map(str::to_owned));
@@ -218,7 +218,7 @@ proptest! {
     /// read is what was owed.
     #[test]
     fn whatever_a_key_holds_is_read_or_refused_in_words(at in any::<proptest::sample::Index>(), other in some_json()) {
-        for form in Form::all() {
+        for form in AnswerForm::all() {
             let mut answer = example(form);
             let fields = answer.as_object_mut().unwrap();
             let key = fields.keys().nth(at.index(fields.len())).unwrap().clone();
@@ -227,12 +227,12 @@ proptest! {
                 Err(words) => prop_assert!(!words.trim().is_empty()),
                 Ok(submission) => {
                     let owed = match form.kind {
-                        Kind::Analyst => matches!(submission, Submission::Requirements(_)),
-                        Kind::Designer => matches!(submission, Submission::Design(_)),
-                        Kind::Planner => matches!(submission, Submission::Plan(_)),
-                        Kind::Implementer => matches!(submission, Submission::Change(_)),
-                        Kind::Gatekeeper => matches!(submission, Submission::Verdict(_)),
-                        Kind::Scribe => matches!(submission, Submission::Text(_)),
+                        RoleKind::Analyst => matches!(submission, Submission::Requirements(_)),
+                        RoleKind::Designer => matches!(submission, Submission::Design(_)),
+                        RoleKind::Planner => matches!(submission, Submission::Plan(_)),
+                        RoleKind::Implementer => matches!(submission, Submission::Change(_)),
+                        RoleKind::Gatekeeper => matches!(submission, Submission::Verdict(_)),
+                        RoleKind::Scribe => matches!(submission, Submission::Text(_)),
                     };
                     prop_assert!(owed || matches!(submission, Submission::Blocked(_)));
                 }
@@ -244,23 +244,23 @@ proptest! {
 #[test]
 fn the_team_contract_reads_as_the_native_one() {
     let text = r#"{"approved":false,"reason":"No integration test","issues":["Only unit tests"]}"#;
-    let form = Form {
+    let form = AnswerForm {
         contract: Contract::TeamMcp,
-        ..form(Kind::Gatekeeper)
+        ..form(RoleKind::Gatekeeper)
     };
     let Ok(Submission::Verdict(v)) = parse(form, text) else {
         panic!("not a verdict")
     };
     assert_eq!(
         (v.verdict, v.findings[0].title.as_str()),
-        (Choice::Reject, "Only unit tests")
+        (VerdictChoice::Reject, "Only unit tests")
     );
 }
 
 #[test]
 fn a_wrong_value_is_named_by_its_place() {
     let text = r#"{"verdict":"reject","reason":"x","findings":[{"title":"a"},{"title":"b","severity":"bad"}]}"#;
-    let refused = refused(Kind::Gatekeeper, text);
+    let refused = refused(RoleKind::Gatekeeper, text);
     assert!(
         refused.starts_with("at `findings[1].severity`: unknown variant `bad`"),
         "{refused}"
@@ -270,17 +270,17 @@ fn a_wrong_value_is_named_by_its_place() {
 #[test]
 fn what_is_too_long_or_too_deep_is_refused() {
     let long = format!(r#"{{"message":"{}"}}"#, "a".repeat(MAX_BYTES));
-    assert!(refused(Kind::Scribe, &long).contains("at most 8"));
+    assert!(refused(RoleKind::Scribe, &long).contains("at most 8"));
     let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
-    assert!(refused(Kind::Scribe, &deep).contains("recursion limit"));
+    assert!(refused(RoleKind::Scribe, &deep).contains("recursion limit"));
 }
 
 #[test]
 fn edits_are_whole_files_of_the_worktree() {
-    let edits = Form {
-        mode: Mode::Edits,
+    let edits = AnswerForm {
+        mode: EditMode::Edits,
         asks: false,
-        ..form(Kind::Implementer)
+        ..form(RoleKind::Implementer)
     };
     let said = |edit: &str| parse(edits, &format!(r#"{{"summary":"x","edits":[{edit}]}}"#));
     assert!(said(r#"{"path":"src/a.rs","content":""}"#).is_ok());
@@ -313,7 +313,7 @@ fn edits_are_whole_files_of_the_worktree() {
     assert!(said(twice).unwrap_err().contains("edited twice"));
     assert!(said("").unwrap_err().contains("every file that changes"));
     let unasked = r#"{"summary":"x","edits":[{"path":"a","content":"x"}]}"#;
-    assert!(refused(Kind::Implementer, unasked).contains("not asked for"));
+    assert!(refused(RoleKind::Implementer, unasked).contains("not asked for"));
 }
 
 #[test]

@@ -3,20 +3,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Over, Step, StepKind, Target, Workflow};
+use super::{EachItem, ExitTarget, Step, StepKind, Workflow};
 use crate::ids::{RoleName, StepId};
-use crate::role::{Kind, Role};
-use crate::yaml::{Fault, Place, nearest};
+use crate::role::{Role, RoleKind};
+use crate::yaml::{Diagnostic, SourcePosition, nearest};
 
 /// Everything that is wrong with a compiled workflow.
 pub(super) fn check(
     workflow: &Workflow,
     roles: &BTreeMap<RoleName, Role>,
-    lines: &BTreeMap<StepId, Place>,
-    exits_at: &ExitPlaces,
-) -> Vec<Fault> {
+    lines: &BTreeMap<StepId, SourcePosition>,
+    exits_at: &ExitPositions,
+) -> Vec<Diagnostic> {
     let at = |step: &StepId, message: String| {
-        Fault::at(lines.get(step).copied().unwrap_or_default(), message)
+        Diagnostic::at(lines.get(step).copied().unwrap_or_default(), message)
     };
     let mut problems = Vec::new();
     for step in workflow.steps.values() {
@@ -24,7 +24,7 @@ pub(super) fn check(
             let exact = exits_at.get(&(step.id.0.clone(), key)).copied();
             let problem = at(&step.id, message).hint(hint);
             let place = exact.unwrap_or(problem.place);
-            problems.push(Fault { place, ..problem });
+            problems.push(Diagnostic { place, ..problem });
         }
         let hinted = kinds(step, roles).into_iter();
         problems.extend(hinted.map(|(message, hint)| {
@@ -63,12 +63,14 @@ pub(super) fn check(
 }
 
 /// Where the file says where a step leads, by the step and the key.
-pub(super) type ExitPlaces = BTreeMap<(String, &'static str), Place>;
+pub(super) type ExitPositions = BTreeMap<(String, &'static str), SourcePosition>;
 
 fn exits(workflow: &Workflow, step: &Step) -> Vec<(&'static str, String, String)> {
     let mut wrong = Vec::new();
     for (key, target) in step.exits() {
-        let Target::Step(to) = target else { continue };
+        let ExitTarget::Step(to) = target else {
+            continue;
+        };
         match workflow.steps.get(&to) {
             None => {
                 let known = workflow.steps.keys().map(StepId::as_str);
@@ -102,7 +104,7 @@ fn kinds(step: &Step, roles: &BTreeMap<RoleName, Role>) -> Vec<(String, Option<S
         .iter()
         .filter_map(|name| roles.get_key_value(name))
         .collect();
-    let kinds: BTreeSet<Kind> = named.values().map(|role| role.kind).collect();
+    let kinds: BTreeSet<RoleKind> = named.values().map(|role| role.kind).collect();
     let mut wrong = Vec::new();
     for (name, role) in named {
         if let Some(gap) = role.form().gap() {
@@ -117,7 +119,7 @@ fn kinds(step: &Step, roles: &BTreeMap<RoleName, Role>) -> Vec<(String, Option<S
         let message = format!("the roles of `{}` are of different kinds", step.id);
         wrong.push((message, None));
     }
-    let judges = kinds.contains(&Kind::Gatekeeper);
+    let judges = kinds.contains(&RoleKind::Gatekeeper);
     if role_step.slots.len() > 1 && !judges {
         let message = format!(
             "`{}` has several roles side by side, but only gatekeepers can share a step",
@@ -148,13 +150,14 @@ fn place(workflow: &Workflow, step: &Step) -> Vec<String> {
         let depth = std::iter::successors(step.scope.as_ref(), |s| {
             workflow.steps.get(*s).and_then(|s| s.scope.as_ref())
         });
-        let outer: Vec<Option<Over>> = depth
+        let outer: Vec<Option<EachItem>> = depth
             .map(|s| match workflow.steps.get(s).map(|s| &s.kind) {
                 Some(StepKind::Each { over, .. }) => Some(*over),
                 _ => None,
             })
             .collect();
-        if outer.contains(&Some(Over::Task)) || (*over == Over::Phase && !outer.is_empty()) {
+        if outer.contains(&Some(EachItem::Task)) || (*over == EachItem::Phase && !outer.is_empty())
+        {
             wrong.push(format!(
                 "`{}` cannot stand inside another `each` of its kind",
                 step.id
@@ -207,7 +210,7 @@ fn unreachable(workflow: &Workflow) -> Vec<StepId> {
             stack.push(start.clone());
         }
         for (_, target) in step.exits() {
-            if let Target::Step(to) = target {
+            if let ExitTarget::Step(to) = target {
                 stack.push(to);
             }
         }
@@ -267,8 +270,8 @@ fn unbounded_exits(workflow: &Workflow, step: &Step) -> Vec<StepId> {
     let mut exits = step.exits();
     exits.retain(|(key, _)| *key != "answers" && !(counted && rejection(key)));
     let targets = exits.into_iter().filter_map(|(_, target)| match target {
-        Target::Step(to) => Some(to),
-        Target::Done | Target::Fail => None,
+        ExitTarget::Step(to) => Some(to),
+        ExitTarget::Done | ExitTarget::Fail => None,
     });
     targets.collect()
 }

@@ -6,17 +6,21 @@ use std::collections::BTreeMap;
 
 use super::expand;
 use super::file::{
-    Entries, FileAnswer, FileCheck, FileRetry, FileStep, OnTaskFailure, WorkflowFile,
+    FileAnswer, FileCheck, FileRetry, FileStep, OnTaskFailure, OrderedMap, WorkflowFile,
 };
-use super::shape::{self, Find};
+use super::shape::{self, WorkflowLookup};
 use super::{
-    Answer, AsksBefore, Check, Exhausted, Over, RoleStep, Step, StepKind, Target, Workflow, check,
+    Check, CommitApproval, EachItem, ExhaustionPolicy, ExitTarget, PersonAnswer, RoleStep, Step,
+    StepKind, Workflow, check,
 };
-use crate::depth::SmallChange;
+use crate::depth::SmallChangeLimits;
 use crate::ids::{RoleName, StepId, is_plain};
 use crate::retry;
-use crate::role::{Book, Kind, Layer, Resolved, Role, RoleSource};
-use crate::yaml::{Either, Fault, Node, Place, Placed, Problems, Sources, meant, read, typed};
+use crate::role::{ResolvedRole, Role, RoleCatalog, RoleKind, RoleSource, SourceLayer};
+use crate::yaml::{
+    Diagnostic, FileProblems, ScalarOr, SourceFiles, SourcePosition, WithPosition, YamlNode, meant,
+    read, typed,
+};
 
 /// How long an attempt may take if nothing says otherwise.
 const TIMEOUT_MS: u64 = 30 * 60 * 1_000;
@@ -27,7 +31,7 @@ const MAX_STEPS: u32 = 100;
 
 /// A workflow with the roles it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compiled {
+pub struct CompiledWorkflow {
     /// The graph.
     pub workflow: Workflow,
     /// What it is for, in a line.
@@ -44,9 +48,9 @@ pub struct Compiled {
 
 /// What a workflow is compiled with.
 #[derive(Clone, Debug, Default)]
-pub struct Surroundings {
+pub struct CompileInputs {
     /// All roles there are.
-    pub book: Book,
+    pub book: RoleCatalog,
     /// What `gate: project` checks.
     pub checks: Vec<Check>,
     /// Retry policies by name, over those that codeteam has.
@@ -58,7 +62,7 @@ pub struct Surroundings {
     /// How long one attempt may take if a step does not say.
     pub timeout_ms: Option<u64>,
     /// How often an attempt is tried if a step does not say.
-    pub retry: Option<retry::Policy>,
+    pub retry: Option<retry::RetryPolicy>,
     /// How many steps a frame may enter if the workflow does not say.
     pub max_steps: Option<u32>,
     /// How many tasks are worked on side by side, in place of what the workflow says.
@@ -68,19 +72,23 @@ pub struct Surroundings {
     /// Who judges where the setting `security_review` asks for it.
     pub security_role: Option<String>,
     /// What counts as a small change.
-    pub small_change: Option<SmallChange>,
+    pub small_change: Option<SmallChangeLimits>,
     /// Before which commits a person is asked, whatever the workflow says.
-    pub asks_before: AsksBefore,
+    pub asks_before: CommitApproval,
 }
 
 /// Compiles a workflow file that has its roles in itself. `project_checks` stand in for
 /// `gate: project`.
-pub fn compile(file: &str, text: &str, project_checks: &[Check]) -> Result<Compiled, Problems> {
-    let mut sources = Sources::default();
+pub fn compile(
+    file: &str,
+    text: &str,
+    project_checks: &[Check],
+) -> Result<CompiledWorkflow, FileProblems> {
+    let mut sources = SourceFiles::default();
     let node = read(&mut sources, file, text).map_err(|fault| sources.problems([fault]))?;
-    let mut surroundings = Surroundings {
+    let mut surroundings = CompileInputs {
         checks: project_checks.to_vec(),
-        ..Surroundings::default()
+        ..CompileInputs::default()
     };
     let mut find = |_: &str, _: usize| Ok(None);
     build("workflow", node, &mut surroundings, &mut find).map_err(|faults| sources.problems(faults))
@@ -89,30 +97,32 @@ pub fn compile(file: &str, text: &str, project_checks: &[Check]) -> Result<Compi
 /// Compiles a workflow with everything it extends and all roles it names.
 pub fn build(
     name: &str,
-    node: Node,
-    surroundings: &mut Surroundings,
-    find: &mut Find<'_>,
-) -> Result<Compiled, Vec<Fault>> {
+    node: YamlNode,
+    surroundings: &mut CompileInputs,
+    find: &mut WorkflowLookup<'_>,
+) -> Result<CompiledWorkflow, Vec<Diagnostic>> {
     let mut shape = shape::assemble(name, node, find)?;
-    surroundings.book.forget(Layer::Workflow);
+    surroundings.book.forget(SourceLayer::Workflow);
     if let Some(roles) = shape.node.take("roles") {
         let Some(entries) = roles.as_map() else {
             let message = format!("expected roles by name, found {}", roles.kind());
-            return Err(vec![Fault::at(roles.place, message)]);
+            return Err(vec![Diagnostic::at(roles.place, message)]);
         };
         for (key, node) in entries {
             let mut node = node.clone();
             if node.is_null() {
-                node = Node::empty(key.place);
+                node = YamlNode::empty(key.place);
             }
-            surroundings.book.add(Layer::Workflow, &key.name, node);
+            surroundings
+                .book
+                .add(SourceLayer::Workflow, &key.name, node);
         }
     }
     let place = shape.node.place;
-    let mut exits_at = check::ExitPlaces::new();
+    let mut exits_at = check::ExitPositions::new();
     places_of_exits(&shape.node, &mut exits_at);
     let file: WorkflowFile = typed(&shape.node)?;
-    let mut compiler = Compiler {
+    let mut compiler = WorkflowCompiler {
         surroundings,
         scopes: shape.scopes,
         named: BTreeMap::new(),
@@ -130,8 +140,8 @@ pub fn build(
 }
 
 /// Where the ways out of all steps are said.
-fn places_of_exits(owner: &Node, places: &mut check::ExitPlaces) {
-    let steps = owner.get("steps").and_then(Node::as_map);
+fn places_of_exits(owner: &YamlNode, places: &mut check::ExitPositions) {
+    let steps = owner.get("steps").and_then(YamlNode::as_map);
     for (name, step) in steps.unwrap_or_default() {
         for key in ["next", "on_fail", "on_reject", "on_conflict"] {
             // What codeteam has put there itself has no place.
@@ -144,30 +154,30 @@ fn places_of_exits(owner: &Node, places: &mut check::ExitPlaces) {
     }
 }
 
-pub(super) struct Compiler<'a> {
-    pub(super) surroundings: &'a mut Surroundings,
+pub(super) struct WorkflowCompiler<'a> {
+    pub(super) surroundings: &'a mut CompileInputs,
     scopes: Vec<String>,
     /// Roles by what the workflow calls them.
-    named: BTreeMap<String, Option<Resolved>>,
-    pub(super) checks: BTreeMap<String, Either<FileCheck>>,
+    named: BTreeMap<String, Option<ResolvedRole>>,
+    pub(super) checks: BTreeMap<String, ScalarOr<FileCheck>>,
     policies: BTreeMap<String, FileRetry>,
     steps: BTreeMap<StepId, Step>,
-    lines: BTreeMap<StepId, Place>,
-    exits_at: check::ExitPlaces,
+    lines: BTreeMap<StepId, SourcePosition>,
+    exits_at: check::ExitPositions,
     roles: BTreeMap<RoleName, Role>,
     sources: BTreeMap<RoleName, Vec<RoleSource>>,
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<Diagnostic>,
     pub(super) notes: Vec<String>,
 }
 
-impl Compiler<'_> {
+impl WorkflowCompiler<'_> {
     fn all_of_it(
         &mut self,
         name: &str,
-        place: Place,
+        place: SourcePosition,
         mut file: WorkflowFile,
-    ) -> Result<Compiled, Vec<Fault>> {
-        let mut graph = expand::Graph {
+    ) -> Result<CompiledWorkflow, Vec<Diagnostic>> {
+        let mut graph = expand::StepGraph {
             start: file.start.take(),
             entries: std::mem::take(&mut file.steps.0),
         };
@@ -179,7 +189,7 @@ impl Compiler<'_> {
             (Some(start), _) => start.clone(),
             (None, Some((first, _))) => first.clone(),
             (None, None) => {
-                let fault = Fault::at(place, format!("the workflow `{name}` has no steps"));
+                let fault = Diagnostic::at(place, format!("the workflow `{name}` has no steps"));
                 let hint = "say `steps`, a `sequence`, or which workflow it `extends`";
                 self.faults.push(fault.hint(hint));
                 return Err(std::mem::take(&mut self.faults));
@@ -204,8 +214,8 @@ impl Compiler<'_> {
             max_rounds,
             max_stagnant_rounds: file.limits.max_stagnant_rounds.resolve(stagnant),
             on_exhausted: file.on_exhausted.unwrap_or(match file.on_max_iterations {
-                Some(super::file::OnMaxIterations::Escalate) => Exhausted::Ask,
-                Some(super::file::OnMaxIterations::Fail) | None => Exhausted::Fail,
+                Some(super::file::OnMaxIterations::Escalate) => ExhaustionPolicy::Ask,
+                Some(super::file::OnMaxIterations::Fail) | None => ExhaustionPolicy::Fail,
             }),
             severity_floor: file.severity_floor,
             settings: file
@@ -224,7 +234,7 @@ impl Compiler<'_> {
                 start.value
             );
             self.faults
-                .push(Fault::at(start.place, message).maybe(hint));
+                .push(Diagnostic::at(start.place, message).maybe(hint));
         }
         if self.faults.is_empty() {
             self.faults = check::check(&workflow, &self.roles, &self.lines, &self.exits_at);
@@ -234,7 +244,7 @@ impl Compiler<'_> {
         }
         self.notes.sort();
         self.notes.dedup();
-        Ok(Compiled {
+        Ok(CompiledWorkflow {
             workflow,
             description: file.description,
             roles: std::mem::take(&mut self.roles),
@@ -244,12 +254,12 @@ impl Compiler<'_> {
         })
     }
 
-    pub(super) fn fault(&mut self, place: Place, message: impl Into<String>) {
-        self.faults.push(Fault::at(place, message));
+    pub(super) fn fault(&mut self, place: SourcePosition, message: impl Into<String>) {
+        self.faults.push(Diagnostic::at(place, message));
     }
 
     /// The role that the workflow calls by a name.
-    pub(super) fn role(&mut self, name: &Placed<String>) -> Option<Resolved> {
+    pub(super) fn role(&mut self, name: &WithPosition<String>) -> Option<ResolvedRole> {
         if let Some(known) = self.named.get(&name.value) {
             return known.clone();
         }
@@ -285,16 +295,16 @@ impl Compiler<'_> {
     }
 
     /// What the role or the roles of a step owe.
-    pub(super) fn kind_of(&mut self, step: &FileStep) -> Option<Kind> {
+    pub(super) fn kind_of(&mut self, step: &FileStep) -> Option<RoleKind> {
         let name = step.role.as_ref().or(step.roles.first())?.clone();
         self.role(&name).map(|resolved| resolved.role.kind)
     }
 
-    fn graph(&mut self, entries: Vec<(Placed<String>, FileStep)>, scope: Option<&StepId>) {
+    fn graph(&mut self, entries: Vec<(WithPosition<String>, FileStep)>, scope: Option<&StepId>) {
         // A conflict goes back to whoever makes changes in this graph, unless the step says else.
         let mut implementer = None;
         for (name, step) in &entries {
-            if implementer.is_none() && self.kind_of(step) == Some(Kind::Implementer) {
+            if implementer.is_none() && self.kind_of(step) == Some(RoleKind::Implementer) {
                 implementer = Some(StepId(name.value.clone()));
             }
         }
@@ -320,7 +330,7 @@ impl Compiler<'_> {
     fn step(
         &mut self,
         id: &StepId,
-        place: Place,
+        place: SourcePosition,
         mut raw: FileStep,
         scope: Option<&StepId>,
         implementer: Option<&StepId>,
@@ -330,14 +340,14 @@ impl Compiler<'_> {
         let (next, on_fail, max_rounds) = (raw.next.take(), raw.on_fail.take(), raw.max_rounds);
         let kind = self.kind(id, place, raw, implementer)?;
         let next = match (next, &kind) {
-            (Some(next), _) => Target::from(next),
+            (Some(next), _) => ExitTarget::from(next),
             // A person's answers say where to go; what is integrated is done.
             (
                 None,
                 StepKind::Person { .. } | StepKind::Commit { .. } | StepKind::Publish { .. },
-            ) => Target::Done,
+            ) => ExitTarget::Done,
             (None, _) => {
-                let fault = Fault::at(place, format!("the step `{id}` has no `next`"));
+                let fault = Diagnostic::at(place, format!("the step `{id}` has no `next`"));
                 self.faults
                     .push(fault.hint("name a step, `done` or `fail`"));
                 return None;
@@ -349,7 +359,7 @@ impl Compiler<'_> {
             kind,
             when,
             next,
-            on_fail: on_fail.map(Target::from),
+            on_fail: on_fail.map(ExitTarget::from),
             max_rounds,
             rebound,
         })
@@ -358,7 +368,7 @@ impl Compiler<'_> {
     fn kind(
         &mut self,
         id: &StepId,
-        place: Place,
+        place: SourcePosition,
         raw: FileStep,
         implementer: Option<&StepId>,
     ) -> Option<StepKind> {
@@ -372,7 +382,7 @@ impl Compiler<'_> {
         ];
         if said.iter().filter(|s| **s).count() != 1 {
             let message = format!("the step `{id}` must say one thing to do");
-            let fault = Fault::at(place, message);
+            let fault = Diagnostic::at(place, message);
             let hint = "one of `role`, `roles`, `gate`, `person`, `each`, `commit`, `publish`";
             self.faults.push(fault.hint(hint));
             return None;
@@ -397,7 +407,7 @@ impl Compiler<'_> {
     }
 
     fn role_step(&mut self, raw: FileStep) -> Option<StepKind> {
-        let mut names: Vec<Placed<String>> = raw.role.into_iter().chain(raw.roles).collect();
+        let mut names: Vec<WithPosition<String>> = raw.role.into_iter().chain(raw.roles).collect();
         let mut slots = Vec::new();
         let mut plans = false;
         let (usual, mut small_from) = (names.len(), None);
@@ -413,7 +423,7 @@ impl Compiler<'_> {
             for _ in 0..said.or(usual).unwrap_or(1).clamp(1, 64) {
                 slots.push(role.name.clone());
             }
-            plans |= role.kind == Kind::Planner;
+            plans |= role.kind == RoleKind::Planner;
             self.roles.insert(role.name.clone(), role);
         }
         let retry = self.retry(raw.retry.as_ref(), raw.max_retries)?;
@@ -422,7 +432,7 @@ impl Compiler<'_> {
             slots,
             small_from,
             join: raw.join.unwrap_or_default(),
-            on_reject: raw.on_reject.map(Target::from),
+            on_reject: raw.on_reject.map(ExitTarget::from),
             retry,
             timeout_ms: raw
                 .timeout_seconds
@@ -443,28 +453,28 @@ impl Compiler<'_> {
     fn person(
         &mut self,
         id: &StepId,
-        place: Place,
+        place: SourcePosition,
         question: String,
-        answers: Entries<Either<FileAnswer>>,
+        answers: OrderedMap<ScalarOr<FileAnswer>>,
         exhausted: bool,
     ) -> Option<StepKind> {
         if answers.0.is_empty() {
-            let fault = Fault::at(place, format!("`{id}` asks a person and allows no answer"));
+            let fault = Diagnostic::at(place, format!("`{id}` asks a person and allows no answer"));
             self.faults
                 .push(fault.hint("`answers:` with a name and a `next` each"));
             return None;
         }
-        let answer = |(name, answer): (Placed<String>, Either<FileAnswer>)| {
+        let answer = |(name, answer): (WithPosition<String>, ScalarOr<FileAnswer>)| {
             let full = match answer {
-                Either::Word(next) => FileAnswer {
+                ScalarOr::Word(next) => FileAnswer {
                     next,
                     ..FileAnswer::default()
                 },
-                Either::Full(full) => full,
+                ScalarOr::Full(full) => full,
             };
-            Answer {
+            PersonAnswer {
                 name: name.value,
-                next: Target::from(full.next),
+                next: ExitTarget::from(full.next),
                 rejects: full.rejects,
                 resets: full.resets,
                 edits: full.edits,
@@ -479,7 +489,7 @@ impl Compiler<'_> {
         })
     }
 
-    fn each(&mut self, id: &StepId, place: Place, raw: FileStep) -> Option<StepKind> {
+    fn each(&mut self, id: &StepId, place: SourcePosition, raw: FileStep) -> Option<StepKind> {
         let first = raw.steps.0.first().map(|(name, _)| name.value.clone());
         let (Some(start), Some(over)) = (raw.start.or(first), raw.each) else {
             self.fault(place, format!("`{id}` has no steps of its own"));
@@ -492,14 +502,14 @@ impl Compiler<'_> {
         };
         let said = raw.cap.unwrap_or(1).max(1);
         let cap = match (self.surroundings.max_parallel_tasks, raw.cap) {
-            (Some(most), Some(1)) if over == Over::Task && most > 1 => {
+            (Some(most), Some(1)) if over == EachItem::Task && most > 1 => {
                 self.notes.push(format!(
                     "`{id}` takes one task after the other (`cap: 1`), whatever \
                      `limits.max_parallel_tasks` says"
                 ));
                 1
             }
-            (Some(most), _) if over == Over::Task => most.max(1),
+            (Some(most), _) if over == EachItem::Task => most.max(1),
             _ => said,
         };
         Some(StepKind::Each {
@@ -512,9 +522,9 @@ impl Compiler<'_> {
     }
 
     /// The role that says which task comes first.
-    fn chooser(&mut self, name: &Placed<String>) -> Option<RoleName> {
+    fn chooser(&mut self, name: &WithPosition<String>) -> Option<RoleName> {
         let role = self.role(name)?.role;
-        if role.kind != Kind::Scribe {
+        if role.kind != RoleKind::Scribe {
             let message = format!("`{}` cannot choose a task: it is no scribe", name.value);
             self.fault(name.place, message);
             return None;

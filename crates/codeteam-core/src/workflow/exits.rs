@@ -14,11 +14,11 @@ use crate::ids::StepId;
     clippy::struct_excessive_bools,
     reason = "each is a thing of its own that an answer may do"
 )]
-pub struct Answer {
+pub struct PersonAnswer {
     /// The word.
     pub name: String,
     /// Where it leads.
-    pub next: Target,
+    pub next: ExitTarget,
     /// Whether it sends the work back: what the person writes becomes feedback.
     pub rejects: bool,
     /// Whether counting starts anew: rounds, steps, what was seen.
@@ -45,7 +45,7 @@ pub struct Rebound {
 /// Where a frame goes next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
-pub enum Target {
+pub enum ExitTarget {
     /// To a step.
     Step(StepId),
     /// The frame is done.
@@ -54,14 +54,14 @@ pub enum Target {
     Fail,
 }
 
-impl Target {
+impl ExitTarget {
     /// Whether it is this step.
     pub fn is(&self, id: &StepId) -> bool {
         matches!(self, Self::Step(step) if step == id)
     }
 }
 
-impl From<String> for Target {
+impl From<String> for ExitTarget {
     fn from(text: String) -> Self {
         match text.as_str() {
             "done" => Self::Done,
@@ -71,13 +71,13 @@ impl From<String> for Target {
     }
 }
 
-impl From<Target> for String {
-    fn from(target: Target) -> Self {
+impl From<ExitTarget> for String {
+    fn from(target: ExitTarget) -> Self {
         target.to_string()
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for ExitTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Step(step) => step.as_str(),
@@ -90,9 +90,9 @@ impl fmt::Display for Target {
 /// When a step is not left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Condition {
+pub enum StepCondition {
     /// The run has a plan, or has none.
-    Plan(Presence),
+    Plan(PlanPresence),
     /// A setting of the workflow is on.
     Setting(String),
     /// The frame's change touches a file that matches one of these patterns.
@@ -100,29 +100,29 @@ pub enum Condition {
     /// The run has committed something, or nothing.
     Committed(bool),
     /// The log of the frame's work is longer than its implementer may be given.
-    Log(Length),
+    Log(LogLength),
     /// The frame's change is small, by `verification.small_change`: few lines in few files, none of
     /// them risky, and every check has passed it without a remark.
-    Change(Size),
+    Change(ChangeSize),
     /// The frame's task does not say enough to start from: it names no files, has no acceptance or
     /// hardly a description.
-    Task(Detail),
+    Task(TaskDetail),
     /// The goal is not about one place: it names no file of the project, or many, or is long.
-    Goal(Breadth),
+    Goal(GoalBreadth),
     /// A person gave this answer (`step: answer`) in this frame.
     Answered(BTreeMap<StepId, String>),
     /// The other way round.
-    Not(Box<Condition>),
+    Not(Box<StepCondition>),
     /// All hold.
-    All(Vec<Condition>),
+    All(Vec<StepCondition>),
     /// One holds.
-    Any(Vec<Condition>),
+    Any(Vec<StepCondition>),
 }
 
 /// How large a change is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Size {
+pub enum ChangeSize {
     /// Small, and of little risk.
     Small,
 }
@@ -130,7 +130,7 @@ pub enum Size {
 /// How much a task says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Detail {
+pub enum TaskDetail {
     /// Not enough to start from.
     Vague,
 }
@@ -138,7 +138,7 @@ pub enum Detail {
 /// How much a goal is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Breadth {
+pub enum GoalBreadth {
     /// More than one place.
     Broad,
 }
@@ -146,7 +146,7 @@ pub enum Breadth {
 /// How long something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Length {
+pub enum LogLength {
     /// Too long.
     Long,
 }
@@ -154,7 +154,7 @@ pub enum Length {
 /// Whether something is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Presence {
+pub enum PlanPresence {
     /// It is.
     Present,
     /// It is not.

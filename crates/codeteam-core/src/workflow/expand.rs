@@ -10,21 +10,21 @@ mod writer;
 
 use std::collections::BTreeSet;
 
-pub use self::settings::{SETTINGS, Setting};
-use self::writer::Writer;
-use super::compile::Compiler;
-use super::file::{Entries, FileAnswer, FileCheck, FileStep, WorkflowFile};
-use super::{Condition, SITUATION, TALK};
-use crate::yaml::{Either, Fault, Place, Placed, meant};
+pub use self::settings::{SETTINGS, WorkflowSetting};
+use self::writer::GraphEditor;
+use super::compile::WorkflowCompiler;
+use super::file::{FileAnswer, FileCheck, FileStep, OrderedMap, WorkflowFile};
+use super::{SITUATION, StepCondition, TALK};
+use crate::yaml::{Diagnostic, ScalarOr, SourcePosition, WithPosition, meant};
 
 /// Steps that lead to each other.
-pub(super) struct Graph {
-    pub(super) start: Option<Placed<String>>,
-    pub(super) entries: Vec<(Placed<String>, FileStep)>,
+pub(super) struct StepGraph {
+    pub(super) start: Option<WithPosition<String>>,
+    pub(super) entries: Vec<(WithPosition<String>, FileStep)>,
 }
 
 /// Says everything in full.
-pub(super) fn all(compiler: &mut Compiler<'_>, file: &WorkflowFile, graph: &mut Graph) {
+pub(super) fn all(compiler: &mut WorkflowCompiler<'_>, file: &WorkflowFile, graph: &mut StepGraph) {
     each_graph(graph, true, &mut |graph, _| {
         for (name, step) in &mut graph.entries {
             plain::plainly(compiler, name, step);
@@ -57,14 +57,14 @@ pub(super) fn all(compiler: &mut Compiler<'_>, file: &WorkflowFile, graph: &mut 
             let message = format!("nothing asks for the setting `{name}`");
             compiler
                 .faults
-                .push(Fault::at(on.place, message).maybe(hint));
+                .push(Diagnostic::at(on.place, message).maybe(hint));
         }
     }
     let setting = |name: &str| {
         let own = file.settings.get(name).map(|on| on.value);
         own.filter(|_| !asked.contains(name))
     };
-    let switches = Switches {
+    let switches = ExpandSwitches {
         serial: setting("parallel_reviews") == Some(false),
         dual: setting("dual_review") == Some(true),
         tests: setting("require_tests") == Some(true),
@@ -77,7 +77,7 @@ pub(super) fn all(compiler: &mut Compiler<'_>, file: &WorkflowFile, graph: &mut 
         no_publish: setting("auto_pr") == Some(false),
     };
     each_graph(graph, true, &mut |graph, top| {
-        let mut writer = Writer {
+        let mut writer = GraphEditor {
             compiler,
             graph,
             switches: &switches,
@@ -87,7 +87,7 @@ pub(super) fn all(compiler: &mut Compiler<'_>, file: &WorkflowFile, graph: &mut 
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "they are switches")]
-struct Switches {
+struct ExpandSwitches {
     serial: bool,
     dual: bool,
     tests: bool,
@@ -101,51 +101,51 @@ struct Switches {
 }
 
 /// Every graph, inner ones first.
-fn each_graph(graph: &mut Graph, top: bool, f: &mut dyn FnMut(&mut Graph, bool)) {
+fn each_graph(graph: &mut StepGraph, top: bool, f: &mut dyn FnMut(&mut StepGraph, bool)) {
     for (name, step) in &mut graph.entries {
         if step.steps.0.is_empty() {
             continue;
         }
         let place = name.place;
-        let mut inner = Graph {
-            start: step.start.take().map(|value| Placed { value, place }),
+        let mut inner = StepGraph {
+            start: step.start.take().map(|value| WithPosition { value, place }),
             entries: std::mem::take(&mut step.steps.0),
         };
         each_graph(&mut inner, false, f);
         step.start = inner.start.map(|start| start.value);
-        step.steps = Entries(inner.entries);
+        step.steps = OrderedMap(inner.entries);
     }
     f(graph, top);
 }
 
-fn settings_of(condition: &Condition, asked: &mut BTreeSet<String>) {
+fn settings_of(condition: &StepCondition, asked: &mut BTreeSet<String>) {
     match condition {
-        Condition::Setting(name) => {
+        StepCondition::Setting(name) => {
             asked.insert(name.clone());
         }
-        Condition::Not(inner) => settings_of(inner, asked),
-        Condition::All(all) | Condition::Any(all) => {
+        StepCondition::Not(inner) => settings_of(inner, asked),
+        StepCondition::All(all) | StepCondition::Any(all) => {
             for inner in all {
                 settings_of(inner, asked);
             }
         }
-        Condition::Plan(_)
-        | Condition::Committed(_)
-        | Condition::Changed(_)
-        | Condition::Answered(_)
-        | Condition::Change(_)
-        | Condition::Task(_)
-        | Condition::Goal(_)
-        | Condition::Log(_) => {}
+        StepCondition::Plan(_)
+        | StepCondition::Committed(_)
+        | StepCondition::Changed(_)
+        | StepCondition::Answered(_)
+        | StepCondition::Change(_)
+        | StepCondition::Task(_)
+        | StepCondition::Goal(_)
+        | StepCondition::Log(_) => {}
     }
 }
 
-fn is_on(said: &Either<()>) -> bool {
-    !matches!(said, Either::Word(word) if word == "false")
+fn is_on(said: &ScalarOr<()>) -> bool {
+    !matches!(said, ScalarOr::Word(word) if word == "false")
 }
 
 /// Steps that say nowhere where to go are gone through in their order.
-fn in_order(graph: &mut Graph) {
+fn in_order(graph: &mut StepGraph) {
     let says = |step: &FileStep| step.next.is_some() || !step.answers.0.is_empty();
     if graph.entries.iter().any(|(_, step)| says(step)) {
         return;
@@ -161,12 +161,12 @@ fn in_order(graph: &mut Graph) {
     }
 }
 
-fn word(text: &str) -> Either<FileAnswer> {
-    Either::Word(text.to_owned())
+fn word(text: &str) -> ScalarOr<FileAnswer> {
+    ScalarOr::Word(text.to_owned())
 }
 
-fn back(next: &str) -> Either<FileAnswer> {
-    Either::Full(FileAnswer {
+fn back(next: &str) -> ScalarOr<FileAnswer> {
+    ScalarOr::Full(FileAnswer {
         next: next.to_owned(),
         rejects: true,
         resets: false,
@@ -176,20 +176,20 @@ fn back(next: &str) -> Either<FileAnswer> {
 }
 
 fn answers<const N: usize>(
-    place: Place,
-    list: [(&str, Either<FileAnswer>); N],
-) -> Entries<Either<FileAnswer>> {
+    place: SourcePosition,
+    list: [(&str, ScalarOr<FileAnswer>); N],
+) -> OrderedMap<ScalarOr<FileAnswer>> {
     let placed = |(name, answer): (&str, _)| {
         let value = name.to_owned();
-        (Placed { value, place }, answer)
+        (WithPosition { value, place }, answer)
     };
-    Entries(list.into_iter().map(placed).collect())
+    OrderedMap(list.into_iter().map(placed).collect())
 }
 
-fn gate(place: Place, checks: Vec<FileCheck>, on_fail: Option<String>) -> FileStep {
+fn gate(place: SourcePosition, checks: Vec<FileCheck>, on_fail: Option<String>) -> FileStep {
     FileStep {
-        gate: Some(Placed {
-            value: Either::Full(checks.into_iter().map(Either::Full).collect()),
+        gate: Some(WithPosition {
+            value: ScalarOr::Full(checks.into_iter().map(ScalarOr::Full).collect()),
             place,
         }),
         on_fail,
@@ -211,8 +211,8 @@ fn each_target(step: &mut FileStep, f: &mut dyn FnMut(&mut String)) {
     }
     for (_, answer) in &mut step.answers.0 {
         match answer {
-            Either::Word(next) => f(next),
-            Either::Full(full) => f(&mut full.next),
+            ScalarOr::Word(next) => f(next),
+            ScalarOr::Full(full) => f(&mut full.next),
         }
     }
 }

@@ -9,12 +9,14 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
 use serde_json::Value;
 
-use super::{Condition, Exhausted, Join, Over, Rebound, Scope, Writes};
+use super::{
+    ContextScope, EachItem, ExhaustionPolicy, JoinRule, Rebound, ScribeOutput, StepCondition,
+};
 use crate::findings::Severity;
 use crate::retry;
-use crate::role::{Kind, RoleFile};
-pub(super) use crate::yaml::Entries;
-use crate::yaml::{Either, Fault, OneOrMany, Place, Placed};
+use crate::role::{RoleFile, RoleKind};
+pub(super) use crate::yaml::OrderedMap;
+use crate::yaml::{Diagnostic, OneOrMany, ScalarOr, SourcePosition, WithPosition};
 
 /// A workflow: a graph of steps, or a sequence of roles, or changes to another workflow.
 #[derive(Deserialize, JsonSchema, Default)]
@@ -29,7 +31,7 @@ pub struct WorkflowFile {
     pub(super) extends: Option<String>,
     /// The first step; the first in the file if it is not said.
     #[serde(alias = "initial_step")]
-    pub(super) start: Option<Placed<String>>,
+    pub(super) start: Option<WithPosition<String>>,
     /// What may be used up by one frame.
     pub(super) limits: FileLimits,
     /// The same as `limits.max_rounds`; 5 in a sequence if left out.
@@ -39,15 +41,15 @@ pub struct WorkflowFile {
     pub(super) on_max_iterations: Option<OnMaxIterations>,
     /// What happens when rounds, steps or tries are used up: `ask` a person, or `fail`. If left out,
     /// a sequence asks, and any other workflow fails.
-    pub(super) on_exhausted: Option<Exhausted>,
+    pub(super) on_exhausted: Option<ExhaustionPolicy>,
     /// Findings below this do not hold a change up; they become follow-ups. `major` if left out.
     pub(super) severity_floor: Severity,
     /// Switches: those that codeteam knows, and those that steps ask for by `when`.
-    pub(super) settings: BTreeMap<String, Placed<bool>>,
+    pub(super) settings: BTreeMap<String, WithPosition<bool>>,
     /// Roles of this workflow alone.
     pub(super) roles: BTreeMap<String, RoleFile>,
     /// The short form: roles in their order.
-    pub(super) sequence: Vec<Placed<Either<SequenceEntry>>>,
+    pub(super) sequence: Vec<WithPosition<ScalarOr<SequenceEntry>>>,
     /// When to offer that the designer looks again: in a sequence after 3 rejections if left out.
     /// Beside `extends`, for every step that makes such an offer.
     pub(super) rebound: Option<FileRebound>,
@@ -55,15 +57,15 @@ pub struct WorkflowFile {
     /// that says none has five.
     pub(super) rules: Option<Vec<String>>,
     /// The steps by name.
-    pub(super) steps: Entries<FileStep>,
+    pub(super) steps: OrderedMap<FileStep>,
     /// Checks by name, for gates and hooks.
-    pub(super) checks: BTreeMap<String, Either<FileCheck>>,
+    pub(super) checks: BTreeMap<String, ScalarOr<FileCheck>>,
     /// Named checks at fixed places: `pre_commit`, `pre_review`, `post_implement`, `pre_publish`.
-    pub(super) hooks: Entries<Vec<Placed<String>>>,
+    pub(super) hooks: OrderedMap<Vec<WithPosition<String>>>,
     /// Retry policies by name.
     pub(super) policies: BTreeMap<String, FileRetry>,
     /// Changes to steps of the workflow this one extends.
-    pub(super) overrides: Entries<FileStep>,
+    pub(super) overrides: OrderedMap<FileStep>,
     /// Steps of the workflow this one extends that are left out.
     pub(super) disable: Vec<String>,
     /// The version of the format.
@@ -76,18 +78,18 @@ pub struct WorkflowFile {
 #[expect(clippy::struct_field_names, reason = "they are keys of a file")]
 pub(crate) struct FileLimits {
     /// How often a frame may enter steps, all together; `limits.workflow_max_steps` if left out.
-    pub(super) max_steps: Bound,
+    pub(super) max_steps: LimitValue,
     /// How many rejections a frame may take; no bound if left out.
-    pub(super) max_rounds: Bound,
+    pub(super) max_rounds: LimitValue,
     /// How many rounds in a row may each find at least as much that is new as the one before. Then it
     /// is as if `max_rounds` were reached. If left out, 3 where there is no `max_rounds`, and no bound
     /// where there is one.
-    pub(super) max_stagnant_rounds: Bound,
+    pub(super) max_stagnant_rounds: LimitValue,
 }
 
 /// A number, or no bound at all.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Bound {
+pub(crate) enum LimitValue {
     /// Nothing is said.
     #[default]
     Unsaid,
@@ -97,7 +99,7 @@ pub(crate) enum Bound {
     Unlimited,
 }
 
-impl Bound {
+impl LimitValue {
     pub(super) fn resolve(self, unsaid: Option<u32>) -> Option<u32> {
         match self {
             Self::Unsaid => unsaid,
@@ -107,36 +109,38 @@ impl Bound {
     }
 }
 
-impl<'de> Deserialize<'de> for Bound {
+impl<'de> Deserialize<'de> for LimitValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written;
-        impl Visitor<'_> for Written {
-            type Value = Bound;
+        struct LimitValueVisitor;
+        impl Visitor<'_> for LimitValueVisitor {
+            type Value = LimitValue;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a number or `unlimited`")
             }
 
-            fn visit_unit<E>(self) -> Result<Bound, E> {
-                Ok(Bound::Unsaid)
+            fn visit_unit<E>(self) -> Result<LimitValue, E> {
+                Ok(LimitValue::Unsaid)
             }
 
-            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Bound, E> {
-                Ok(Bound::Number(u32::try_from(number).unwrap_or(u32::MAX)))
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<LimitValue, E> {
+                Ok(LimitValue::Number(
+                    u32::try_from(number).unwrap_or(u32::MAX),
+                ))
             }
 
-            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Bound, E> {
+            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<LimitValue, E> {
                 match word {
-                    "unlimited" => Ok(Bound::Unlimited),
+                    "unlimited" => Ok(LimitValue::Unlimited),
                     _ => Err(E::unknown_variant(word, &["unlimited"])),
                 }
             }
         }
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(LimitValueVisitor)
     }
 }
 
-impl JsonSchema for Bound {
+impl JsonSchema for LimitValue {
     fn schema_name() -> Cow<'static, str> {
         "Bound".into()
     }
@@ -164,7 +168,7 @@ pub(crate) struct SequenceEntry {
     pub(super) role: String,
     /// What it owes, if it is to be said; it must be what the role owes.
     #[serde(rename = "type", alias = "kind")]
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<RoleKind>,
 }
 
 /// When to offer that the designer looks again.
@@ -178,10 +182,10 @@ pub(crate) struct FileRebound {
 
 impl FileRebound {
     /// What is wrong with it, if anything is.
-    pub(super) fn fault(self, place: Place) -> Option<Fault> {
+    pub(super) fn fault(self, place: SourcePosition) -> Option<Diagnostic> {
         let message =
             "`after_failures` is 0, so that the designer would be asked before anything failed";
-        (self.after_failures == 0).then(|| Fault::at(place, message).hint("at least 1"))
+        (self.after_failures == 0).then(|| Diagnostic::at(place, message).hint("at least 1"))
     }
 }
 
@@ -191,36 +195,36 @@ impl FileRebound {
 #[expect(clippy::struct_excessive_bools, reason = "they are keys of a file")]
 pub(crate) struct FileStep {
     /// The role a worker plays.
-    pub(super) role: Option<Placed<String>>,
+    pub(super) role: Option<WithPosition<String>>,
     /// The roles that workers play side by side.
-    pub(super) roles: Vec<Placed<String>>,
+    pub(super) roles: Vec<WithPosition<String>>,
     /// The roles that judge a change that is small by `verification.small_change`, in place of
     /// `roles`.
-    pub(super) small_change: Vec<Placed<String>>,
+    pub(super) small_change: Vec<WithPosition<String>>,
     /// How many workers play each role; 1, or what `verifier_instances` says, if left out.
     pub(super) instances: Option<u32>,
     /// How the verdicts are put together; `all` if left out.
-    pub(super) join: Option<Join>,
+    pub(super) join: Option<JoinRule>,
     /// Whether several roles work side by side (`true`) or one after the other.
     pub(super) parallel: Option<bool>,
     /// Checks of the orchestrator: a list, the name of one, or the project's own: `project` for all of them,
     /// `project_commands` for its commands, `project_rules` for everything but them.
-    pub(super) gate: Option<Placed<Either<Vec<Either<FileCheck>>>>>,
+    pub(super) gate: Option<WithPosition<ScalarOr<Vec<ScalarOr<FileCheck>>>>>,
     /// `orchestrator_gate` runs `command`; `human_gate` asks a person.
     #[serde(rename = "type", alias = "gate_type")]
-    pub(super) does: Option<Placed<String>>,
+    pub(super) does: Option<WithPosition<String>>,
     /// The command of a gate.
-    pub(super) command: Option<Placed<String>>,
+    pub(super) command: Option<WithPosition<String>>,
     /// What the step is for; of a `human_gate`, what is asked.
     pub(super) description: Option<String>,
     /// What a person is asked.
     pub(super) person: Option<String>,
     /// What can be answered, and where each answer leads.
-    pub(super) answers: Entries<Either<FileAnswer>>,
+    pub(super) answers: OrderedMap<ScalarOr<FileAnswer>>,
     /// Whether a change that gets nowhere comes to this person instead of being given up.
     pub(super) exhausted: bool,
     /// A sub-graph for every `task` or `phase` of the plan.
-    pub(super) each: Option<Over>,
+    pub(super) each: Option<EachItem>,
     /// The first step of the sub-graph.
     pub(super) start: Option<String>,
     /// How many tasks at a time. `limits.max_parallel_tasks` of the configuration stands in its place,
@@ -228,19 +232,19 @@ pub(crate) struct FileStep {
     pub(super) cap: Option<usize>,
     /// The role that is asked which task comes first, where several could and the setting
     /// `situation` is on.
-    pub(super) choose: Option<Placed<String>>,
+    pub(super) choose: Option<WithPosition<String>>,
     /// Whether the others go on when a task fails, or it all ends.
     pub(super) on_task_failure: OnTaskFailure,
     /// The steps of the sub-graph.
-    pub(super) steps: Entries<FileStep>,
+    pub(super) steps: OrderedMap<FileStep>,
     /// `branch`: the tree is integrated on the run's branch.
-    pub(super) commit: Option<Commit>,
+    pub(super) commit: Option<CommitTarget>,
     /// Who redoes a change that conflicts with what was integrated meanwhile.
     pub(super) on_conflict: Option<String>,
     /// A command on the host, after a decision: push, pull request.
     pub(super) publish: Option<String>,
     /// Left out unless this holds.
-    pub(super) when: Option<Condition>,
+    pub(super) when: Option<StepCondition>,
     /// Where to go when it succeeds: a step, `done` or `fail`.
     pub(super) next: Option<String>,
     /// Where to go when it fails.
@@ -249,7 +253,7 @@ pub(crate) struct FileStep {
     pub(super) on_reject: Option<String>,
     /// How failed attempts are tried again: the name of a policy, or one.
     #[serde(alias = "retry_policy")]
-    pub(super) retry: Option<Placed<Either<FileRetry>>>,
+    pub(super) retry: Option<WithPosition<ScalarOr<FileRetry>>>,
     /// How often it may be tried again, or send the work back.
     pub(super) max_retries: Option<u32>,
     /// How long one attempt may take; `limits.step_timeout_seconds` if left out.
@@ -269,19 +273,19 @@ pub(crate) struct FileStep {
     pub(super) allow_empty: bool,
     /// What a scribe's text is: the `message` of what comes next, the `brief` that implementers are
     /// given, or the `log` of the work, shortened. A message if left out.
-    pub(super) writes: Writes,
+    pub(super) writes: ScribeOutput,
     /// The same as `next: done`.
     pub(super) terminal: bool,
     /// Whether workflows that extend this one must keep it.
     pub(super) required: bool,
     /// Whether a person must approve: after a role or a gate, before a commit. A text is the question.
-    pub(super) human_approval: Option<Either<()>>,
+    pub(super) human_approval: Option<ScalarOr<()>>,
     /// What the step is to bring forth, in the worker's words.
     pub(super) outputs: Vec<String>,
     /// Values for the role's prompt, over those of the role.
     pub(super) config: BTreeMap<String, Value>,
     /// How much of the repository the role is shown.
-    pub(super) context_scope: Option<Scope>,
+    pub(super) context_scope: Option<ContextScope>,
     /// `after X` or `before X`: where a step is put into the workflow that is extended.
     pub(super) position: Option<String>,
 }
@@ -368,10 +372,10 @@ pub enum OnFailure {
 
 impl FileRetry {
     /// The policy, over another.
-    pub fn policy(&self, below: &retry::Policy) -> retry::Policy {
+    pub fn policy(&self, below: &retry::RetryPolicy) -> retry::RetryPolicy {
         let ms = |seconds: Option<f64>| seconds.map(|s| whole(s * 1_000.0));
         let percent = |share: Option<f64>| share.map(|s| whole(s * 100.0));
-        retry::Policy {
+        retry::RetryPolicy {
             max_attempts: self.max_attempts.unwrap_or(below.max_attempts).max(1),
             initial_delay_ms: self
                 .initial_delay_ms
@@ -417,7 +421,7 @@ pub(crate) enum OnTaskFailure {
 /// Where a tree is integrated.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Commit {
+pub(crate) enum CommitTarget {
     /// On the run's branch.
     Branch,
 }

@@ -45,16 +45,16 @@ pub enum CheckKind {
     /// it before may stay, and may not grow.
     Metric {
         /// What is counted.
-        of: Metric,
+        of: CodeMetric,
         /// The limit.
         max: u64,
     },
     /// Tests that the change adds or changes fail without the rest of it, and pass with it.
-    Proved(Proof),
+    Proved(TestProof),
     /// Nothing in the change gets round the checks or the task.
     Honest {
         /// What is looked for.
-        rule: Rule,
+        rule: HonestyRule,
         /// Whether it is only told and does not fail.
         told_only: bool,
     },
@@ -62,16 +62,16 @@ pub enum CheckKind {
 
 impl CheckKind {
     /// What kind of check it is, for reports.
-    pub fn class(&self) -> Class {
+    pub fn class(&self) -> CheckClass {
         match self {
             Self::Command(_)
             | Self::Exists(_)
             | Self::Contains { .. }
             | Self::Lacks { .. }
-            | Self::Changed { .. } => Class::Static,
-            Self::Metric { .. } => Class::Metric,
-            Self::Proved(_) => Class::Proof,
-            Self::Honest { .. } => Class::Honesty,
+            | Self::Changed { .. } => CheckClass::Static,
+            Self::Metric { .. } => CheckClass::Metric,
+            Self::Proved(_) => CheckClass::Proof,
+            Self::Honest { .. } => CheckClass::Honesty,
         }
     }
 }
@@ -79,7 +79,7 @@ impl CheckKind {
 /// What kind of check found something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Class {
+pub enum CheckClass {
     /// A command, a file, a text.
     #[default]
     Static,
@@ -94,7 +94,7 @@ pub enum Class {
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Metric {
+pub enum CodeMetric {
     /// Lines of each file.
     FileLines,
     /// Lines of each function.
@@ -105,7 +105,7 @@ pub enum Metric {
 
 /// How tests are proved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Proof {
+pub struct TestProof {
     /// The commands that run the tests; `{files}` in one stands for the test files that changed.
     pub commands: Vec<String>,
     /// Files of these patterns are tests.
@@ -119,7 +119,7 @@ pub struct Proof {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Rule {
+pub enum HonestyRule {
     /// Touches only the files of its task.
     Scope,
     /// Leaves the tests that were there as they were: none gone, weakened or skipped.
@@ -138,7 +138,7 @@ pub enum Rule {
     Claims,
 }
 
-impl Rule {
+impl HonestyRule {
     /// All of them, in the order of reports.
     pub const ALL: [Self; 8] = [
         Self::Scope,

@@ -1,26 +1,30 @@
 //! Steps into a graph that another workflow has, and steps out of it. Every step that stays is
 //! reached as before. Works on trees, so that every part keeps the place it was written at.
 
-use crate::yaml::{Fault, Key, Node, Value, meant, merge, nearest};
+use crate::yaml::{Diagnostic, YamlKey, YamlNode, YamlValue, meant, merge, nearest};
 
 /// How many steps a workflow may have.
 pub(super) const MAX_STEPS: usize = 1_000;
 
 /// Puts steps into a graph: over a step of the same name wherever it stands, after or before the
 /// step that `position` names, or at the end of the graph that leads to it.
-pub(super) fn graft(workflow: &mut Node, graph: &mut Node, steps: Node) -> Result<(), Vec<Fault>> {
+pub(super) fn graft(
+    workflow: &mut YamlNode,
+    graph: &mut YamlNode,
+    steps: YamlNode,
+) -> Result<(), Vec<Diagnostic>> {
     let place = steps.place;
     let kind = steps.kind();
-    let Value::Map(steps) = steps.value else {
+    let YamlValue::Map(steps) = steps.value else {
         let message = format!("expected steps by name, found {kind}");
-        return Err(vec![Fault::at(place, message)]);
+        return Err(vec![Diagnostic::at(place, message)]);
     };
     let (known, new): (Vec<_>, Vec<_>) = {
         let names = names(graph);
         if names.len() + steps.len() > MAX_STEPS {
             let message = format!("a workflow has at most {MAX_STEPS} steps");
             return Err(vec![
-                Fault::at(place, message).hint("divide it into several"),
+                Diagnostic::at(place, message).hint("divide it into several"),
             ]);
         }
         steps
@@ -31,17 +35,17 @@ pub(super) fn graft(workflow: &mut Node, graph: &mut Node, steps: Node) -> Resul
         if let Some(position) = step.take("position") {
             let message = format!("the step `{}` has its place already", key.name);
             let hint = "leave `position` out to change it";
-            return Err(vec![Fault::at(position.place, message).hint(hint)]);
+            return Err(vec![Diagnostic::at(position.place, message).hint(hint)]);
         }
         if let Some(known) = step_mut(graph, &key.name) {
-            let old = std::mem::replace(known, Node::empty(step.place));
+            let old = std::mem::replace(known, YamlNode::empty(step.place));
             *known = over_step(old, step);
         }
     }
     for (key, mut step) in new {
         if let Some(position) = step.take("position") {
             insert(workflow, graph, key, step, &position)?;
-        } else if let Some(home) = home_of(graph, &key.name).and_then(Node::as_map_mut) {
+        } else if let Some(home) = home_of(graph, &key.name).and_then(YamlNode::as_map_mut) {
             home.push((key, step));
         }
     }
@@ -51,7 +55,7 @@ pub(super) fn graft(workflow: &mut Node, graph: &mut Node, steps: Node) -> Resul
 
 /// How steps are said in a workflow that extends another.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum StepSection {
     /// Under `steps`: new ones, and changes.
     Steps,
     /// Under `overrides`: changes, as a rule.
@@ -60,7 +64,11 @@ pub(super) enum Said {
 
 /// The new steps among those that are said which nothing will lead to unless another step does: as
 /// a rule their names are misspelt.
-pub(super) fn unplaced(graph: &Node, steps: &Node, said: Said) -> Vec<(Key, Said)> {
+pub(super) fn unplaced(
+    graph: &YamlNode,
+    steps: &YamlNode,
+    said: StepSection,
+) -> Vec<(YamlKey, StepSection)> {
     let known = names(graph);
     if known.is_empty() {
         return Vec::new();
@@ -72,7 +80,12 @@ pub(super) fn unplaced(graph: &Node, steps: &Node, said: Said) -> Vec<(Key, Said
 }
 
 /// What is wrong with a new step that nothing leads to, in the graph that it has become part of.
-pub(super) fn stray(workflow: &Node, graph: &Node, key: &Key, said: Said) -> Option<Fault> {
+pub(super) fn stray(
+    workflow: &YamlNode,
+    graph: &YamlNode,
+    key: &YamlKey,
+    said: StepSection,
+) -> Option<Diagnostic> {
     let starts = ["start", "initial_step"].iter();
     let mut starts = starts.filter_map(|key| workflow.get(key)?.as_text());
     if starts.any(|start| start == key.name) || is_reached(graph, &key.name) {
@@ -83,23 +96,23 @@ pub(super) fn stray(workflow: &Node, graph: &Node, key: &Key, said: Said) -> Opt
     let near = nearest(&key.name, others.map(String::as_str));
     let near = near.map(|near| format!("did you mean `{near}`?"));
     let (message, hint) = match said {
-        Said::Overrides => (
+        StepSection::Overrides => (
             format!("there is no step `{}` to change", key.name),
             "`codeteam workflow graph` draws those there are",
         ),
         // Steps that say nowhere where they lead are gone through in their order.
-        Said::Steps if !says_next(graph) => return None,
-        Said::Steps => (
+        StepSection::Steps if !says_next(graph) => return None,
+        StepSection::Steps => (
             format!("nothing leads to the step `{}`", key.name),
             "`position: after X` puts it behind another one",
         ),
     };
-    Some(Fault::at(key.place, message).hint(near.unwrap_or_else(|| hint.to_owned())))
+    Some(Diagnostic::at(key.place, message).hint(near.unwrap_or_else(|| hint.to_owned())))
 }
 
 /// Whether any step leads to a name.
-fn is_reached(graph: &Node, name: &str) -> bool {
-    let is = |node: Option<&Node>| node.and_then(Node::as_text) == Some(name);
+fn is_reached(graph: &YamlNode, name: &str) -> bool {
+    let is = |node: Option<&YamlNode>| node.and_then(YamlNode::as_text) == Some(name);
     let mut entries = graph.as_map().unwrap_or_default().iter();
     entries.any(|(_, step)| {
         leads(step, name)
@@ -112,7 +125,7 @@ fn is_reached(graph: &Node, name: &str) -> bool {
 }
 
 /// Whether any step says where it leads.
-fn says_next(graph: &Node) -> bool {
+fn says_next(graph: &YamlNode) -> bool {
     let mut entries = graph.as_map().unwrap_or_default().iter();
     entries.any(|(_, step)| {
         let says = step.get("next").is_some() || step.get("answers").is_some();
@@ -121,10 +134,10 @@ fn says_next(graph: &Node) -> bool {
 }
 
 /// The graph that a new step belongs to: the innermost with a step that leads to it, or this one.
-fn home_of<'a>(graph: &'a mut Node, name: &str) -> Option<&'a mut Node> {
+fn home_of<'a>(graph: &'a mut YamlNode, name: &str) -> Option<&'a mut YamlNode> {
     let entries = graph.as_map()?;
     let inside = entries.iter().position(|(_, step)| {
-        let inner = step.get("steps").and_then(Node::as_map);
+        let inner = step.get("steps").and_then(YamlNode::as_map);
         inner.is_some_and(|_| leads_inside(step, name))
     });
     match inside {
@@ -137,10 +150,10 @@ fn home_of<'a>(graph: &'a mut Node, name: &str) -> Option<&'a mut Node> {
 }
 
 /// Whether a step of a sub-graph leads to a name.
-fn leads_inside(owner: &Node, name: &str) -> bool {
+fn leads_inside(owner: &YamlNode, name: &str) -> bool {
     let inner = owner
         .get("steps")
-        .and_then(Node::as_map)
+        .and_then(YamlNode::as_map)
         .unwrap_or_default();
     inner
         .iter()
@@ -148,11 +161,11 @@ fn leads_inside(owner: &Node, name: &str) -> bool {
 }
 
 /// Whether a step leads to a name.
-fn leads(step: &Node, name: &str) -> bool {
-    let is = |node: Option<&Node>| node.and_then(Node::as_text) == Some(name);
+fn leads(step: &YamlNode, name: &str) -> bool {
+    let is = |node: Option<&YamlNode>| node.and_then(YamlNode::as_text) == Some(name);
     let keys = ["next", "on_fail", "on_reject"];
     let rebound = step.get("rebound").and_then(|node| node.get("to"));
-    let answers = step.get("answers").and_then(Node::as_map);
+    let answers = step.get("answers").and_then(YamlNode::as_map);
     keys.iter().any(|key| is(step.get(key)))
         || is(rebound)
         || answers
@@ -162,10 +175,13 @@ fn leads(step: &Node, name: &str) -> bool {
 }
 
 /// What leads from outside to the first step of a sub-graph leads to the step that has it.
-fn enter_by_owner(graph: &mut Node) {
+fn enter_by_owner(graph: &mut YamlNode) {
     let mut doors: Vec<(String, String)> = Vec::new();
     for (key, step) in graph.as_map_mut().into_iter().flatten() {
-        let said = step.get("start").and_then(Node::as_text).map(str::to_owned);
+        let said = step
+            .get("start")
+            .and_then(YamlNode::as_text)
+            .map(str::to_owned);
         let Some(inner) = step.get_mut("steps") else {
             continue;
         };
@@ -182,7 +198,7 @@ fn enter_by_owner(graph: &mut Node) {
 }
 
 /// A step over the one it changes. What it does itself takes the place of what that did.
-fn over_step(mut below: Node, mut above: Node) -> Node {
+fn over_step(mut below: YamlNode, mut above: YamlNode) -> YamlNode {
     const WORK: &[&str] = &[
         "role",
         "roles",
@@ -194,12 +210,12 @@ fn over_step(mut below: Node, mut above: Node) -> Node {
     const GATES: &[&str] = &["command", "type", "gate_type"];
     const REST: &[&str] = &["person", "answers", "commit", "publish", "each"];
     // `type: orchestrator_gate` alone says who does it, and what it does is said below.
-    let does = |step: &Node| {
+    let does = |step: &YamlNode| {
         let keys = ["command", "gate", "commit", "publish"];
         keys.iter().any(|key| step.get(key).is_some())
     };
     for key in ["type", "gate_type"] {
-        let word = above.get(key).and_then(Node::as_text);
+        let word = above.get(key).and_then(YamlNode::as_text);
         let is_ours = matches!(word, Some("orchestrator_gate" | "orchestrator"));
         if is_ours && does(&below) && !does(&above) {
             above.take(key);
@@ -234,12 +250,12 @@ fn over_step(mut below: Node, mut above: Node) -> Node {
 
 /// `after X` or `before X`.
 fn insert(
-    workflow: &mut Node,
-    graph: &mut Node,
-    key: Key,
-    mut step: Node,
-    position: &Node,
-) -> Result<(), Vec<Fault>> {
+    workflow: &mut YamlNode,
+    graph: &mut YamlNode,
+    key: YamlKey,
+    mut step: YamlNode,
+    position: &YamlNode,
+) -> Result<(), Vec<Diagnostic>> {
     let words: Vec<&str> = position
         .as_text()
         .unwrap_or_default()
@@ -250,14 +266,14 @@ fn insert(
             "expected `after` or `before` and a step, found {}",
             position.kind()
         );
-        return Err(vec![Fault::at(position.place, message)]);
+        return Err(vec![Diagnostic::at(position.place, message)]);
     };
     let (side, anchor) = (*side, (*anchor).to_owned());
     let known = names(graph);
     let Some(entries) = graph_of(graph, &anchor) else {
         let message = format!("there is no step `{anchor}` to stand {side}");
         let hint = meant(&anchor, known.iter().map(String::as_str));
-        return Err(vec![Fault::at(position.place, message).maybe(hint)]);
+        return Err(vec![Diagnostic::at(position.place, message).maybe(hint)]);
     };
     say_order(entries);
     let Some(index) = entries.iter().position(|(k, _)| k.name == anchor) else {
@@ -278,7 +294,7 @@ fn insert(
         return Ok(());
     }
     if step.get("next").is_none() {
-        step.set("next", Node::text(anchor.clone()));
+        step.set("next", YamlNode::text(anchor.clone()));
     }
     let mut led = false;
     for (_, other) in entries.iter_mut() {
@@ -300,8 +316,8 @@ fn insert(
 }
 
 /// Says where steps lead that are gone through in their order.
-fn say_order(entries: &mut [(Key, Node)]) {
-    let says = |step: &Node| {
+fn say_order(entries: &mut [(YamlKey, YamlNode)]) {
+    let says = |step: &YamlNode| {
         ["next", "answers"]
             .iter()
             .any(|key| step.get(key).is_some())
@@ -312,13 +328,13 @@ fn say_order(entries: &mut [(Key, Node)]) {
     let names: Vec<String> = entries.iter().map(|(key, _)| key.name.clone()).collect();
     for (index, (_, step)) in entries.iter_mut().enumerate() {
         let next = names.get(index + 1).map_or("done", String::as_str);
-        step.set("next", Node::text(next));
+        step.set("next", YamlNode::text(next));
     }
 }
 
 /// Where a step leads when all is well: its `next`, or what the first answer leads to.
-fn onward(step: &Node) -> Option<Node> {
-    let answers = step.get("answers").and_then(Node::as_map);
+fn onward(step: &YamlNode) -> Option<YamlNode> {
+    let answers = step.get("answers").and_then(YamlNode::as_map);
     match answers.and_then(|answers| answers.first()) {
         Some((_, answer)) => answer.get("next").or(Some(answer)).cloned(),
         None => step.get("next").cloned(),
@@ -326,45 +342,45 @@ fn onward(step: &Node) -> Option<Node> {
 }
 
 /// Lets a step lead somewhere else when all is well.
-fn lead_on(step: &mut Node, to: &str) {
-    let answers = step.get_mut("answers").and_then(Node::as_map_mut);
+fn lead_on(step: &mut YamlNode, to: &str) {
+    let answers = step.get_mut("answers").and_then(YamlNode::as_map_mut);
     match answers.and_then(|answers| answers.first_mut()) {
-        Some((_, answer)) if answer.as_map().is_some() => answer.set("next", Node::text(to)),
-        Some((_, answer)) => *answer = Node::text(to),
-        None => step.set("next", Node::text(to)),
+        Some((_, answer)) if answer.as_map().is_some() => answer.set("next", YamlNode::text(to)),
+        Some((_, answer)) => *answer = YamlNode::text(to),
+        None => step.set("next", YamlNode::text(to)),
     }
 }
 
 /// Says that a graph starts with a step, where that is so only because it comes first.
-fn say_start(workflow: &mut Node, graph: &mut Node, first: &str) {
-    let comes_first = |graph: &Node| {
+fn say_start(workflow: &mut YamlNode, graph: &mut YamlNode, first: &str) {
+    let comes_first = |graph: &YamlNode| {
         let entries = graph.as_map().unwrap_or_default();
         entries.first().is_some_and(|(key, _)| key.name == first)
     };
-    let unsaid = |owner: &Node| {
+    let unsaid = |owner: &YamlNode| {
         let keys = ["start", "initial_step"];
         keys.iter().all(|key| owner.get(key).is_none())
     };
     if comes_first(graph) && unsaid(workflow) {
-        workflow.set("start", Node::text(first));
+        workflow.set("start", YamlNode::text(first));
     }
     each_step(graph, &mut |owner| {
         if owner.get("steps").is_some_and(comes_first) && unsaid(owner) {
-            owner.set("start", Node::text(first));
+            owner.set("start", YamlNode::text(first));
         }
     });
 }
 
 /// What started with one step starts with another.
-fn restart(workflow: &mut Node, graph: &mut Node, from: &str, to: &str) {
+fn restart(workflow: &mut YamlNode, graph: &mut YamlNode, from: &str, to: &str) {
     for key in ["start", "initial_step"] {
-        let is = |node: &Node| node.get(key).and_then(Node::as_text) == Some(from);
+        let is = |node: &YamlNode| node.get(key).and_then(YamlNode::as_text) == Some(from);
         if is(workflow) {
-            workflow.set(key, Node::text(to));
+            workflow.set(key, YamlNode::text(to));
         }
         each_step(graph, &mut |owner| {
             if is(owner) {
-                owner.set(key, Node::text(to));
+                owner.set(key, YamlNode::text(to));
             }
         });
     }
@@ -372,28 +388,28 @@ fn restart(workflow: &mut Node, graph: &mut Node, from: &str, to: &str) {
 
 /// Takes a step out; what led to it leads to what follows it.
 pub(super) fn leave_out(
-    workflow: &mut Node,
-    graph: &mut Node,
-    name: &Node,
-) -> Result<(), Vec<Fault>> {
+    workflow: &mut YamlNode,
+    graph: &mut YamlNode,
+    name: &YamlNode,
+) -> Result<(), Vec<Diagnostic>> {
     let known = names(graph);
     let Some(step) = name.as_text() else {
         let message = format!("expected the name of a step, found {}", name.kind());
-        return Err(vec![Fault::at(name.place, message)]);
+        return Err(vec![Diagnostic::at(name.place, message)]);
     };
     say_start(workflow, graph, step);
     let Some(entries) = graph_of(graph, step) else {
         let message = format!("there is no step `{step}` to leave out");
         let hint = meant(step, known.iter().map(String::as_str));
-        return Err(vec![Fault::at(name.place, message).maybe(hint)]);
+        return Err(vec![Diagnostic::at(name.place, message).maybe(hint)]);
     };
     let Some(index) = entries.iter().position(|(key, _)| key.name == step) else {
         return Ok(());
     };
     let removed = &entries[index].1;
-    if removed.get("required").and_then(Node::as_bool) == Some(true) {
+    if removed.get("required").and_then(YamlNode::as_bool) == Some(true) {
         let message = format!("the step `{step}` is required and cannot be left out");
-        return Err(vec![Fault::at(name.place, message)]);
+        return Err(vec![Diagnostic::at(name.place, message)]);
     }
     let follows = onward(removed).and_then(|next| next.as_text().map(str::to_owned));
     let follows = follows.or_else(|| {
@@ -411,28 +427,28 @@ pub(super) fn leave_out(
 }
 
 /// Every way out of a step that led to one step leads to another.
-fn relink(step: &mut Node, from: &str, to: &str) {
+fn relink(step: &mut YamlNode, from: &str, to: &str) {
     for key in ["next", "on_fail", "on_reject", "on_conflict"] {
-        if step.get(key).and_then(Node::as_text) == Some(from) {
-            step.set(key, Node::text(to));
+        if step.get(key).and_then(YamlNode::as_text) == Some(from) {
+            step.set(key, YamlNode::text(to));
         }
     }
     let rebound = step.get_mut("rebound").and_then(|node| node.get_mut("to"));
     if let Some(node) = rebound.filter(|node| node.as_text() == Some(from)) {
-        *node = Node::text(to);
+        *node = YamlNode::text(to);
     }
-    let answers = step.get_mut("answers").and_then(Node::as_map_mut);
+    let answers = step.get_mut("answers").and_then(YamlNode::as_map_mut);
     for (_, answer) in answers.into_iter().flatten() {
         if answer.as_text() == Some(from) {
-            *answer = Node::text(to);
-        } else if answer.get("next").and_then(Node::as_text) == Some(from) {
-            answer.set("next", Node::text(to));
+            *answer = YamlNode::text(to);
+        } else if answer.get("next").and_then(YamlNode::as_text) == Some(from) {
+            answer.set("next", YamlNode::text(to));
         }
     }
 }
 
 /// The entries of the graph that has a step.
-fn graph_of<'a>(graph: &'a mut Node, name: &str) -> Option<&'a mut Vec<(Key, Node)>> {
+fn graph_of<'a>(graph: &'a mut YamlNode, name: &str) -> Option<&'a mut Vec<(YamlKey, YamlNode)>> {
     let entries = graph.as_map()?;
     if entries.iter().any(|(key, _)| key.name == name) {
         return graph.as_map_mut();
@@ -445,14 +461,14 @@ fn graph_of<'a>(graph: &'a mut Node, name: &str) -> Option<&'a mut Vec<(Key, Nod
     graph_of(step.get_mut("steps")?, name)
 }
 
-fn step_mut<'a>(graph: &'a mut Node, name: &str) -> Option<&'a mut Node> {
+fn step_mut<'a>(graph: &'a mut YamlNode, name: &str) -> Option<&'a mut YamlNode> {
     let entries = graph_of(graph, name)?;
     let found = entries.iter_mut().find(|(key, _)| key.name == name);
     found.map(|(_, step)| step)
 }
 
 /// Every step of a graph, those of sub-graphs too.
-pub(super) fn each_step(graph: &mut Node, f: &mut dyn FnMut(&mut Node)) {
+pub(super) fn each_step(graph: &mut YamlNode, f: &mut dyn FnMut(&mut YamlNode)) {
     for (_, step) in graph.as_map_mut().into_iter().flatten() {
         f(step);
         if let Some(inner) = step.get_mut("steps") {
@@ -462,7 +478,7 @@ pub(super) fn each_step(graph: &mut Node, f: &mut dyn FnMut(&mut Node)) {
 }
 
 /// The names of all steps, those of sub-graphs too.
-fn names(graph: &Node) -> Vec<String> {
+fn names(graph: &YamlNode) -> Vec<String> {
     let entries = graph.as_map().unwrap_or_default();
     let mut known = Vec::new();
     for (key, step) in entries {

@@ -1,6 +1,6 @@
 //! A workflow as a picture: text for a terminal, a Mermaid flowchart, an SVG.
 //!
-//! All three draw the same [`Graph`]: the steps of each scope in the order in which work flows
+//! All three draw the same [`WorkflowGraph`]: the steps of each scope in the order in which work flows
 //! through them, and the edges between them, those that lead back told apart. Names and texts of a
 //! workflow are a stranger's; each writer escapes what it writes.
 
@@ -14,30 +14,31 @@ mod text;
 use std::collections::BTreeMap;
 
 use super::{
-    Breadth, Check, Compiled, Condition, Delivery, Detail, Exhausted, Join, Length, Over, Presence,
-    RoleStep, Size, Step, StepKind, Workflow,
+    ChangeSize, Check, CompiledWorkflow, DeliveryMethod, EachItem, ExhaustionPolicy, GoalBreadth,
+    JoinRule, LogLength, PlanPresence, RoleStep, Step, StepCondition, StepKind, TaskDetail,
+    Workflow,
 };
 use crate::ids::{RoleName, StepId};
 use crate::role::Role;
 
 /// A compiled workflow, ready to be drawn.
 #[derive(Clone, Debug)]
-pub struct Graph {
+pub struct WorkflowGraph {
     name: String,
     about: String,
     limits: String,
-    root: Scope,
+    root: ScopeGraph,
 }
 
-impl Graph {
+impl WorkflowGraph {
     /// The graph of a workflow.
-    pub fn of(compiled: &Compiled) -> Self {
+    pub fn of(compiled: &CompiledWorkflow) -> Self {
         let workflow = &compiled.workflow;
         Self {
             name: clean(&workflow.name),
             about: clean(&compiled.description),
             limits: limits(workflow),
-            root: Scope::of(workflow, &compiled.roles, None, &workflow.start),
+            root: ScopeGraph::of(workflow, &compiled.roles, None, &workflow.start),
         }
     }
 
@@ -66,13 +67,13 @@ const MAX_WAYS: usize = 1_000;
 
 /// The run's own steps, or those of an `each` step.
 #[derive(Clone, Debug)]
-struct Scope {
+struct ScopeGraph {
     /// In the order of the flow; the first is where it starts.
-    nodes: Vec<Node>,
-    edges: Vec<Edge>,
+    nodes: Vec<StepNode>,
+    edges: Vec<StepEdge>,
 }
 
-impl Scope {
+impl ScopeGraph {
     /// How many steps there are, and ways between them.
     fn count(&self) -> (usize, usize) {
         let inner = self.nodes.iter().filter_map(|node| node.inner.as_ref());
@@ -85,19 +86,19 @@ impl Scope {
 
 /// A step.
 #[derive(Clone, Debug)]
-struct Node {
+struct StepNode {
     id: String,
-    shape: Shape,
+    shape: NodeShape,
     /// What it does, in a few words.
     does: String,
     /// When it is not left out.
     when: Option<String>,
     /// The steps in it.
-    inner: Option<Scope>,
+    inner: Option<ScopeGraph>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum NodeShape {
     Role,
     Gate,
     Person,
@@ -108,10 +109,10 @@ enum Shape {
 
 /// A way from one step to another, or out.
 #[derive(Clone, Debug)]
-struct Edge {
+struct StepEdge {
     from: usize,
-    to: End,
-    way: Way,
+    to: EdgeEnd,
+    way: EdgeKind,
     /// How often it may be gone, where that is limited.
     bound: Option<String>,
     /// Whether it leads to where the frame has been.
@@ -120,9 +121,9 @@ struct Edge {
 
 /// All ways from one step to another.
 #[derive(Clone, Debug)]
-struct Merged {
+struct MergedEdge {
     from: usize,
-    to: End,
+    to: EdgeEnd,
     back: bool,
     /// Whether `next` is among them.
     usual: bool,
@@ -131,14 +132,14 @@ struct Merged {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum End {
+enum EdgeEnd {
     Node(usize),
     Done,
     Fail,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Way {
+enum EdgeKind {
     Next,
     /// A person's step that is left out.
     Passed,
@@ -149,7 +150,7 @@ enum Way {
     Conflicts,
 }
 
-impl Way {
+impl EdgeKind {
     /// The word beside the edge; none where there is nothing to tell apart.
     fn label(&self) -> Option<String> {
         Some(match self {
@@ -164,7 +165,7 @@ impl Way {
     }
 }
 
-impl Scope {
+impl ScopeGraph {
     fn of(
         workflow: &Workflow,
         roles: &BTreeMap<RoleName, Role>,
@@ -173,17 +174,17 @@ impl Scope {
     ) -> Self {
         let steps = workflow.steps.values();
         let steps: Vec<&Step> = steps.filter(|s| s.scope.as_ref() == scope).collect();
-        let raw = order::Raw::of(workflow, &steps);
+        let raw = order::FlowGraph::of(workflow, &steps);
         let first = steps.iter().position(|step| step.id == *start).unwrap_or(0);
         let order = raw.order(first);
         let mut position = vec![0; steps.len()];
         for (place, step) in order.iter().enumerate() {
             position[*step] = place;
         }
-        let mut edges: Vec<Edge> = raw.edges(first);
+        let mut edges: Vec<StepEdge> = raw.edges(first);
         for edge in &mut edges {
             edge.from = position[edge.from];
-            if let End::Node(to) = &mut edge.to {
+            if let EdgeEnd::Node(to) = &mut edge.to {
                 *to = position[*to];
             }
         }
@@ -196,19 +197,19 @@ impl Scope {
     }
 
     /// The ways out of a step, in order.
-    fn exits(&self, node: usize) -> impl Iterator<Item = &Edge> {
+    fn exits(&self, node: usize) -> impl Iterator<Item = &StepEdge> {
         self.edges.iter().filter(move |edge| edge.from == node)
     }
 
     /// The edges, with those merged that lead from the same step to the same one.
-    fn merged(&self) -> Vec<Merged> {
-        let mut merged: BTreeMap<(usize, End), (bool, Vec<&Way>)> = BTreeMap::new();
+    fn merged(&self) -> Vec<MergedEdge> {
+        let mut merged: BTreeMap<(usize, EdgeEnd), (bool, Vec<&EdgeKind>)> = BTreeMap::new();
         for edge in &self.edges {
             let entry = merged.entry((edge.from, edge.to)).or_default();
             entry.0 |= edge.back;
             entry.1.push(&edge.way);
         }
-        let label = |ways: &[&Way]| {
+        let label = |ways: &[&EdgeKind]| {
             let alone = ways.len() == 1;
             let words = ways.iter().map(|way| match way.label() {
                 None if alone => None,
@@ -219,34 +220,36 @@ impl Scope {
         };
         let merged = merged.into_iter();
         merged
-            .map(|((from, to), (back, ways))| Merged {
+            .map(|((from, to), (back, ways))| MergedEdge {
                 from,
                 to,
                 back,
-                usual: ways.contains(&&Way::Next),
+                usual: ways.contains(&&EdgeKind::Next),
                 label: label(&ways),
             })
             .collect()
     }
 }
 
-fn node(workflow: &Workflow, roles: &BTreeMap<RoleName, Role>, step: &Step) -> Node {
+fn node(workflow: &Workflow, roles: &BTreeMap<RoleName, Role>, step: &Step) -> StepNode {
     let (shape, does) = match &step.kind {
-        StepKind::Role(role) => (Shape::Role, worker_words(role, roles)),
-        StepKind::Gate { checks } => (Shape::Gate, gate_words(checks)),
-        StepKind::Person { question, .. } => (Shape::Person, format!("person: {question}")),
+        StepKind::Role(role) => (NodeShape::Role, worker_words(role, roles)),
+        StepKind::Gate { checks } => (NodeShape::Gate, gate_words(checks)),
+        StepKind::Person { question, .. } => (NodeShape::Person, format!("person: {question}")),
         StepKind::Each {
             over, cap, halt, ..
-        } => (Shape::Each, each_words(*over, *cap, *halt)),
-        StepKind::Commit { .. } => (Shape::Commit, "commit to the run's branch".to_owned()),
-        StepKind::Publish { command } => (Shape::Publish, format!("publish: {command}")),
-        StepKind::Deliver { how } => (Shape::Commit, delivery_words(how)),
+        } => (NodeShape::Each, each_words(*over, *cap, *halt)),
+        StepKind::Commit { .. } => (NodeShape::Commit, "commit to the run's branch".to_owned()),
+        StepKind::Publish { command } => (NodeShape::Publish, format!("publish: {command}")),
+        StepKind::Deliver { how } => (NodeShape::Commit, delivery_words(how)),
     };
     let inner = match &step.kind {
-        StepKind::Each { start, .. } => Some(Scope::of(workflow, roles, Some(&step.id), start)),
+        StepKind::Each { start, .. } => {
+            Some(ScopeGraph::of(workflow, roles, Some(&step.id), start))
+        }
         _ => None,
     };
-    Node {
+    StepNode {
         id: clean(step.id.as_str()),
         shape,
         does: clean(&does),
@@ -261,15 +264,15 @@ fn worker_words(step: &RoleStep, roles: &BTreeMap<RoleName, Role>) -> String {
     let kind = kind.map_or("role", |role| role.kind.as_str());
     let join = match step.join {
         _ if usual.len() < 2 => "",
-        Join::All => " (all approve)",
-        Join::Any => " (one approves)",
-        Join::Majority => " (more than half approve)",
-        Join::Roles => " (more than half of each approve)",
+        JoinRule::All => " (all approve)",
+        JoinRule::Any => " (one approves)",
+        JoinRule::Majority => " (more than half approve)",
+        JoinRule::Roles => " (more than half of each approve)",
     };
     let small = match step.small_from {
         Some(_) => format!(
             "; {} alone if the change is small",
-            counted(step.roles_for(Some(Size::Small)))
+            counted(step.roles_for(Some(ChangeSize::Small)))
         ),
         None => String::new(),
     };
@@ -305,23 +308,23 @@ fn gate_words(checks: &[Check]) -> String {
     }
 }
 
-fn delivery_words(how: &Delivery) -> String {
+fn delivery_words(how: &DeliveryMethod) -> String {
     match how {
-        Delivery::Forward {
+        DeliveryMethod::Forward {
             branch: Some(branch),
             ..
         } => format!("move {branch} forward"),
-        Delivery::Forward { branch: None, .. } => {
+        DeliveryMethod::Forward { branch: None, .. } => {
             "leave the commits on the run's branch".to_owned()
         }
-        Delivery::Patch => "leave a patch".to_owned(),
+        DeliveryMethod::Patch => "leave a patch".to_owned(),
     }
 }
 
-fn each_words(over: Over, cap: usize, halt: bool) -> String {
+fn each_words(over: EachItem, cap: usize, halt: bool) -> String {
     let what = match over {
-        Over::Task => "task",
-        Over::Phase => "phase",
+        EachItem::Task => "task",
+        EachItem::Phase => "phase",
     };
     let many = match cap {
         1 => "one after the other".to_owned(),
@@ -341,9 +344,9 @@ fn limits(workflow: &Workflow) -> String {
         .values()
         .find(|step| matches!(step.kind, StepKind::Person { exhausted, .. } if exhausted));
     let then = match (workflow.on_exhausted, judge) {
-        (Exhausted::Ask, _) => "then a person decides".to_owned(),
-        (Exhausted::Fail, None) => "then it fails".to_owned(),
-        (Exhausted::Fail, Some(judge)) => {
+        (ExhaustionPolicy::Ask, _) => "then a person decides".to_owned(),
+        (ExhaustionPolicy::Fail, None) => "then it fails".to_owned(),
+        (ExhaustionPolicy::Fail, Some(judge)) => {
             let condition = judge.when.as_ref().map(condition);
             let condition = condition.map(|when| format!(" if {when}, else it fails"));
             let id = &judge.id;
@@ -369,43 +372,43 @@ fn limits(workflow: &Workflow) -> String {
 }
 
 /// A condition in words, to stand after `if`.
-fn condition(condition: &Condition) -> String {
-    let inner = |c: &Condition| match c {
-        Condition::All(_) | Condition::Any(_) => format!("({})", self::condition(c)),
+fn condition(condition: &StepCondition) -> String {
+    let inner = |c: &StepCondition| match c {
+        StepCondition::All(_) | StepCondition::Any(_) => format!("({})", self::condition(c)),
         c => self::condition(c),
     };
-    let joined = |all: &[Condition], word: &str| {
+    let joined = |all: &[StepCondition], word: &str| {
         let words: Vec<String> = all.iter().map(inner).collect();
         words.join(word)
     };
     match condition {
-        Condition::Plan(Presence::Missing) => "there is no plan".to_owned(),
-        Condition::Plan(Presence::Present) => "there is a plan".to_owned(),
-        Condition::Plan(Presence::Given) => "it began with a plan".to_owned(),
-        Condition::Setting(name) => format!("{name} is on"),
-        Condition::Changed(patterns) => format!("{} changed", patterns.join(" or ")),
-        Condition::Committed(true) => "something was committed".to_owned(),
-        Condition::Committed(false) => "nothing was committed yet".to_owned(),
-        Condition::Log(Length::Long) => "its log is long".to_owned(),
-        Condition::Change(Size::Small) => "the change is small".to_owned(),
-        Condition::Task(Detail::Vague) => "the task does not say enough".to_owned(),
-        Condition::Goal(Breadth::Broad) => "the goal is not about one place".to_owned(),
-        Condition::Answered(answers) => {
+        StepCondition::Plan(PlanPresence::Missing) => "there is no plan".to_owned(),
+        StepCondition::Plan(PlanPresence::Present) => "there is a plan".to_owned(),
+        StepCondition::Plan(PlanPresence::Given) => "it began with a plan".to_owned(),
+        StepCondition::Setting(name) => format!("{name} is on"),
+        StepCondition::Changed(patterns) => format!("{} changed", patterns.join(" or ")),
+        StepCondition::Committed(true) => "something was committed".to_owned(),
+        StepCondition::Committed(false) => "nothing was committed yet".to_owned(),
+        StepCondition::Log(LogLength::Long) => "its log is long".to_owned(),
+        StepCondition::Change(ChangeSize::Small) => "the change is small".to_owned(),
+        StepCondition::Task(TaskDetail::Vague) => "the task does not say enough".to_owned(),
+        StepCondition::Goal(GoalBreadth::Broad) => "the goal is not about one place".to_owned(),
+        StepCondition::Answered(answers) => {
             let words = answers.iter().map(|(s, a)| format!("{s} was answered {a}"));
             words.collect::<Vec<String>>().join(" and ")
         }
-        Condition::Not(c) => match c.as_ref() {
-            Condition::Plan(Presence::Missing) => "there is a plan".to_owned(),
-            Condition::Plan(Presence::Present) => "there is no plan".to_owned(),
-            Condition::Plan(Presence::Given) => "it did not begin with a plan".to_owned(),
-            Condition::Setting(name) => format!("{name} is off"),
-            Condition::Change(Size::Small) => "the change is not small".to_owned(),
-            Condition::Task(Detail::Vague) => "the task says enough".to_owned(),
-            Condition::Goal(Breadth::Broad) => "the goal is about one place".to_owned(),
+        StepCondition::Not(c) => match c.as_ref() {
+            StepCondition::Plan(PlanPresence::Missing) => "there is a plan".to_owned(),
+            StepCondition::Plan(PlanPresence::Present) => "there is no plan".to_owned(),
+            StepCondition::Plan(PlanPresence::Given) => "it did not begin with a plan".to_owned(),
+            StepCondition::Setting(name) => format!("{name} is off"),
+            StepCondition::Change(ChangeSize::Small) => "the change is not small".to_owned(),
+            StepCondition::Task(TaskDetail::Vague) => "the task says enough".to_owned(),
+            StepCondition::Goal(GoalBreadth::Broad) => "the goal is about one place".to_owned(),
             c => format!("not {}", inner(c)),
         },
-        Condition::All(all) => joined(all, " and "),
-        Condition::Any(any) => joined(any, " or "),
+        StepCondition::All(all) => joined(all, " and "),
+        StepCondition::Any(any) => joined(any, " or "),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::ids::RoleName;
 /// approves; a tie rejects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Join {
+pub enum JoinRule {
     /// Every slot approves.
     #[default]
     All,
@@ -23,7 +23,7 @@ pub enum Join {
     Roles,
 }
 
-impl Join {
+impl JoinRule {
     /// The verdict of a step from its slots: `Some(true)` approves, `None` abstained.
     pub fn approves(self, ballots: &[(&RoleName, Option<bool>)]) -> bool {
         let yes = ballots.iter().filter(|(_, b)| *b == Some(true)).count();
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     /// What a join makes of `role vote` pairs: `+` for, `-` against, `?` without a verdict.
-    fn approves(join: Join, ballots: &str) -> bool {
+    fn approves(join: JoinRule, ballots: &str) -> bool {
         let ballots: Vec<(RoleName, Option<bool>)> = ballots
             .split_whitespace()
             .map(|ballot| {
@@ -69,25 +69,45 @@ mod tests {
 
     #[test]
     fn a_slot_that_abstains_never_approves_and_a_tie_rejects() {
-        assert!(approves(Join::All, "a+ b+"));
-        assert!(!approves(Join::All, "a+ b?"));
-        assert!(approves(Join::Any, "a- b+"));
-        assert!(!approves(Join::Any, "a- b?"));
-        assert!(approves(Join::Majority, "a+ b+ c-"));
-        assert!(!approves(Join::Majority, "a+ b-"), "a tie rejects");
-        assert!(!approves(Join::Majority, "a+ b?"), "half is no majority");
-        for join in [Join::All, Join::Any, Join::Majority, Join::Roles] {
+        assert!(approves(JoinRule::All, "a+ b+"));
+        assert!(!approves(JoinRule::All, "a+ b?"));
+        assert!(approves(JoinRule::Any, "a- b+"));
+        assert!(!approves(JoinRule::Any, "a- b?"));
+        assert!(approves(JoinRule::Majority, "a+ b+ c-"));
+        assert!(!approves(JoinRule::Majority, "a+ b-"), "a tie rejects");
+        assert!(
+            !approves(JoinRule::Majority, "a+ b?"),
+            "half is no majority"
+        );
+        for join in [
+            JoinRule::All,
+            JoinRule::Any,
+            JoinRule::Majority,
+            JoinRule::Roles,
+        ] {
             assert!(!approves(join, ""), "{join:?} of nobody");
         }
     }
 
     #[test]
     fn every_role_needs_a_majority_of_its_own() {
-        assert!(approves(Join::Roles, "a+ a+ a- b+"));
-        assert!(approves(Join::Roles, "a+ b+ a- b? a+ b+"), "in any order");
-        assert!(!approves(Join::Roles, "a+ a+ a+ b-"), "one role is against");
-        assert!(!approves(Join::Roles, "a+ a- b+"), "a tie within a role");
-        assert!(!approves(Join::Roles, "a+ a+ a+ b?"), "one role is silent");
-        assert!(!approves(Join::Roles, "a+ a? b+"), "half of a role");
+        assert!(approves(JoinRule::Roles, "a+ a+ a- b+"));
+        assert!(
+            approves(JoinRule::Roles, "a+ b+ a- b? a+ b+"),
+            "in any order"
+        );
+        assert!(
+            !approves(JoinRule::Roles, "a+ a+ a+ b-"),
+            "one role is against"
+        );
+        assert!(
+            !approves(JoinRule::Roles, "a+ a- b+"),
+            "a tie within a role"
+        );
+        assert!(
+            !approves(JoinRule::Roles, "a+ a+ a+ b?"),
+            "one role is silent"
+        );
+        assert!(!approves(JoinRule::Roles, "a+ a? b+"), "half of a role");
     }
 }

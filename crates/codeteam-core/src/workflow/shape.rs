@@ -2,39 +2,44 @@
 //! steps it leaves out. Works on trees, so that every part keeps the place it was written at.
 
 use super::file::FileRebound;
-use super::graft::{self, Said, graft, leave_out};
+use super::graft::{self, StepSection, graft, leave_out};
 use crate::format_version::version_fault;
-use crate::misplaced::Document;
-use crate::yaml::{Fault, Node, Scalar, Value, merge, typed};
+use crate::misplaced::DocumentKind;
+use crate::yaml::{Diagnostic, YamlNode, YamlScalar, YamlValue, merge, typed};
 
 /// How long a chain of `extends` may be.
 const MAX_DEPTH: usize = 8;
 
 /// Finds what a workflow of a name says, that many layers below the topmost that has one.
-pub type Find<'a> = dyn FnMut(&str, usize) -> Result<Option<Node>, Vec<Fault>> + 'a;
+pub type WorkflowLookup<'a> =
+    dyn FnMut(&str, usize) -> Result<Option<YamlNode>, Vec<Diagnostic>> + 'a;
 
 /// What all files say of a workflow together.
 #[derive(Debug)]
-pub struct Shape {
+pub struct AssembledWorkflow {
     /// All of it, without `extends`, `overrides` and `disable`.
-    pub node: Node,
+    pub node: YamlNode,
     /// Its name and those of the workflows it extends: where its roles are looked for.
     pub scopes: Vec<String>,
 }
 
 /// Puts a workflow together with everything it extends.
-pub fn assemble(name: &str, node: Node, find: &mut Find<'_>) -> Result<Shape, Vec<Fault>> {
+pub fn assemble(
+    name: &str,
+    node: YamlNode,
+    find: &mut WorkflowLookup<'_>,
+) -> Result<AssembledWorkflow, Vec<Diagnostic>> {
     chained(name, node, find, &mut Vec::new())
 }
 
 fn chained(
     name: &str,
-    node: Node,
-    find: &mut Find<'_>,
+    node: YamlNode,
+    find: &mut WorkflowLookup<'_>,
     chain: &mut Vec<String>,
-) -> Result<Shape, Vec<Fault>> {
+) -> Result<AssembledWorkflow, Vec<Diagnostic>> {
     let mut own = unwrapped(node)?;
-    let mut misplaced = Document::Workflow.misplaced(&own);
+    let mut misplaced = DocumentKind::Workflow.misplaced(&own);
     misplaced.extend(version_fault(&own));
     if !misplaced.is_empty() {
         return Err(misplaced);
@@ -44,11 +49,13 @@ fn chained(
     let template = own.take("template");
     if let (Some(_), Some(template)) = (&extends, &template) {
         let message = "`template` and `extends` say the same thing";
-        return Err(vec![Fault::at(template.place, message).hint("keep one")]);
+        return Err(vec![
+            Diagnostic::at(template.place, message).hint("keep one"),
+        ]);
     }
     let Some(parent) = extends.or(template) else {
-        let mut shape = Shape {
-            node: Node::empty(own.place),
+        let mut shape = AssembledWorkflow {
+            node: YamlNode::empty(own.place),
             scopes: vec![name.to_owned()],
         };
         // Overrides and positions make sense within one file as well.
@@ -57,11 +64,11 @@ fn chained(
     };
     let Some(parent_name) = parent.as_text().map(str::to_owned) else {
         let message = format!("expected the name of a workflow, found {}", parent.kind());
-        return Err(vec![Fault::at(parent.place, message)]);
+        return Err(vec![Diagnostic::at(parent.place, message)]);
     };
     if chain.len() > MAX_DEPTH {
         let message = format!("more than {MAX_DEPTH} workflows extend each other");
-        return Err(vec![Fault::at(parent.place, message)]);
+        return Err(vec![Diagnostic::at(parent.place, message)]);
     }
     // A workflow that extends its own name means the one of the layer below.
     let above = chain.iter().filter(|known| **known == parent_name).count();
@@ -75,7 +82,7 @@ fn chained(
         } else {
             format!("there is no workflow `{parent_name}`")
         };
-        let fault = Fault::at(parent.place, message);
+        let fault = Diagnostic::at(parent.place, message);
         return Err(vec![match above {
             0 => fault.hint("`codeteam workflow list` names those there are"),
             _ => fault.hint("let one of them extend another workflow, or none"),
@@ -92,18 +99,18 @@ fn chained(
 }
 
 /// Some files have everything below `workflow:`.
-fn unwrapped(mut node: Node) -> Result<Node, Vec<Fault>> {
+fn unwrapped(mut node: YamlNode) -> Result<YamlNode, Vec<Diagnostic>> {
     let place = node.place;
     if node.as_map().is_none() {
         let message = format!("expected a workflow, found {}", node.kind());
-        return Err(vec![Fault::at(place, message)]);
+        return Err(vec![Diagnostic::at(place, message)]);
     }
     let Some(inner) = node.take("workflow") else {
         return Ok(node);
     };
     if inner.as_map().is_none() {
         let message = format!("expected a workflow, found {}", inner.kind());
-        return Err(vec![Fault::at(inner.place, message)]);
+        return Err(vec![Diagnostic::at(inner.place, message)]);
     }
     Ok(merge(node, inner))
 }
@@ -121,9 +128,9 @@ const SYNONYMS: [&[&[&str]]; 2] = [
 const STAGNANT_ROUNDS: &[&str] = &["limits", "max_stagnant_rounds"];
 
 /// What a file says by one word takes back what the workflow below says by another.
-fn replace_synonyms(below: &mut Node, own: &Node) -> Result<(), Vec<Fault>> {
+fn replace_synonyms(below: &mut YamlNode, own: &YamlNode) -> Result<(), Vec<Diagnostic>> {
     for (group, words) in SYNONYMS.iter().enumerate() {
-        let said: Vec<(&[&str], &Node)> = words
+        let said: Vec<(&[&str], &YamlNode)> = words
             .iter()
             .filter_map(|path| Some((*path, node_at(own, path)?)))
             .collect();
@@ -133,7 +140,7 @@ fn replace_synonyms(below: &mut Node, own: &Node) -> Result<(), Vec<Fault>> {
                 first.join("."),
                 second.join(".")
             );
-            return Err(vec![Fault::at(node.place, message).hint("keep one")]);
+            return Err(vec![Diagnostic::at(node.place, message).hint("keep one")]);
         }
         let [(word, _)] = said.as_slice() else {
             continue;
@@ -148,11 +155,11 @@ fn replace_synonyms(below: &mut Node, own: &Node) -> Result<(), Vec<Fault>> {
     Ok(())
 }
 
-fn node_at<'a>(node: &'a Node, path: &[&str]) -> Option<&'a Node> {
+fn node_at<'a>(node: &'a YamlNode, path: &[&str]) -> Option<&'a YamlNode> {
     path.iter().try_fold(node, |node, key| node.get(key))
 }
 
-fn take_at(node: &mut Node, path: &[&str]) {
+fn take_at(node: &mut YamlNode, path: &[&str]) {
     match path {
         [] => {}
         [key] => {
@@ -167,7 +174,7 @@ fn take_at(node: &mut Node, path: &[&str]) {
 }
 
 /// `rebound` beside `extends`: after how many rejections the steps below offer another approach.
-fn change_rebounds(below: &mut Node, own: &mut Node) -> Result<(), Vec<Fault>> {
+fn change_rebounds(below: &mut YamlNode, own: &mut YamlNode) -> Result<(), Vec<Diagnostic>> {
     let is_sequence = own.get("sequence").is_some() || below.get("sequence").is_some();
     if is_sequence {
         return Ok(());
@@ -179,13 +186,13 @@ fn change_rebounds(below: &mut Node, own: &mut Node) -> Result<(), Vec<Fault>> {
     if let Some(fault) = rebound.fault(said.place) {
         return Err(vec![fault]);
     }
-    let after = Value::Scalar(Scalar::plain(rebound.after_failures.to_string()));
+    let after = YamlValue::Scalar(YamlScalar::plain(rebound.after_failures.to_string()));
     let mut changed = false;
     if let Some(steps) = below.get_mut("steps") {
         graft::each_step(steps, &mut |step| {
             if let Some(rebound) = step.get_mut("rebound") {
                 rebound.take("after_failures");
-                rebound.set("after", Node::at(said.place, after.clone()));
+                rebound.set("after", YamlNode::at(said.place, after.clone()));
                 changed = true;
             }
         });
@@ -196,11 +203,11 @@ fn change_rebounds(below: &mut Node, own: &mut Node) -> Result<(), Vec<Fault>> {
     let message = "no step of the workflow that is extended offers another approach";
     let hint = "`rebound` is for a `sequence`, or beside the `extends` of a workflow whose steps have one; \
                 a step of your own says `rebound: { after: 3, to: STEP }`";
-    Err(vec![Fault::at(said.place, message).hint(hint)])
+    Err(vec![Diagnostic::at(said.place, message).hint(hint)])
 }
 
 /// A workflow over the one it extends.
-fn lay_over(below: &mut Node, mut own: Node) -> Result<(), Vec<Fault>> {
+fn lay_over(below: &mut YamlNode, mut own: YamlNode) -> Result<(), Vec<Diagnostic>> {
     replace_synonyms(below, &own)?;
     change_rebounds(below, &mut own)?;
     let steps = own.take("steps");
@@ -213,16 +220,19 @@ fn lay_over(below: &mut Node, mut own: Node) -> Result<(), Vec<Fault>> {
     {
         let message = "steps cannot be changed in a workflow that is a `sequence`";
         return Err(vec![
-            Fault::at(steps.place, message).hint("write your own `sequence`"),
+            Diagnostic::at(steps.place, message).hint("write your own `sequence`"),
         ]);
     }
-    let merged = merge(std::mem::replace(below, Node::empty(own.place)), own);
+    let merged = merge(std::mem::replace(below, YamlNode::empty(own.place)), own);
     *below = merged;
     let mut graph = below
         .take("steps")
-        .unwrap_or_else(|| Node::empty(below.place));
+        .unwrap_or_else(|| YamlNode::empty(below.place));
     let mut unplaced = Vec::new();
-    for (steps, said) in [(steps, Said::Steps), (overrides, Said::Overrides)] {
+    for (steps, said) in [
+        (steps, StepSection::Steps),
+        (overrides, StepSection::Overrides),
+    ] {
         if let Some(steps) = steps {
             unplaced.extend(graft::unplaced(&graph, &steps, said));
             graft(below, &mut graph, steps)?;
@@ -230,14 +240,14 @@ fn lay_over(below: &mut Node, mut own: Node) -> Result<(), Vec<Fault>> {
     }
     let unplaced = unplaced.iter();
     let strays = unplaced.filter_map(|(key, said)| graft::stray(below, &graph, key, *said));
-    let strays: Vec<Fault> = strays.collect();
+    let strays: Vec<Diagnostic> = strays.collect();
     if !strays.is_empty() {
         return Err(strays);
     }
     if let Some(list) = &disable {
         let Some(names) = list.as_list() else {
             let message = format!("expected a list of steps, found {}", list.kind());
-            return Err(vec![Fault::at(list.place, message)]);
+            return Err(vec![Diagnostic::at(list.place, message)]);
         };
         for name in names {
             leave_out(below, &mut graph, name)?;

@@ -11,16 +11,16 @@ use serde::de::{
 
 use super::forms::PLACED;
 use super::meant;
-use super::node::{Key, Node, Scalar, Value};
-use super::source::{Fault, Place};
+use super::node::{YamlKey, YamlNode, YamlScalar, YamlValue};
+use super::source::{Diagnostic, SourcePosition};
 
 /// No more unknown keys are told at a time.
 const MAX_FAULTS: usize = 50;
 
 /// Turns a tree into a value, or says everything that can be said against it.
-pub fn typed<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Fault>> {
+pub fn typed<T: DeserializeOwned>(node: &YamlNode) -> Result<T, Vec<Diagnostic>> {
     let faults = RefCell::new(Vec::new());
-    let result = T::deserialize(De {
+    let result = T::deserialize(NodeDeserializer {
         node,
         faults: &faults,
     });
@@ -31,7 +31,7 @@ pub fn typed<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Fault>> {
         Err(error) => {
             // An unknown key is often the reason why a known one is missing.
             if faults.is_empty() || !error.is_missing {
-                faults.push(Fault {
+                faults.push(Diagnostic {
                     place: error.place.unwrap_or(node.place),
                     message: error.message,
                     hint: error.hint,
@@ -44,14 +44,14 @@ pub fn typed<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Fault>> {
 
 /// The same for a mapping all of whose keys may be left out: what is said against one key does not
 /// hide what is said against another.
-pub fn typed_by_key<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Fault>> {
+pub fn typed_by_key<T: DeserializeOwned>(node: &YamlNode) -> Result<T, Vec<Diagnostic>> {
     typed(node).map_err(|found| {
         let mut faults = Vec::new();
         for entry in node.as_map().unwrap_or_default() {
             if faults.len() >= MAX_FAULTS {
                 break;
             }
-            let alone = Node::at(node.place, Value::Map(vec![entry.clone()]));
+            let alone = YamlNode::at(node.place, YamlValue::Map(vec![entry.clone()]));
             faults.extend(typed::<T>(&alone).err().unwrap_or_default());
         }
         if faults.is_empty() { found } else { faults }
@@ -61,7 +61,7 @@ pub fn typed_by_key<T: DeserializeOwned>(node: &Node) -> Result<T, Vec<Fault>> {
 /// What stopped the deserializer.
 #[derive(Debug)]
 struct Error {
-    place: Option<Place>,
+    place: Option<SourcePosition>,
     message: String,
     hint: Option<String>,
     is_missing: bool,
@@ -78,7 +78,7 @@ impl Error {
     }
 
     /// The innermost place is the right one.
-    fn at(mut self, place: Place) -> Self {
+    fn at(mut self, place: SourcePosition) -> Self {
         self.place.get_or_insert(place);
         self
     }
@@ -120,13 +120,13 @@ impl de::Error for Error {
 }
 
 #[derive(Clone, Copy)]
-struct De<'a> {
-    node: &'a Node,
-    faults: &'a RefCell<Vec<Fault>>,
+struct NodeDeserializer<'a> {
+    node: &'a YamlNode,
+    faults: &'a RefCell<Vec<Diagnostic>>,
 }
 
-impl<'a> De<'a> {
-    fn of(self, node: &'a Node) -> Self {
+impl<'a> NodeDeserializer<'a> {
+    fn of(self, node: &'a YamlNode) -> Self {
         Self { node, ..self }
     }
 
@@ -134,9 +134,9 @@ impl<'a> De<'a> {
         Error::new(format!("expected {what}, found {}", self.node.kind())).at(self.node.place)
     }
 
-    fn scalar(self, what: &str) -> Result<&'a Scalar, Error> {
+    fn scalar(self, what: &str) -> Result<&'a YamlScalar, Error> {
         match &self.node.value {
-            Value::Scalar(scalar) if !scalar.is_null() => Ok(scalar),
+            YamlValue::Scalar(scalar) if !scalar.is_null() => Ok(scalar),
             _ => Err(self.expected(what)),
         }
     }
@@ -147,7 +147,7 @@ impl<'a> De<'a> {
         let number = number.and_then(|number| T::try_from(number).ok());
         number.ok_or_else(|| match scalar.as_integer() {
             Some(_) => self.expected("a number that fits here"),
-            None if Scalar::plain(&scalar.text).as_integer().is_some() => Error {
+            None if YamlScalar::plain(&scalar.text).as_integer().is_some() => Error {
                 hint: Some("write it without quotes".to_owned()),
                 ..self.expected("a whole number")
             },
@@ -155,21 +155,21 @@ impl<'a> De<'a> {
         })
     }
 
-    fn entries(self) -> Result<&'a [(Key, Node)], Error> {
+    fn entries(self) -> Result<&'a [(YamlKey, YamlNode)], Error> {
         match &self.node.value {
-            Value::Map(entries) => Ok(entries),
+            YamlValue::Map(entries) => Ok(entries),
             // `key:` with everything below commented out.
-            Value::Scalar(scalar) if scalar.is_null() => Ok(&[]),
+            YamlValue::Scalar(scalar) if scalar.is_null() => Ok(&[]),
             _ => Err(self.expected("a mapping")),
         }
     }
 
     fn map<'de, V: Visitor<'de>>(
         self,
-        entries: Vec<&'a (Key, Node)>,
+        entries: Vec<&'a (YamlKey, YamlNode)>,
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let map = Entries {
+        let map = NodeMapAccess {
             de: self,
             rest: entries.into_iter(),
             value: None,
@@ -189,15 +189,15 @@ macro_rules! integers {
     )*};
 }
 
-impl<'de> Deserializer<'de> for De<'_> {
+impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let place = self.node.place;
         let scalar = match &self.node.value {
-            Value::List(_) => return self.deserialize_seq(visitor),
-            Value::Map(_) => return self.deserialize_map(visitor),
-            Value::Scalar(scalar) => scalar,
+            YamlValue::List(_) => return self.deserialize_seq(visitor),
+            YamlValue::Map(_) => return self.deserialize_map(visitor),
+            YamlValue::Scalar(scalar) => scalar,
         };
         let result = if scalar.is_null() {
             visitor.visit_unit()
@@ -300,12 +300,12 @@ impl<'de> Deserializer<'de> for De<'_> {
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let list = match &self.node.value {
-            Value::List(list) => list.as_slice(),
-            Value::Scalar(scalar) if scalar.is_null() => &[],
+            YamlValue::List(list) => list.as_slice(),
+            YamlValue::Scalar(scalar) if scalar.is_null() => &[],
             _ => return Err(self.expected("a list")),
         };
         visitor
-            .visit_seq(Items {
+            .visit_seq(NodeSeqAccess {
                 de: self,
                 rest: list.iter(),
             })
@@ -323,7 +323,7 @@ impl<'de> Deserializer<'de> for De<'_> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         if name == PLACED {
-            visitor.visit_seq(WithPlace { de: self, given: 0 })
+            visitor.visit_seq(PositionAccess { de: self, given: 0 })
         } else {
             self.deserialize_seq(visitor)
         }
@@ -346,7 +346,7 @@ impl<'de> Deserializer<'de> for De<'_> {
         // Whoever has this many mistakes mends some first.
         let told = self.faults.borrow().len();
         for (key, _) in unknown.into_iter().take(MAX_FAULTS.saturating_sub(told)) {
-            let fault = Fault::at(key.place, format!("unknown key `{}`", key.name));
+            let fault = Diagnostic::at(key.place, format!("unknown key `{}`", key.name));
             let hint = meant(&key.name, fields.iter().copied());
             self.faults.borrow_mut().push(fault.maybe(hint));
         }
@@ -361,13 +361,13 @@ impl<'de> Deserializer<'de> for De<'_> {
     ) -> Result<V::Value, Error> {
         let place = self.node.place;
         let variant = match &self.node.value {
-            Value::Scalar(scalar) if !scalar.is_null() => Variant {
+            YamlValue::Scalar(scalar) if !scalar.is_null() => NodeEnumAccess {
                 de: self,
                 name: &scalar.text,
                 place,
                 value: None,
             },
-            Value::Map(entries) if entries.len() == 1 => Variant {
+            YamlValue::Map(entries) if entries.len() == 1 => NodeEnumAccess {
                 de: self,
                 name: &entries[0].0.name,
                 place: entries[0].0.place,
@@ -387,12 +387,12 @@ impl<'de> Deserializer<'de> for De<'_> {
     }
 }
 
-struct WithPlace<'a> {
-    de: De<'a>,
+struct PositionAccess<'a> {
+    de: NodeDeserializer<'a>,
     given: u8,
 }
 
-impl<'de> SeqAccess<'de> for WithPlace<'_> {
+impl<'de> SeqAccess<'de> for PositionAccess<'_> {
     type Error = Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
@@ -412,12 +412,12 @@ impl<'de> SeqAccess<'de> for WithPlace<'_> {
     }
 }
 
-struct Items<'a> {
-    de: De<'a>,
-    rest: std::slice::Iter<'a, Node>,
+struct NodeSeqAccess<'a> {
+    de: NodeDeserializer<'a>,
+    rest: std::slice::Iter<'a, YamlNode>,
 }
 
-impl<'de> SeqAccess<'de> for Items<'_> {
+impl<'de> SeqAccess<'de> for NodeSeqAccess<'_> {
     type Error = Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
@@ -432,13 +432,13 @@ impl<'de> SeqAccess<'de> for Items<'_> {
     }
 }
 
-struct Entries<'a> {
-    de: De<'a>,
-    rest: std::vec::IntoIter<&'a (Key, Node)>,
-    value: Option<&'a Node>,
+struct NodeMapAccess<'a> {
+    de: NodeDeserializer<'a>,
+    rest: std::vec::IntoIter<&'a (YamlKey, YamlNode)>,
+    value: Option<&'a YamlNode>,
 }
 
-impl<'de> MapAccess<'de> for Entries<'_> {
+impl<'de> MapAccess<'de> for NodeMapAccess<'_> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
@@ -450,8 +450,8 @@ impl<'de> MapAccess<'de> for Entries<'_> {
         };
         self.value = Some(node);
         // Keys have places as well.
-        let name = Node::at(key.place, Value::Scalar(Scalar::text(&key.name)));
-        let key = seed.deserialize(De {
+        let name = YamlNode::at(key.place, YamlValue::Scalar(YamlScalar::text(&key.name)));
+        let key = seed.deserialize(NodeDeserializer {
             node: &name,
             faults: self.de.faults,
         });
@@ -467,24 +467,24 @@ impl<'de> MapAccess<'de> for Entries<'_> {
     }
 }
 
-struct Variant<'a> {
-    de: De<'a>,
+struct NodeEnumAccess<'a> {
+    de: NodeDeserializer<'a>,
     name: &'a str,
-    place: Place,
-    value: Option<&'a Node>,
+    place: SourcePosition,
+    value: Option<&'a YamlNode>,
 }
 
-impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
+impl<'de, 'a> EnumAccess<'de> for NodeEnumAccess<'a> {
     type Error = Error;
-    type Variant = Content<'a>;
+    type Variant = NodeVariantAccess<'a>;
 
     fn variant_seed<V: DeserializeSeed<'de>>(
         self,
         seed: V,
-    ) -> Result<(V::Value, Content<'a>), Error> {
+    ) -> Result<(V::Value, NodeVariantAccess<'a>), Error> {
         let name: serde::de::value::StrDeserializer<'_, Error> = self.name.into_deserializer();
         let variant = seed.deserialize(name).map_err(|e| e.at(self.place))?;
-        let content = Content {
+        let content = NodeVariantAccess {
             de: self.de,
             name: self.name,
             value: self.value,
@@ -493,20 +493,20 @@ impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
     }
 }
 
-struct Content<'a> {
-    de: De<'a>,
+struct NodeVariantAccess<'a> {
+    de: NodeDeserializer<'a>,
     name: &'a str,
-    value: Option<&'a Node>,
+    value: Option<&'a YamlNode>,
 }
 
-impl<'a> Content<'a> {
-    fn value(&self) -> Result<De<'a>, Error> {
+impl<'a> NodeVariantAccess<'a> {
+    fn value(&self) -> Result<NodeDeserializer<'a>, Error> {
         let missing = || Error::new(format!("`{}` needs a value", self.name));
         self.value.map(|node| self.de.of(node)).ok_or_else(missing)
     }
 }
 
-impl<'de> VariantAccess<'de> for Content<'_> {
+impl<'de> VariantAccess<'de> for NodeVariantAccess<'_> {
     type Error = Error;
 
     fn unit_variant(self) -> Result<(), Error> {

@@ -9,15 +9,15 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserialize, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
-use super::source::Place;
+use super::source::SourcePosition;
 
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed<T> {
+pub struct WithPosition<T> {
     /// The value.
     pub value: T,
     /// Where.
-    pub place: Place,
+    pub place: SourcePosition,
 }
 
 /// One thing or a list of them.
@@ -26,7 +26,7 @@ pub struct OneOrMany<T>(pub Vec<T>);
 
 /// A single value or something larger.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Either<T> {
+pub enum ScalarOr<T> {
     /// A single value, as its text.
     Word(String),
     /// Something larger.
@@ -35,39 +35,39 @@ pub enum Either<T> {
 
 pub(super) const PLACED: &str = "$placed";
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Placed<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for WithPosition<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Written<T> {
-            type Value = Placed<T>;
+        struct PositionVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for PositionVisitor<T> {
+            type Value = WithPosition<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a value with its place")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Placed<T>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<WithPosition<T>, A::Error> {
                 let mut number = || {
                     let number: Option<u32> = seq.next_element()?;
                     Ok(number.unwrap_or_default())
                 };
-                let place = Place {
+                let place = SourcePosition {
                     source: number()?,
                     line: number()?,
                     column: number()?,
                 };
                 let value = seq.next_element()?;
                 let value = value.ok_or_else(|| de::Error::custom("a value is missing"))?;
-                Ok(Placed { value, place })
+                Ok(WithPosition { value, place })
             }
         }
-        deserializer.deserialize_tuple_struct(PLACED, 4, Written(PhantomData))
+        deserializer.deserialize_tuple_struct(PLACED, 4, PositionVisitor(PhantomData))
     }
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Written<T> {
+        struct OneOrManyVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrManyVisitor<T> {
             type Value = OneOrMany<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -82,7 +82,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
                 Vec::deserialize(SeqAccessDeserializer::new(seq)).map(OneOrMany)
             }
         }
-        deserializer.deserialize_any(Written(PhantomData))
+        deserializer.deserialize_any(OneOrManyVisitor(PhantomData))
     }
 }
 
@@ -92,49 +92,49 @@ impl<T> Default for OneOrMany<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Either<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ScalarOr<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Written<T> {
-            type Value = Either<T>;
+        struct ScalarOrVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ScalarOrVisitor<T> {
+            type Value = ScalarOr<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a word, or more about it")
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Either::Word(text.to_owned()))
+                Ok(ScalarOr::Word(text.to_owned()))
             }
 
             fn visit_bool<E: de::Error>(self, truth: bool) -> Result<Self::Value, E> {
-                Ok(Either::Word(truth.to_string()))
+                Ok(ScalarOr::Word(truth.to_string()))
             }
 
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
-                Ok(Either::Word(number.to_string()))
+                Ok(ScalarOr::Word(number.to_string()))
             }
 
             fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
-                Ok(Either::Word(number.to_string()))
+                Ok(ScalarOr::Word(number.to_string()))
             }
 
             fn visit_f64<E: de::Error>(self, number: f64) -> Result<Self::Value, E> {
-                Ok(Either::Word(number.to_string()))
+                Ok(ScalarOr::Word(number.to_string()))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-                T::deserialize(SeqAccessDeserializer::new(seq)).map(Either::Full)
+                T::deserialize(SeqAccessDeserializer::new(seq)).map(ScalarOr::Full)
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(Either::Full)
+                T::deserialize(MapAccessDeserializer::new(map)).map(ScalarOr::Full)
             }
         }
-        deserializer.deserialize_any(Written(PhantomData))
+        deserializer.deserialize_any(ScalarOrVisitor(PhantomData))
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Placed<T> {
+impl<T: JsonSchema> JsonSchema for WithPosition<T> {
     fn inline_schema() -> bool {
         true
     }
@@ -164,7 +164,7 @@ impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Either<T> {
+impl<T: JsonSchema> JsonSchema for ScalarOr<T> {
     fn inline_schema() -> bool {
         true
     }
@@ -181,37 +181,37 @@ impl<T: JsonSchema> JsonSchema for Either<T> {
 
 /// A mapping whose order and places matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entries<T>(pub Vec<(Placed<String>, T)>);
+pub struct OrderedMap<T>(pub Vec<(WithPosition<String>, T)>);
 
-impl<T> Default for Entries<T> {
+impl<T> Default for OrderedMap<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entries<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OrderedMap<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Written<T> {
-            type Value = Entries<T>;
+        struct OrderedMapVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for OrderedMapVisitor<T> {
+            type Value = OrderedMap<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a mapping")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<T>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OrderedMap<T>, A::Error> {
                 let mut entries = Vec::new();
                 while let Some(entry) = map.next_entry()? {
                     entries.push(entry);
                 }
-                Ok(Entries(entries))
+                Ok(OrderedMap(entries))
             }
         }
-        deserializer.deserialize_map(Written(PhantomData))
+        deserializer.deserialize_map(OrderedMapVisitor(PhantomData))
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Entries<T> {
+impl<T: JsonSchema> JsonSchema for OrderedMap<T> {
     fn inline_schema() -> bool {
         true
     }

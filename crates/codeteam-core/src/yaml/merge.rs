@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::node::{Key, Node, Value};
+use super::node::{YamlKey, YamlNode, YamlValue};
 
 /// A mapping of more entries is not searched from the start each time.
 const FEW: usize = 64;
@@ -24,25 +24,28 @@ pub const REPLACED: &[&str] = &[
 
 /// What both layers say together. `nothing` (`~`) above takes back what is said below.
 #[must_use]
-pub fn merge(below: Node, above: Node) -> Node {
+pub fn merge(below: YamlNode, above: YamlNode) -> YamlNode {
     merge_at("", below, above)
 }
 
-fn merge_at(key: &str, below: Node, above: Node) -> Node {
+fn merge_at(key: &str, below: YamlNode, above: YamlNode) -> YamlNode {
     match (below.value, above.value) {
-        (Value::Map(entries), Value::Map(over)) => {
+        (YamlValue::Map(entries), YamlValue::Map(over)) => {
             // A mapping is where it was first opened; its entries have places of their own.
-            Node::at(below.place, Value::Map(merge_entries(entries, over)))
+            YamlNode::at(below.place, YamlValue::Map(merge_entries(entries, over)))
         }
-        (Value::List(mut list), Value::List(over)) if !REPLACED.contains(&key) => {
+        (YamlValue::List(mut list), YamlValue::List(over)) if !REPLACED.contains(&key) => {
             list.extend(over);
-            Node::at(above.place, Value::List(list))
+            YamlNode::at(above.place, YamlValue::List(list))
         }
-        (_, value) => Node::at(above.place, value),
+        (_, value) => YamlNode::at(above.place, value),
     }
 }
 
-fn merge_entries(mut entries: Vec<(Key, Node)>, over: Vec<(Key, Node)>) -> Vec<(Key, Node)> {
+fn merge_entries(
+    mut entries: Vec<(YamlKey, YamlNode)>,
+    over: Vec<(YamlKey, YamlNode)>,
+) -> Vec<(YamlKey, YamlNode)> {
     let index = (entries.len() * over.len() > FEW * FEW).then(|| {
         let names = entries.iter().map(|(key, _)| key.name.clone());
         names.zip(0..).collect::<BTreeMap<String, usize>>()
@@ -62,7 +65,7 @@ fn merge_entries(mut entries: Vec<(Key, Node)>, over: Vec<(Key, Node)>) -> Vec<(
             Some(index) => {
                 let (key, old) = &mut entries[index];
                 key.place = name.place;
-                let below = std::mem::replace(old, Node::empty(node.place));
+                let below = std::mem::replace(old, YamlNode::empty(node.place));
                 *old = merge_at(&name.name, below, node);
             }
             None => entries.push((name, node)),

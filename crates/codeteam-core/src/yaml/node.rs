@@ -1,30 +1,30 @@
 //! A tree of what a file says, each part with its place.
 
-use super::source::Place;
+use super::source::SourcePosition;
 
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
+pub struct YamlNode {
     /// Where.
-    pub place: Place,
+    pub place: SourcePosition,
     /// What.
-    pub value: Value,
+    pub value: YamlValue,
 }
 
 /// A value as it is written. What a scalar means is decided by whoever reads it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum YamlValue {
     /// A single value.
-    Scalar(Scalar),
+    Scalar(YamlScalar),
     /// A list.
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     /// A mapping, in its order, with every key once.
-    Map(Vec<(Key, Node)>),
+    Map(Vec<(YamlKey, YamlNode)>),
 }
 
 /// A single value as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scalar {
+pub struct YamlScalar {
     /// The text.
     pub text: String,
     /// Whether it stood without quotes, so that it may be a number, a truth or nothing.
@@ -33,14 +33,14 @@ pub struct Scalar {
 
 /// A key and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
+pub struct YamlKey {
     /// The key.
     pub name: String,
     /// Where.
-    pub place: Place,
+    pub place: SourcePosition,
 }
 
-impl Scalar {
+impl YamlScalar {
     /// A text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
@@ -92,31 +92,34 @@ impl Scalar {
     }
 }
 
-impl Node {
+impl YamlNode {
     /// A text that nobody wrote.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::at(Place::NONE, Value::Scalar(Scalar::text(text)))
+        Self::at(
+            SourcePosition::NONE,
+            YamlValue::Scalar(YamlScalar::text(text)),
+        )
     }
 
     /// A value at a place.
-    pub fn at(place: Place, value: Value) -> Self {
+    pub fn at(place: SourcePosition, value: YamlValue) -> Self {
         Self { place, value }
     }
 
     /// An empty mapping at a place.
-    pub fn empty(place: Place) -> Self {
-        Self::at(place, Value::Map(Vec::new()))
+    pub fn empty(place: SourcePosition) -> Self {
+        Self::at(place, YamlValue::Map(Vec::new()))
     }
 
     /// Whether it is nothing.
     pub fn is_null(&self) -> bool {
-        matches!(&self.value, Value::Scalar(scalar) if scalar.is_null())
+        matches!(&self.value, YamlValue::Scalar(scalar) if scalar.is_null())
     }
 
     /// The text, if it is a scalar that is something.
     pub fn as_text(&self) -> Option<&str> {
         match &self.value {
-            Value::Scalar(scalar) if !scalar.is_null() => Some(&scalar.text),
+            YamlValue::Scalar(scalar) if !scalar.is_null() => Some(&scalar.text),
             _ => None,
         }
     }
@@ -124,37 +127,37 @@ impl Node {
     /// The truth, if it is one.
     pub fn as_bool(&self) -> Option<bool> {
         match &self.value {
-            Value::Scalar(scalar) => scalar.as_bool(),
+            YamlValue::Scalar(scalar) => scalar.as_bool(),
             _ => None,
         }
     }
 
     /// The entries, if it is a list.
-    pub fn as_list(&self) -> Option<&[Node]> {
+    pub fn as_list(&self) -> Option<&[YamlNode]> {
         match &self.value {
-            Value::List(list) => Some(list),
+            YamlValue::List(list) => Some(list),
             _ => None,
         }
     }
 
     /// The entries, if it is a mapping.
-    pub fn as_map(&self) -> Option<&[(Key, Node)]> {
+    pub fn as_map(&self) -> Option<&[(YamlKey, YamlNode)]> {
         match &self.value {
-            Value::Map(entries) => Some(entries),
+            YamlValue::Map(entries) => Some(entries),
             _ => None,
         }
     }
 
     /// The entries to change, if it is a mapping.
-    pub fn as_map_mut(&mut self) -> Option<&mut Vec<(Key, Node)>> {
+    pub fn as_map_mut(&mut self) -> Option<&mut Vec<(YamlKey, YamlNode)>> {
         match &mut self.value {
-            Value::Map(entries) => Some(entries),
+            YamlValue::Map(entries) => Some(entries),
             _ => None,
         }
     }
 
     /// What a key of a mapping says.
-    pub fn get(&self, name: &str) -> Option<&Node> {
+    pub fn get(&self, name: &str) -> Option<&YamlNode> {
         let entries = self.as_map()?;
         entries
             .iter()
@@ -163,28 +166,28 @@ impl Node {
     }
 
     /// The same, to change it.
-    pub fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut YamlNode> {
         let entries = self.as_map_mut()?;
         let found = entries.iter_mut().find(|(key, _)| key.name == name);
         found.map(|(_, node)| node)
     }
 
     /// Takes a key out of a mapping.
-    pub fn take(&mut self, name: &str) -> Option<Node> {
+    pub fn take(&mut self, name: &str) -> Option<YamlNode> {
         let entries = self.as_map_mut()?;
         let index = entries.iter().position(|(key, _)| key.name == name)?;
         Some(entries.remove(index).1)
     }
 
     /// Puts a key into a mapping, over what was there.
-    pub fn set(&mut self, name: &str, node: Node) {
+    pub fn set(&mut self, name: &str, node: YamlNode) {
         if let Some(old) = self.get_mut(name) {
             *old = node;
         } else {
             let place = node.place;
             let name = name.to_owned();
             if let Some(entries) = self.as_map_mut() {
-                entries.push((Key { name, place }, node));
+                entries.push((YamlKey { name, place }, node));
             }
         }
     }
@@ -192,13 +195,13 @@ impl Node {
     /// What kind of thing it is, for messages.
     pub fn kind(&self) -> String {
         match &self.value {
-            Value::Scalar(scalar) if scalar.is_null() => "nothing".to_owned(),
-            Value::Scalar(scalar) if scalar.text.len() <= 60 && !scalar.text.contains('\n') => {
+            YamlValue::Scalar(scalar) if scalar.is_null() => "nothing".to_owned(),
+            YamlValue::Scalar(scalar) if scalar.text.len() <= 60 && !scalar.text.contains('\n') => {
                 format!("`{}`", scalar.text)
             }
-            Value::Scalar(_) => "a text".to_owned(),
-            Value::List(_) => "a list".to_owned(),
-            Value::Map(_) => "a mapping".to_owned(),
+            YamlValue::Scalar(_) => "a text".to_owned(),
+            YamlValue::List(_) => "a list".to_owned(),
+            YamlValue::Map(_) => "a mapping".to_owned(),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use granit_parser::{Event, Options, Parser, ScalarStyle, Span, options};
 
-use super::node::{Key, Node, Scalar, Value};
-use super::source::{Fault, Place, Sources};
+use super::node::{YamlKey, YamlNode, YamlScalar, YamlValue};
+use super::source::{Diagnostic, SourceFiles, SourcePosition};
 
 /// No file has more values.
 const MAX_NODES: usize = 200_000;
@@ -18,27 +18,27 @@ const MAX_DEPTH: usize = 64;
 const MAX_BYTES: usize = 4 << 20;
 
 /// Reads the one document of a file. An empty file is an empty mapping.
-pub fn read(sources: &mut Sources, file: &str, text: &str) -> Result<Node, Fault> {
+pub fn read(sources: &mut SourceFiles, file: &str, text: &str) -> Result<YamlNode, Diagnostic> {
     let too_long = text.len() > MAX_BYTES;
     let source = sources.add(file, if too_long { "" } else { text });
-    let whole = Place {
+    let whole = SourcePosition {
         source,
-        ..Place::NONE
+        ..SourcePosition::NONE
     };
     if too_long {
         let message = format!("the file is longer than {} MiB", MAX_BYTES >> 20);
-        return Err(Fault::at(whole, message));
+        return Err(Diagnostic::at(whole, message));
     }
     let limits: Options = options! {
         emit_comments: false,
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
     };
-    let mut reader = Reader {
+    let mut reader = YamlReader {
         parser: Parser::new_from_str_with_options(text.trim_start_matches('\u{feff}'), limits),
         source,
         nodes: 0,
-        repeated: Size::default(),
+        repeated: TreeSize::default(),
         anchors: BTreeMap::new(),
         depth: 0,
     };
@@ -49,34 +49,34 @@ pub fn read(sources: &mut Sources, file: &str, text: &str) -> Result<Node, Fault
             Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd => {}
             _ if document.is_some() => {
                 let place = reader.place(span);
-                return Err(Fault::at(place, "a second document begins here")
+                return Err(Diagnostic::at(place, "a second document begins here")
                     .hint("one file holds one document"));
             }
             event => document = Some(reader.node(event, span)?),
         }
     }
     let document = document.filter(|node| !node.is_null());
-    Ok(document.unwrap_or_else(|| Node::empty(whole)))
+    Ok(document.unwrap_or_else(|| YamlNode::empty(whole)))
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     parser: Parser<'a, granit_parser::StrInput<'a>>,
     source: u32,
     nodes: usize,
-    repeated: Size,
-    anchors: BTreeMap<usize, Node>,
+    repeated: TreeSize,
+    anchors: BTreeMap<usize, YamlNode>,
     depth: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn next(&mut self) -> Result<Option<(Event<'a>, Span)>, Fault> {
+impl<'a> YamlReader<'a> {
+    fn next(&mut self) -> Result<Option<(Event<'a>, Span)>, Diagnostic> {
         match self.parser.next_event() {
             None => Ok(None),
             Some(Ok(found)) => Ok(Some(found)),
             Some(Err(error)) => {
                 let marker = error.marker();
                 let place = self.at(marker.line(), marker.col());
-                Err(Fault::at(
+                Err(Diagnostic::at(
                     place,
                     format!("this is no YAML: {}", error.info()),
                 ))
@@ -84,74 +84,77 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn at(&self, line: usize, column: usize) -> Place {
-        Place {
+    fn at(&self, line: usize, column: usize) -> SourcePosition {
+        SourcePosition {
             source: self.source,
             line: u32::try_from(line).unwrap_or(u32::MAX),
             column: u32::try_from(column + 1).unwrap_or(u32::MAX),
         }
     }
 
-    fn place(&self, span: Span) -> Place {
+    fn place(&self, span: Span) -> SourcePosition {
         self.at(span.start.line(), span.start.col())
     }
 
-    fn count(&mut self, place: Place) -> Result<(), Fault> {
+    fn count(&mut self, place: SourcePosition) -> Result<(), Diagnostic> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
             let message = format!("the file says more than {MAX_NODES} things");
-            return Err(Fault::at(place, message).hint("divide it into several"));
+            return Err(Diagnostic::at(place, message).hint("divide it into several"));
         }
         Ok(())
     }
 
     /// Counts what is about to be kept or said once more.
-    fn repeat(&mut self, node: &Node, place: Place) -> Result<(), Fault> {
+    fn repeat(&mut self, node: &YamlNode, place: SourcePosition) -> Result<(), Diagnostic> {
         self.repeated.add(node);
-        let Size { nodes, bytes } = self.repeated;
+        let TreeSize { nodes, bytes } = self.repeated;
         if nodes > MAX_REPEATED || bytes > MAX_REPEATED_BYTES {
             let message = "anchors (`&name`) and aliases (`*name`) repeat too much";
             let hint = format!(
                 "together at most {MAX_REPEATED} things and {} MiB; say it in full, or less often",
                 MAX_REPEATED_BYTES >> 20
             );
-            return Err(Fault::at(place, message).hint(hint));
+            return Err(Diagnostic::at(place, message).hint(hint));
         }
         Ok(())
     }
 
-    fn node(&mut self, event: Event<'a>, span: Span) -> Result<Node, Fault> {
+    fn node(&mut self, event: Event<'a>, span: Span) -> Result<YamlNode, Diagnostic> {
         let place = self.place(span);
         self.count(place)?;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Fault::at(place, "this is nested too deeply"));
+            return Err(Diagnostic::at(place, "this is nested too deeply"));
         }
         let (anchor, value) = match event {
             Event::Alias(id) => {
                 let Some(known) = self.anchors.remove(&id) else {
-                    return Err(Fault::at(place, "an alias cannot be part of what it names"));
+                    return Err(Diagnostic::at(
+                        place,
+                        "an alias cannot be part of what it names",
+                    ));
                 };
                 self.repeat(&known, place)?;
                 let value = known.value.clone();
                 self.anchors.insert(id, known);
                 self.depth -= 1;
-                return Ok(Node::at(place, value));
+                return Ok(YamlNode::at(place, value));
             }
             Event::Scalar(text, style, anchor, tag) => {
                 let is_text = tag.is_some_and(|tag| tag.is_yaml_core_schema_tag("str"));
-                let scalar = Scalar {
+                let scalar = YamlScalar {
                     text: text.into_owned(),
                     plain: style == ScalarStyle::Plain && !is_text,
                 };
-                (anchor, Value::Scalar(scalar))
+                (anchor, YamlValue::Scalar(scalar))
             }
-            Event::SequenceStart(_, anchor, _) => (anchor, Value::List(self.list()?)),
-            Event::MappingStart(_, anchor, _) => (anchor, Value::Map(self.map()?)),
-            _ => return Err(Fault::at(place, "this is no YAML")),
+            Event::SequenceStart(_, anchor, _) => (anchor, YamlValue::List(self.list()?)),
+            Event::MappingStart(_, anchor, _) => (anchor, YamlValue::Map(self.map()?)),
+            _ => return Err(Diagnostic::at(place, "this is no YAML")),
         };
         self.depth -= 1;
-        let node = Node::at(place, value);
+        let node = YamlNode::at(place, value);
         if anchor != 0 {
             self.repeat(&node, place)?;
             self.anchors.insert(anchor, node.clone());
@@ -159,7 +162,7 @@ impl<'a> Reader<'a> {
         Ok(node)
     }
 
-    fn list(&mut self) -> Result<Vec<Node>, Fault> {
+    fn list(&mut self) -> Result<Vec<YamlNode>, Diagnostic> {
         let mut list = Vec::new();
         while let Some((event, span)) = self.next()? {
             if event == Event::SequenceEnd {
@@ -170,9 +173,9 @@ impl<'a> Reader<'a> {
         Ok(list)
     }
 
-    fn map(&mut self) -> Result<Vec<(Key, Node)>, Fault> {
-        let mut entries: Vec<(Key, Node)> = Vec::new();
-        let mut inherited: Vec<(Key, Node)> = Vec::new();
+    fn map(&mut self) -> Result<Vec<(YamlKey, YamlNode)>, Diagnostic> {
+        let mut entries: Vec<(YamlKey, YamlNode)> = Vec::new();
+        let mut inherited: Vec<(YamlKey, YamlNode)> = Vec::new();
         let mut names = std::collections::BTreeSet::new();
         while let Some((event, span)) = self.next()? {
             if event == Event::MappingEnd {
@@ -180,11 +183,11 @@ impl<'a> Reader<'a> {
             }
             let place = self.place(span);
             let key = self.node(event, span)?;
-            let Value::Scalar(scalar) = key.value else {
-                return Err(Fault::at(place, "a key must be a single word or text"));
+            let YamlValue::Scalar(scalar) = key.value else {
+                return Err(Diagnostic::at(place, "a key must be a single word or text"));
             };
             let Some((event, span)) = self.next()? else {
-                return Err(Fault::at(place, "the value of this key is missing"));
+                return Err(Diagnostic::at(place, "the value of this key is missing"));
             };
             let node = self.node(event, span)?;
             let name = scalar.text;
@@ -193,9 +196,9 @@ impl<'a> Reader<'a> {
                 continue;
             }
             if !names.insert(name.clone()) {
-                return Err(Fault::at(place, format!("`{name}` stands here twice")));
+                return Err(Diagnostic::at(place, format!("`{name}` stands here twice")));
             }
-            entries.push((Key { name, place }, node));
+            entries.push((YamlKey { name, place }, node));
         }
         // What the mapping says itself counts more than what it takes over by `<<`.
         for (key, node) in inherited {
@@ -208,34 +211,34 @@ impl<'a> Reader<'a> {
 }
 
 /// What `<<` takes over: a mapping, or several of which the first counts most.
-fn merged(node: &Node) -> Result<Vec<(Key, Node)>, Fault> {
+fn merged(node: &YamlNode) -> Result<Vec<(YamlKey, YamlNode)>, Diagnostic> {
     match &node.value {
-        Value::Map(entries) => Ok(entries.clone()),
-        Value::List(list) => {
+        YamlValue::Map(entries) => Ok(entries.clone()),
+        YamlValue::List(list) => {
             let maps = list.iter().map(|node| match &node.value {
-                Value::Map(entries) => Ok(entries.clone()),
-                _ => Err(Fault::at(node.place, "`<<` takes mappings over")),
+                YamlValue::Map(entries) => Ok(entries.clone()),
+                _ => Err(Diagnostic::at(node.place, "`<<` takes mappings over")),
             });
             Ok(maps.collect::<Result<Vec<_>, _>>()?.concat())
         }
-        Value::Scalar(_) => Err(Fault::at(node.place, "`<<` takes a mapping over")),
+        YamlValue::Scalar(_) => Err(Diagnostic::at(node.place, "`<<` takes a mapping over")),
     }
 }
 
 /// How much a tree is.
 #[derive(Clone, Copy, Default)]
-struct Size {
+struct TreeSize {
     nodes: usize,
     bytes: usize,
 }
 
-impl Size {
-    fn add(&mut self, node: &Node) {
+impl TreeSize {
+    fn add(&mut self, node: &YamlNode) {
         self.nodes += 1;
         match &node.value {
-            Value::Scalar(scalar) => self.bytes += scalar.text.len(),
-            Value::List(list) => list.iter().for_each(|inner| self.add(inner)),
-            Value::Map(entries) => {
+            YamlValue::Scalar(scalar) => self.bytes += scalar.text.len(),
+            YamlValue::List(list) => list.iter().for_each(|inner| self.add(inner)),
+            YamlValue::Map(entries) => {
                 for (key, inner) in entries {
                     self.bytes += key.name.len();
                     self.add(inner);

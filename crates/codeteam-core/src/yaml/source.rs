@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// A place in one of the [`Sources`].
+/// A place in one of the [`SourceFiles`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SourcePosition {
     /// Which source, from 1; 0 is none.
     pub source: u32,
     /// The line, from 1; 0 is the source as a whole.
@@ -13,7 +13,7 @@ pub struct Place {
     pub column: u32,
 }
 
-impl Place {
+impl SourcePosition {
     /// Nowhere: what codeteam itself says.
     pub const NONE: Self = Self {
         source: 0,
@@ -27,18 +27,18 @@ const MAX_PROBLEMS: usize = 100;
 
 /// The texts that nodes come from.
 #[derive(Clone, Debug, Default)]
-pub struct Sources(Vec<Source>);
+pub struct SourceFiles(Vec<SourceFile>);
 
 #[derive(Clone, Debug)]
-struct Source {
+struct SourceFile {
     file: String,
     text: String,
 }
 
-impl Sources {
+impl SourceFiles {
     /// Adds a source: a file as the user would name it, and its text.
     pub fn add(&mut self, file: &str, text: &str) -> u32 {
-        self.0.push(Source {
+        self.0.push(SourceFile {
             file: file.to_owned(),
             text: text.to_owned(),
         });
@@ -46,7 +46,7 @@ impl Sources {
     }
 
     /// The name of the source of a place.
-    pub fn file(&self, place: Place) -> Option<&str> {
+    pub fn file(&self, place: SourcePosition) -> Option<&str> {
         self.source(place).map(|source| source.file.as_str())
     }
 
@@ -64,7 +64,7 @@ impl Sources {
     }
 
     /// `file:line`, as far as it is known.
-    pub fn describe(&self, place: Place) -> String {
+    pub fn describe(&self, place: SourcePosition) -> String {
         let file = self.file(place).unwrap_or("built-in");
         match place.line {
             0 => file.to_owned(),
@@ -73,27 +73,27 @@ impl Sources {
     }
 
     /// What is wrong, in words for people, in the order of places.
-    pub fn problems(&self, faults: impl IntoIterator<Item = Fault>) -> Problems {
-        let mut faults: Vec<Fault> = faults.into_iter().collect();
+    pub fn problems(&self, faults: impl IntoIterator<Item = Diagnostic>) -> FileProblems {
+        let mut faults: Vec<Diagnostic> = faults.into_iter().collect();
         faults.sort_by_key(|fault| fault.place);
         faults.dedup();
         let more = faults.len().saturating_sub(MAX_PROBLEMS);
         faults.truncate(MAX_PROBLEMS);
         let problems = faults.into_iter().map(|fault| self.problem(fault));
-        let mut problems: Vec<Problem> = problems.collect();
+        let mut problems: Vec<FileProblem> = problems.collect();
         if more > 0 {
-            problems.push(Problem::of("", format!("and {more} more")));
+            problems.push(FileProblem::of("", format!("and {more} more")));
         }
-        Problems { problems }
+        FileProblems { problems }
     }
 
-    fn problem(&self, fault: Fault) -> Problem {
+    fn problem(&self, fault: Diagnostic) -> FileProblem {
         let line = usize::try_from(fault.place.line).unwrap_or(0);
         let source = self.source(fault.place);
         let text = source
             .zip(line.checked_sub(1))
             .and_then(|(source, line)| source.text.lines().nth(line));
-        Problem {
+        FileProblem {
             file: source.map(|s| s.file.clone()).unwrap_or_default(),
             line: fault.place.line,
             column: fault.place.column,
@@ -103,7 +103,7 @@ impl Sources {
         }
     }
 
-    fn source(&self, place: Place) -> Option<&Source> {
+    fn source(&self, place: SourcePosition) -> Option<&SourceFile> {
         let index = usize::try_from(place.source).ok()?.checked_sub(1)?;
         self.0.get(index)
     }
@@ -111,18 +111,18 @@ impl Sources {
 
 /// One thing that is wrong at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct Diagnostic {
     /// Where.
-    pub place: Place,
+    pub place: SourcePosition,
     /// What is wrong, and with what.
     pub message: String,
     /// What to write instead, where that can be said.
     pub hint: Option<String>,
 }
 
-impl Fault {
+impl Diagnostic {
     /// A fault at a place.
-    pub fn at(place: Place, message: impl Into<String>) -> Self {
+    pub fn at(place: SourcePosition, message: impl Into<String>) -> Self {
         Self {
             place,
             message: message.into(),
@@ -147,7 +147,7 @@ impl Fault {
 
 /// One thing wrong with a file a person wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Problem {
+pub struct FileProblem {
     /// The file, as the user would name it.
     pub file: String,
     /// The line, from 1; 0 where the problem is about the whole file.
@@ -162,7 +162,7 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
-impl Problem {
+impl FileProblem {
     /// A problem with a file as a whole.
     pub fn of(file: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
@@ -180,7 +180,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for FileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if self.line > 0 {
@@ -207,21 +207,21 @@ impl fmt::Display for Problem {
 
 /// Everything that is wrong, in the order of files and lines; at least one thing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct Problems {
+pub struct FileProblems {
     /// At least one problem.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FileProblem>,
 }
 
-impl Problems {
+impl FileProblems {
     /// One problem with a file as a whole.
-    pub fn one(problem: Problem) -> Self {
+    pub fn one(problem: FileProblem) -> Self {
         Self {
             problems: vec![problem],
         }
     }
 }
 
-impl fmt::Display for Problems {
+impl fmt::Display for FileProblems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, problem) in self.problems.iter().enumerate() {
             if i > 0 {

@@ -10,7 +10,7 @@ use super::*;
 
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sample {
+struct SampleFile {
     #[serde(default)]
     verification: Vec<String>,
     #[serde(default)]
@@ -20,22 +20,22 @@ struct Sample {
     #[serde(default)]
     on: bool,
     #[serde(default)]
-    word: Option<Word>,
+    word: Option<SampleWord>,
     #[serde(default)]
-    inner: BTreeMap<String, Placed<String>>,
+    inner: BTreeMap<String, WithPosition<String>>,
     #[serde(default)]
     worker: OneOrMany<String>,
 }
 
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Word {
+enum SampleWord {
     Alpha,
     Beta { size: u32 },
 }
 
 fn refused(text: &str, expected: &Expect) {
-    let problems = parse::<Sample>("sample.yml", text).unwrap_err();
+    let problems = parse::<SampleFile>("sample.yml", text).unwrap_err();
     expected.assert_eq(&problems.to_string());
 }
 
@@ -51,10 +51,10 @@ fn the_nearest_word_is_found_and_a_far_one_is_not() {
 fn values_are_read_as_their_type() {
     let text = "verification: [1.10, 'two', yes]\nrounds: 0x10\nshare: .5\non: true\n\
                 word: { beta: { size: 3 } }\ninner:\n  here: there\nworker: claude\n";
-    let sample: Sample = parse("sample.yml", text).unwrap();
+    let sample: SampleFile = parse("sample.yml", text).unwrap();
     assert_eq!(sample.verification, ["1.10", "two", "yes"]);
     assert_eq!((sample.rounds, sample.share), (Some(16), Some(0.5)));
-    assert_eq!(sample.word, Some(Word::Beta { size: 3 }));
+    assert_eq!(sample.word, Some(SampleWord::Beta { size: 3 }));
     let here = &sample.inner["here"];
     assert_eq!((here.value.as_str(), here.place.line), ("there", 7));
     assert_eq!(sample.worker, OneOrMany(vec!["claude".to_owned()]));
@@ -62,7 +62,8 @@ fn values_are_read_as_their_type() {
 
 #[test]
 fn a_section_with_everything_commented_out_is_empty() {
-    let sample: Sample = parse("sample.yml", "verification:\n#  - a\ninner:\nrounds:\n").unwrap();
+    let sample: SampleFile =
+        parse("sample.yml", "verification:\n#  - a\ninner:\nrounds:\n").unwrap();
     assert!(sample.verification.is_empty() && sample.rounds.is_none());
 }
 
@@ -178,18 +179,18 @@ fn odd_keys_and_texts_are_written_so_that_they_read_back() {
         "\"---\": a\n",
     ] {
         let node = tree(text);
-        let written = write(&node, Origins::Left);
-        let back = read(&mut Sources::default(), "w.yml", &written);
+        let written = write(&node, OriginComments::Left);
+        let back = read(&mut SourceFiles::default(), "w.yml", &written);
         let back = back.unwrap_or_else(|fault| panic!("{fault:?}\n{written}"));
         assert!(same(&node, &back), "{written}");
     }
 }
 
-fn tree(text: &str) -> Node {
-    read(&mut Sources::default(), "t.yml", text).unwrap()
+fn tree(text: &str) -> YamlNode {
+    read(&mut SourceFiles::default(), "t.yml", text).unwrap()
 }
 
-fn json(node: &Node) -> serde_json::Value {
+fn json(node: &YamlNode) -> serde_json::Value {
     typed(node).unwrap()
 }
 
@@ -209,7 +210,7 @@ fn layers_are_put_together_by_the_rules() {
 }
 
 /// Any tree, with keys that are few enough to meet each other.
-fn any_node() -> impl Strategy<Value = Node> {
+fn any_node() -> impl Strategy<Value = YamlNode> {
     let key = prop_oneof![
         Just("a".to_owned()),
         Just("b".to_owned()),
@@ -218,48 +219,51 @@ fn any_node() -> impl Strategy<Value = Node> {
         "[a-z #:'\"\\-]{1,6}",
     ];
     let scalar = prop_oneof![
-        any::<i32>().prop_map(|n| Scalar::plain(n.to_string())),
-        any::<bool>().prop_map(|b| Scalar::plain(b.to_string())),
-        Just(Scalar::plain("~")),
-        "(?s).{0,12}".prop_map(Scalar::text),
-        "[a-z \n:#'\"|>%@-]{0,20}".prop_map(Scalar::text),
+        any::<i32>().prop_map(|n| YamlScalar::plain(n.to_string())),
+        any::<bool>().prop_map(|b| YamlScalar::plain(b.to_string())),
+        Just(YamlScalar::plain("~")),
+        "(?s).{0,12}".prop_map(YamlScalar::text),
+        "[a-z \n:#'\"|>%@-]{0,20}".prop_map(YamlScalar::text),
     ];
-    let leaf = scalar.prop_map(|s| Node::at(Place::NONE, super::node::Value::Scalar(s)));
+    let leaf =
+        scalar.prop_map(|s| YamlNode::at(SourcePosition::NONE, super::node::YamlValue::Scalar(s)));
     leaf.prop_recursive(4, 40, 5, move |inner| {
         let map = prop::collection::btree_map(key.clone(), inner.clone(), 0..5);
         prop_oneof![
-            prop::collection::vec(inner, 0..5)
-                .prop_map(|list| Node::at(Place::NONE, super::node::Value::List(list))),
+            prop::collection::vec(inner, 0..5).prop_map(|list| YamlNode::at(
+                SourcePosition::NONE,
+                super::node::YamlValue::List(list)
+            )),
             map.prop_map(|map| {
-                let place = Place::NONE;
+                let place = SourcePosition::NONE;
                 let entries = map
                     .into_iter()
-                    .map(|(name, node)| (Key { name, place }, node));
-                Node::at(place, super::node::Value::Map(entries.collect()))
+                    .map(|(name, node)| (YamlKey { name, place }, node));
+                YamlNode::at(place, super::node::YamlValue::Map(entries.collect()))
             }),
         ]
     })
 }
 
 /// A mapping without `nothing` in it, as layers usually are.
-fn layer() -> impl Strategy<Value = Node> {
+fn layer() -> impl Strategy<Value = YamlNode> {
     let map = prop::collection::btree_map("[a-d]", any_node(), 0..4);
     map.prop_map(|map| {
-        let place = Place::NONE;
+        let place = SourcePosition::NONE;
         let entries = map
             .into_iter()
-            .map(|(name, node)| (Key { name, place }, node));
-        let mut node = Node::at(place, super::node::Value::Map(entries.collect()));
+            .map(|(name, node)| (YamlKey { name, place }, node));
+        let mut node = YamlNode::at(place, super::node::YamlValue::Map(entries.collect()));
         without_null(&mut node);
         node
     })
 }
 
-fn without_null(node: &mut Node) {
+fn without_null(node: &mut YamlNode) {
     match &mut node.value {
-        super::node::Value::Scalar(_) => {}
-        super::node::Value::List(list) => list.iter_mut().for_each(without_null),
-        super::node::Value::Map(entries) => {
+        super::node::YamlValue::Scalar(_) => {}
+        super::node::YamlValue::List(list) => list.iter_mut().for_each(without_null),
+        super::node::YamlValue::Map(entries) => {
             entries.retain(|(_, node)| !node.is_null());
             for (_, node) in entries {
                 without_null(node);
@@ -268,24 +272,24 @@ fn without_null(node: &mut Node) {
     }
 }
 
-fn same(a: &Node, b: &Node) -> bool {
-    use super::node::Value;
+fn same(a: &YamlNode, b: &YamlNode) -> bool {
+    use super::node::YamlValue;
     match (&a.value, &b.value) {
-        (Value::Scalar(a), Value::Scalar(b)) => {
+        (YamlValue::Scalar(a), YamlValue::Scalar(b)) => {
             a == b
                 || (a.is_null() && b.is_null())
                 || (a.text == b.text && a.plain != b.plain && {
-                    let plain = Scalar::plain(&a.text);
+                    let plain = YamlScalar::plain(&a.text);
                     !plain.is_null()
                         && plain.as_bool().is_none()
                         && plain.as_number().is_none()
                         && plain.as_integer().is_none()
                 })
         }
-        (Value::List(a), Value::List(b)) => {
+        (YamlValue::List(a), YamlValue::List(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
         }
-        (Value::Map(a), Value::Map(b)) => {
+        (YamlValue::Map(a), YamlValue::Map(b)) => {
             a.len() == b.len()
                 && a.iter()
                     .zip(b)
@@ -298,7 +302,7 @@ fn same(a: &Node, b: &Node) -> bool {
 proptest! {
     #[test]
     fn an_empty_layer_changes_nothing(a in layer()) {
-        let empty = || Node::empty(Place::NONE);
+        let empty = || YamlNode::empty(SourcePosition::NONE);
         prop_assert_eq!(merge(a.clone(), empty()), a.clone());
         prop_assert_eq!(merge(empty(), a.clone()), a);
     }
@@ -319,9 +323,9 @@ proptest! {
         for (key, node) in b.as_map().unwrap() {
             let merged = both.get(&key.name).unwrap();
             match &node.value {
-                super::node::Value::Scalar(_) => prop_assert_eq!(merged, node),
-                super::node::Value::List(list) => prop_assert!(merged.as_list().unwrap().ends_with(list)),
-                super::node::Value::Map(entries) => {
+                super::node::YamlValue::Scalar(_) => prop_assert_eq!(merged, node),
+                super::node::YamlValue::List(list) => prop_assert!(merged.as_list().unwrap().ends_with(list)),
+                super::node::YamlValue::Map(entries) => {
                     for (inner, _) in entries {
                         prop_assert!(merged.get(&inner.name).is_some());
                     }
@@ -341,11 +345,11 @@ proptest! {
         depth in 0_usize..4,
     ) {
         let layer = |list: &[u8]| {
-            let list = list.iter().map(|n| Node::text(n.to_string())).collect();
-            let list = Node::at(Place::NONE, super::node::Value::List(list));
+            let list = list.iter().map(|n| YamlNode::text(n.to_string())).collect();
+            let list = YamlNode::at(SourcePosition::NONE, super::node::YamlValue::List(list));
             let keys = std::iter::repeat_n("inner", depth).chain([key.as_str()]).rev();
             keys.fold(list, |inner, key| {
-                let mut map = Node::empty(Place::NONE);
+                let mut map = YamlNode::empty(SourcePosition::NONE);
                 map.set(key, inner);
                 map
             })
@@ -364,14 +368,14 @@ proptest! {
     ) {
         let mut expected = below.clone();
         let node = |value: Option<u8>| match value {
-            Some(value) => Node::text(value.to_string()),
+            Some(value) => YamlNode::text(value.to_string()),
             None => tree("a: ~").take("a").unwrap(),
         };
-        let mut low = Node::empty(Place::NONE);
+        let mut low = YamlNode::empty(SourcePosition::NONE);
         for (key, value) in &below {
             low.set(key, node(Some(*value)));
         }
-        let mut high = Node::empty(Place::NONE);
+        let mut high = YamlNode::empty(SourcePosition::NONE);
         for (key, value) in &above {
             high.set(key, node(*value));
             match value {
@@ -392,27 +396,29 @@ proptest! {
 
     #[test]
     fn what_is_written_reads_back(a in layer()) {
-        let text = write(&a, Origins::Left);
-        let back = read(&mut Sources::default(), "w.yml", &text);
+        let text = write(&a, OriginComments::Left);
+        let back = read(&mut SourceFiles::default(), "w.yml", &text);
         let back = back.map_err(|fault| TestCaseError::fail(format!("{fault:?}\n{text}")))?;
         prop_assert!(same(&a, &back), "{}\n{:?}\n{:?}", text, a, back);
     }
 
     #[test]
     fn no_text_makes_the_reader_panic(text in "(?s).{0,200}") {
-        let _ = parse::<Sample>("any.yml", &text);
+        let _ = parse::<SampleFile>("any.yml", &text);
     }
 }
 
-fn shapes_agree(a: &Node, b: &Node) -> bool {
-    use super::node::Value;
+fn shapes_agree(a: &YamlNode, b: &YamlNode) -> bool {
+    use super::node::YamlValue;
     match (&a.value, &b.value) {
-        (Value::Map(a), Value::Map(b)) => a.iter().all(|(key, node)| {
+        (YamlValue::Map(a), YamlValue::Map(b)) => a.iter().all(|(key, node)| {
             b.iter()
                 .filter(|(other, _)| other.name == key.name)
                 .all(|(_, other)| shapes_agree(node, other))
         }),
-        (Value::Scalar(_), Value::Scalar(_)) | (Value::List(_), Value::List(_)) => true,
+        (YamlValue::Scalar(_), YamlValue::Scalar(_)) | (YamlValue::List(_), YamlValue::List(_)) => {
+            true
+        }
         _ => false,
     }
 }

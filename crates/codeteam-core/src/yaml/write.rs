@@ -2,56 +2,56 @@
 
 use std::fmt::Write as _;
 
-use super::node::{Node, Scalar, Value};
-use super::source::Sources;
+use super::node::{YamlNode, YamlScalar, YamlValue};
+use super::source::SourceFiles;
 
 /// Whether each value is followed by where it comes from.
 #[derive(Clone, Copy, Debug)]
-pub enum Origins<'a> {
+pub enum OriginComments<'a> {
     /// No.
     Left,
     /// Yes, as a comment.
-    Told(&'a Sources),
+    Told(&'a SourceFiles),
 }
 
 /// Writes a tree as block-style YAML. What it says reads back as the same tree.
-pub fn write(node: &Node, origins: Origins<'_>) -> String {
-    let mut writer = Writer {
+pub fn write(node: &YamlNode, origins: OriginComments<'_>) -> String {
+    let mut writer = YamlWriter {
         lines: Vec::new(),
         origins,
     };
     match &node.value {
-        Value::Map(entries) if entries.is_empty() => writer.line(0, "{}", None),
+        YamlValue::Map(entries) if entries.is_empty() => writer.line(0, "{}", None),
         _ => writer.value(node, 0),
     }
     writer.finish()
 }
 
-struct Writer<'a> {
+struct YamlWriter<'a> {
     lines: Vec<(String, Option<String>)>,
-    origins: Origins<'a>,
+    origins: OriginComments<'a>,
 }
 
-impl Writer<'_> {
-    fn line(&mut self, indent: usize, text: &str, origin: Option<&Node>) {
+impl YamlWriter<'_> {
+    fn line(&mut self, indent: usize, text: &str, origin: Option<&YamlNode>) {
         let origin = match (self.origins, origin) {
-            (Origins::Told(sources), Some(node)) => Some(sources.describe(node.place)),
+            (OriginComments::Told(sources), Some(node)) => Some(sources.describe(node.place)),
             _ => None,
         };
         self.lines.push((format!("{:indent$}{text}", ""), origin));
     }
 
-    fn value(&mut self, node: &Node, indent: usize) {
+    fn value(&mut self, node: &YamlNode, indent: usize) {
         match &node.value {
-            Value::Scalar(scalar) => self.entry("", node, scalar, indent),
-            Value::List(list) => {
+            YamlValue::Scalar(scalar) => self.entry("", node, scalar, indent),
+            YamlValue::List(list) => {
                 for item in list {
                     self.after("-", item, indent);
                 }
             }
-            Value::Map(entries) => {
+            YamlValue::Map(entries) => {
                 for (key, value) in entries {
-                    let key = format!("{}:", scalar(&Scalar::text(&key.name)));
+                    let key = format!("{}:", scalar(&YamlScalar::text(&key.name)));
                     self.after(&key, value, indent);
                 }
             }
@@ -59,13 +59,13 @@ impl Writer<'_> {
     }
 
     /// A value after `key:` or `-`.
-    fn after(&mut self, lead: &str, node: &Node, indent: usize) {
+    fn after(&mut self, lead: &str, node: &YamlNode, indent: usize) {
         match &node.value {
-            Value::Scalar(scalar) => self.entry(lead, node, scalar, indent),
-            Value::List(list) if list.is_empty() => {
+            YamlValue::Scalar(scalar) => self.entry(lead, node, scalar, indent),
+            YamlValue::List(list) if list.is_empty() => {
                 self.line(indent, &format!("{lead} []"), Some(node));
             }
-            Value::Map(entries) if entries.is_empty() => {
+            YamlValue::Map(entries) if entries.is_empty() => {
                 self.line(indent, &format!("{lead} {{}}"), Some(node));
             }
             _ if lead == "-" => {
@@ -83,7 +83,7 @@ impl Writer<'_> {
         }
     }
 
-    fn entry(&mut self, lead: &str, node: &Node, value: &Scalar, indent: usize) {
+    fn entry(&mut self, lead: &str, node: &YamlNode, value: &YamlScalar, indent: usize) {
         let space = if lead.is_empty() { "" } else { " " };
         if is_block(value) {
             let keep = match (value.text.ends_with("\n\n"), value.text.ends_with('\n')) {
@@ -121,7 +121,7 @@ impl Writer<'_> {
 }
 
 /// Whether a text is best written as a block, and can be.
-fn is_block(scalar: &Scalar) -> bool {
+fn is_block(scalar: &YamlScalar) -> bool {
     let text = &scalar.text;
     text.contains('\n')
         && !text.trim().is_empty()
@@ -140,7 +140,7 @@ fn is_printable(c: char) -> bool {
 
 /// A scalar on one line. JSON's strings are YAML's, so quoting is left to the one writer that gets
 /// it right.
-fn scalar(value: &Scalar) -> String {
+fn scalar(value: &YamlScalar) -> String {
     let text = &value.text;
     let safe = |c: char| {
         let marks = "_./-$*,()'`+=%@;?";
@@ -152,7 +152,7 @@ fn scalar(value: &Scalar) -> String {
         && !text.ends_with(' ')
         // At the start of a line this would end the document.
         && !text.starts_with("...");
-    let means_itself = Scalar::plain(text);
+    let means_itself = YamlScalar::plain(text);
     let is_text = !means_itself.is_null()
         && means_itself.as_bool().is_none()
         && means_itself.as_integer().is_none()

@@ -1,20 +1,20 @@
 //! A run that is killed anywhere ends as if nothing had happened.
 
 use codeteam_core::assignment::assignment;
-use codeteam_core::failure::{Facts, Stage};
+use codeteam_core::failure::{FailureFacts, FailureStage};
 use codeteam_core::ids::AttemptId;
-use codeteam_core::input::{WorkerEnd, WorkerReport};
-use codeteam_core::role::Kind;
+use codeteam_core::input::{WorkerOutcome, WorkerReport};
+use codeteam_core::role::RoleKind;
 use codeteam_core::{Effect, Input};
 use serde_json::json;
 
-use crate::fixture::{EACH_TASK, PHASES, SEQUENCE, Start};
+use crate::fixture::{EACH_TASK, PHASES, RunSetup, SEQUENCE};
 use crate::git;
-use crate::world::{World, spent};
+use crate::world::{SimulatedWorld, spent};
 
 /// When codeteam dies.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Death {
+enum CrashPoint {
     /// What is due has not been done.
     BeforePerforming,
     /// It has been done, and nobody has heard of it.
@@ -22,22 +22,22 @@ enum Death {
 }
 
 /// How a run ended: the trees on its branch and where each task stands.
-type Ending = (Vec<String>, Vec<(String, String)>, String);
+type RunEnding = (Vec<String>, Vec<(String, String)>, String);
 
 /// Runs to the end with workers that answer by what they are asked, dying at the given turns.
-fn run(start: &Start, deaths: &[(usize, Death)]) -> (Ending, usize) {
-    let mut world = World::begin(start);
+fn run(start: &RunSetup, deaths: &[(usize, CrashPoint)]) -> (RunEnding, usize) {
+    let mut world = SimulatedWorld::begin(start);
     let mut turn = 0;
     while !world.run.is_terminal() {
         assert!(turn < 500, "it does not end");
         let death = deaths.iter().find(|(at, _)| *at == turn).map(|(_, d)| *d);
-        if death == Some(Death::BeforePerforming) {
+        if death == Some(CrashPoint::BeforePerforming) {
             world.crash();
         }
         let next = world.flights.values().next().cloned();
         if let Some(effect) = next {
             let input = perform(&mut world, &effect);
-            if death == Some(Death::AfterPerforming) {
+            if death == Some(CrashPoint::AfterPerforming) {
                 world.crash();
             } else {
                 world.land(&input);
@@ -65,7 +65,7 @@ fn run(start: &Start, deaths: &[(usize, Death)]) -> (Ending, usize) {
     ((world.git.history(), statuses.collect(), outcome), turn)
 }
 
-fn perform(world: &mut World, effect: &Effect) -> Input {
+fn perform(world: &mut SimulatedWorld, effect: &Effect) -> Input {
     let (at, id) = (world.now, effect.attempt().unwrap().clone());
     match effect {
         Effect::StartWorker { .. } => work(world, &id),
@@ -84,27 +84,27 @@ fn perform(world: &mut World, effect: &Effect) -> Input {
     }
 }
 
-fn work(world: &World, id: &AttemptId) -> Input {
+fn work(world: &SimulatedWorld, id: &AttemptId) -> Input {
     let told = assignment(&world.run, id).unwrap();
     let who = told.task.as_ref().map_or("goal", |t| t.id.as_str());
     let answer = match told.kind {
-        Kind::Analyst if told.answers.is_empty() => json!({"questions": ["How?"]}),
-        Kind::Analyst => json!({"requirements": "by mail"}),
-        Kind::Designer => json!({"design": "a table"}),
-        Kind::Implementer => json!({"summary": "done"}),
-        Kind::Gatekeeper if told.contract == codeteam_core::role::Contract::TeamMcp => {
+        RoleKind::Analyst if told.answers.is_empty() => json!({"questions": ["How?"]}),
+        RoleKind::Analyst => json!({"requirements": "by mail"}),
+        RoleKind::Designer => json!({"design": "a table"}),
+        RoleKind::Implementer => json!({"summary": "done"}),
+        RoleKind::Gatekeeper if told.contract == codeteam_core::role::Contract::TeamMcp => {
             // Two rounds are rejected.
             json!({"approved": told.round > 2, "reason": "seen", "issues": if told.round > 2 { vec![] } else { vec!["one"] }})
         }
-        Kind::Gatekeeper => json!({"verdict": "approve", "reason": "seen"}),
-        Kind::Scribe => json!({"message": format!("Do {who}")}),
-        Kind::Planner => json!({"blocked": "there is a plan"}),
+        RoleKind::Gatekeeper => json!({"verdict": "approve", "reason": "seen"}),
+        RoleKind::Scribe => json!({"message": format!("Do {who}")}),
+        RoleKind::Planner => json!({"blocked": "there is a plan"}),
     };
-    let mut end = WorkerEnd::Answered(answer.to_string());
-    if told.kind == Kind::Implementer && who == "three" && told.attempt == 1 {
-        end = WorkerEnd::Failed(Facts {
-            stage: Stage::TimedOut,
-            ..Facts::default()
+    let mut end = WorkerOutcome::Answered(answer.to_string());
+    if told.kind == RoleKind::Implementer && who == "three" && told.attempt == 1 {
+        end = WorkerOutcome::Failed(FailureFacts {
+            stage: FailureStage::TimedOut,
+            ..FailureFacts::default()
         });
     }
     let change = told.writable.then(|| {
@@ -133,14 +133,14 @@ fn work(world: &World, id: &AttemptId) -> Input {
     }
 }
 
-fn ends_the_same_wherever_it_dies(start: &Start) {
+fn ends_the_same_wherever_it_dies(start: &RunSetup) {
     let (undisturbed, turns) = run(start, &[]);
     assert!(undisturbed.2.contains("Completed"), "{undisturbed:?}");
     for turn in 0..turns {
-        for death in [Death::BeforePerforming, Death::AfterPerforming] {
+        for death in [CrashPoint::BeforePerforming, CrashPoint::AfterPerforming] {
             let (ending, _) = run(start, &[(turn, death)]);
             assert_eq!(ending, undisturbed, "after dying at turn {turn}, {death:?}");
-            let again = [(turn, death), (turn + 1, Death::AfterPerforming)];
+            let again = [(turn, death), (turn + 1, CrashPoint::AfterPerforming)];
             let (ending, _) = run(start, &again);
             assert_eq!(
                 ending, undisturbed,
@@ -152,7 +152,7 @@ fn ends_the_same_wherever_it_dies(start: &Start) {
 
 #[test]
 fn tasks_side_by_side_with_a_failing_gate_and_a_retry() {
-    let start = Start::of(EACH_TASK).plan(
+    let start = RunSetup::of(EACH_TASK).plan(
         "one: one.rs
          two: two.rs
          three: three.rs < one",
@@ -162,13 +162,13 @@ fn tasks_side_by_side_with_a_failing_gate_and_a_retry() {
 
 #[test]
 fn a_sequence_with_a_question_and_rejections() {
-    ends_the_same_wherever_it_dies(&Start::of(SEQUENCE));
+    ends_the_same_wherever_it_dies(&RunSetup::of(SEQUENCE));
 }
 
 #[test]
 fn phases() {
     // Publishing is the one thing that is not repeated without asking; the person says it is done.
-    let start = Start::of(PHASES).plan(
+    let start = RunSetup::of(PHASES).plan(
         "one@first: one.rs
          two@first: two.rs
          three@second: three.rs",

@@ -1,14 +1,14 @@
 //! The workflows and plans the tests run.
 
-use codeteam_core::budget::Limits;
+use codeteam_core::budget::BudgetLimits;
 use codeteam_core::event::{BaselineFailure, RunStarted};
-use codeteam_core::hands::Hands;
-use codeteam_core::ids::{TaskId, Time};
-use codeteam_core::message::Format;
+use codeteam_core::hands::Operator;
+use codeteam_core::ids::{EpochMillis, TaskId};
+use codeteam_core::message::MessageFormat;
 use codeteam_core::plan::{Phase, Plan, Task};
-use codeteam_core::workflow::{Compiled, Delivery, StepKind, compile};
+use codeteam_core::workflow::{CompiledWorkflow, DeliveryMethod, StepKind, compile};
 
-use crate::git::Git;
+use crate::git::FakeGit;
 
 pub(crate) const EACH_TASK: &str = include_str!("../workflows/each-task.yml");
 pub(crate) const SEQUENCE: &str = include_str!("../workflows/sequence.yml");
@@ -21,30 +21,30 @@ pub(crate) const ALL: [&str; 6] = [EACH_TASK, SEQUENCE, HALTING, PHASES, TALKING
 
 /// How a run is to start.
 #[derive(Clone, Debug)]
-pub(crate) struct Start {
-    pub compiled: Compiled,
+pub(crate) struct RunSetup {
+    pub compiled: CompiledWorkflow,
     pub plan: Option<Plan>,
-    pub limits: Limits,
-    pub message: Format,
+    pub limits: BudgetLimits,
+    pub message: MessageFormat,
     pub goal_files: Vec<String>,
-    pub hands: Hands,
+    pub hands: Operator,
     pub baseline: Vec<BaselineFailure>,
     pub must_pass: bool,
 }
 
-impl Start {
+impl RunSetup {
     pub(crate) fn of(workflow: &str) -> Self {
         let compiled = compile("workflow.yml", workflow, &[]).unwrap_or_else(|e| panic!("{e}"));
         Self {
             compiled,
             plan: None,
-            limits: Limits::default(),
-            message: Format::default(),
+            limits: BudgetLimits::default(),
+            message: MessageFormat::default(),
             goal_files: Vec::new(),
             hands: if workflow == SESSION {
-                Hands::Session
+                Operator::Session
             } else {
-                Hands::Workers
+                Operator::Workers
             },
             baseline: Vec::new(),
             must_pass: false,
@@ -81,7 +81,7 @@ impl Start {
 
     /// Where a change of at most two lines in two files is small, unless it touches what is risky.
     pub(crate) fn small_changes(mut self) -> Self {
-        self.compiled.workflow.small_change = Some(codeteam_core::depth::SmallChange {
+        self.compiled.workflow.small_change = Some(codeteam_core::depth::SmallChangeLimits {
             max_lines: 2,
             max_files: 2,
             risky_paths: vec!["**/*auth*".to_owned()],
@@ -91,12 +91,12 @@ impl Start {
 
     /// With messages of this form.
     pub(crate) fn message(mut self, format: &str) -> Self {
-        self.message = Format::parse(format).unwrap();
+        self.message = MessageFormat::parse(format).unwrap();
         self
     }
 
     /// With commits that are handed over like this.
-    pub(crate) fn deliver(mut self, how: Delivery) -> Self {
+    pub(crate) fn deliver(mut self, how: DeliveryMethod) -> Self {
         self.compiled.workflow.deliver(how);
         self
     }
@@ -135,12 +135,12 @@ impl Start {
         self
     }
 
-    pub(crate) fn started(&self, git: &Git) -> Box<RunStarted> {
+    pub(crate) fn started(&self, git: &FakeGit) -> Box<RunStarted> {
         Box::new(RunStarted {
             strategies: std::collections::BTreeMap::new(),
             message: self.message.clone(),
             run: "20250108-reset".into(),
-            at: Time(1_000),
+            at: EpochMillis(1_000),
             goal: "Add a password reset".to_owned(),
             goal_files: self.goal_files.clone(),
             workflow: self.compiled.workflow.clone(),
@@ -153,7 +153,7 @@ impl Start {
             plan_id: String::new(),
             max_tasks: 100,
             confinement: "none".to_owned(),
-            sandbox: codeteam_core::event::Sandbox::default(),
+            sandbox: codeteam_core::event::SandboxKind::default(),
             accounts: std::collections::BTreeMap::new(),
             resting: std::collections::BTreeMap::new(),
             rules: Vec::new(),

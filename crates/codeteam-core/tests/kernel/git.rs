@@ -5,35 +5,35 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use codeteam_core::event::Delivered;
+use codeteam_core::event::DeliveryOutcome;
 use codeteam_core::frame::{FrameChange, Tip};
 use codeteam_core::ids::{AttemptId, Commit, PatchId, Tree};
-use codeteam_core::input::{Integrated, Rebased};
-use codeteam_core::workflow::Delivery;
+use codeteam_core::input::{IntegrationOutcome, RebaseOutcome};
+use codeteam_core::workflow::DeliveryMethod;
 
 /// The files of a tree.
-pub(crate) type Files = BTreeMap<String, String>;
+pub(crate) type GitFiles = BTreeMap<String, String>;
 
 /// A run's branch, from its first commit to its tip.
 #[derive(Clone, Debug)]
-pub(crate) struct Git {
-    commits: Vec<Made>,
+pub(crate) struct FakeGit {
+    commits: Vec<FakeCommit>,
 }
 
 #[derive(Clone, Debug)]
-struct Made {
+struct FakeCommit {
     tip: Tip,
     /// The lasting id of the attempt that made it.
     trailer: String,
     message: String,
 }
 
-impl Git {
+impl FakeGit {
     pub(crate) fn new() -> Self {
-        let tree = tree(&Files::from([("README.md".into(), "0".into())]));
+        let tree = tree(&GitFiles::from([("README.md".into(), "0".into())]));
         let commit = Commit::from("c0");
         Self {
-            commits: vec![Made {
+            commits: vec![FakeCommit {
                 tip: Tip { commit, tree },
                 trailer: String::new(),
                 message: String::new(),
@@ -57,20 +57,20 @@ impl Git {
         tree: &Tree,
         onto: &Tip,
         message: &str,
-    ) -> Integrated {
+    ) -> IntegrationOutcome {
         let trailer = id.lasting();
         if let Some(made) = self.commits.iter().find(|c| c.trailer == trailer) {
-            return Integrated::Committed {
+            return IntegrationOutcome::Committed {
                 commit: made.tip.commit.clone(),
                 tree: made.tip.tree.clone(),
                 message: made.message.clone(),
             };
         }
         if self.tip() != *onto {
-            return Integrated::TipMoved(self.tip());
+            return IntegrationOutcome::TipMoved(self.tip());
         }
         let commit = Commit(format!("c{}", self.commits.len()));
-        self.commits.push(Made {
+        self.commits.push(FakeCommit {
             tip: Tip {
                 commit: commit.clone(),
                 tree: tree.clone(),
@@ -78,7 +78,7 @@ impl Git {
             trailer,
             message: message.to_owned(),
         });
-        Integrated::Committed {
+        IntegrationOutcome::Committed {
             commit,
             tree: tree.clone(),
             message: message.to_owned(),
@@ -86,24 +86,24 @@ impl Git {
     }
 
     /// Hands over what was committed: the user's branch, called `main`, is where the run began.
-    pub(crate) fn deliver(&self, how: &Delivery, tip: &Tip) -> Delivered {
+    pub(crate) fn deliver(&self, how: &DeliveryMethod, tip: &Tip) -> DeliveryOutcome {
         assert_eq!(
             self.tip(),
             *tip,
             "what is handed over is not what was committed"
         );
         match how {
-            Delivery::Forward {
+            DeliveryMethod::Forward {
                 branch: Some(branch),
                 at,
-            } => Delivered::Forward {
+            } => DeliveryOutcome::Forward {
                 branch: branch.clone(),
                 from: at.clone(),
             },
-            Delivery::Forward { branch: None, .. } => Delivered::Left {
+            DeliveryMethod::Forward { branch: None, .. } => DeliveryOutcome::Left {
                 why: "no branch".to_owned(),
             },
-            Delivery::Patch => Delivered::Patch {
+            DeliveryMethod::Patch => DeliveryOutcome::Patch {
                 file: "changes.patch".to_owned(),
             },
         }
@@ -114,7 +114,7 @@ impl Git {
         let mut files = files(&self.tip().tree);
         files.insert(file.to_owned(), content.to_owned());
         let commit = Commit(format!("c{}", self.commits.len()));
-        self.commits.push(Made {
+        self.commits.push(FakeCommit {
             tip: Tip {
                 commit,
                 tree: tree(&files),
@@ -126,7 +126,7 @@ impl Git {
 }
 
 /// Replays a change on the tip.
-pub(crate) fn rebase(id: &AttemptId, base: &Tip, changed: &Tree, onto: &Tip) -> Rebased {
+pub(crate) fn rebase(id: &AttemptId, base: &Tip, changed: &Tree, onto: &Tip) -> RebaseOutcome {
     let (old, ours, theirs) = (files(&base.tree), files(changed), files(&onto.tree));
     let mut merged = theirs.clone();
     let mut conflicts = Vec::new();
@@ -147,9 +147,9 @@ pub(crate) fn rebase(id: &AttemptId, base: &Tip, changed: &Tree, onto: &Tip) -> 
         let tree = tree(&merged);
         let change = change(&id.lasting(), &onto.tree, &tree);
         let base = onto.clone();
-        Rebased::Clean { base, tree, change }
+        RebaseOutcome::Clean { base, tree, change }
     } else {
-        Rebased::Conflict {
+        RebaseOutcome::Conflict {
             base: onto.clone(),
             files: conflicts,
         }
@@ -174,7 +174,7 @@ fn union(was: Option<&String>, mine: Option<&String>, other: Option<&String>) ->
     all.join("+")
 }
 
-fn touched(old: &Files, new: &Files) -> BTreeSet<String> {
+fn touched(old: &GitFiles, new: &GitFiles) -> BTreeSet<String> {
     old.keys()
         .chain(new.keys())
         .filter(|name| old.get(*name) != new.get(*name))
@@ -183,13 +183,13 @@ fn touched(old: &Files, new: &Files) -> BTreeSet<String> {
 }
 
 /// The tree of these files.
-pub(crate) fn tree(files: &Files) -> Tree {
+pub(crate) fn tree(files: &GitFiles) -> Tree {
     let parts: Vec<String> = files.iter().map(|(n, c)| format!("{n}={c}")).collect();
     Tree(parts.join(","))
 }
 
 /// The files of a tree.
-pub(crate) fn files(tree: &Tree) -> Files {
+pub(crate) fn files(tree: &Tree) -> GitFiles {
     let parts = tree.0.split(',').filter_map(|part| part.split_once('='));
     parts.map(|(n, c)| (n.to_owned(), c.to_owned())).collect()
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use codeteam_core::{Event, Run, due};
 use expect_test::expect_file;
 
-use crate::fixture::{EACH_TASK, HALTING, PHASES, SEQUENCE, Start};
+use crate::fixture::{EACH_TASK, HALTING, PHASES, RunSetup, SEQUENCE};
 use crate::scenario::play_out;
 use crate::transcript::tell_due;
 
@@ -120,7 +120,7 @@ fn every_log_is_there() {
         if file.exists() {
             continue;
         }
-        let mut start = Start::of(workflow);
+        let mut start = RunSetup::of(workflow);
         if !plan.is_empty() {
             start = start.plan(plan);
         }

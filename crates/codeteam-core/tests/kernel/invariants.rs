@@ -2,31 +2,31 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use codeteam_core::event::Outcome;
-use codeteam_core::frame::{Frame, Item, QuestionKind, SlotState, Stage, Work};
+use codeteam_core::event::FrameOutcome;
+use codeteam_core::frame::{Frame, FrameItem, FrameStage, QuestionKind, SlotState, SlotWork};
 use codeteam_core::ids::{FramePath, PatchId, StepId, Tree};
-use codeteam_core::role::Kind;
-use codeteam_core::schedule::Status;
+use codeteam_core::role::RoleKind;
+use codeteam_core::schedule::TaskStatus;
 use codeteam_core::workflow::StepKind;
 use codeteam_core::{Effect, Event, Run};
 
 /// What the events alone have told so far, to hold commits against.
 #[derive(Clone, Default)]
-pub(crate) struct Watch {
+pub(crate) struct InvariantWatch {
     fence: u64,
-    frames: BTreeMap<FramePath, Told>,
+    frames: BTreeMap<FramePath, FrameEvidence>,
     completed: BTreeSet<FramePath>,
 }
 
 #[derive(Clone, Default)]
-struct Told {
+struct FrameEvidence {
     patch: Option<PatchId>,
     accepted: Option<PatchId>,
     gates: BTreeMap<StepId, (Tree, bool)>,
     reviews: BTreeMap<StepId, (Option<PatchId>, bool)>,
 }
 
-impl Watch {
+impl InvariantWatch {
     /// Looks at an event before it is applied.
     pub(crate) fn before(&mut self, run: &Run, event: &Event) {
         match event {
@@ -47,7 +47,7 @@ impl Watch {
                 ..
             } => {
                 let asked = run.frames.get(frame).map(|f| &f.stage);
-                let Some(Stage::Asking(open)) = asked else {
+                let Some(FrameStage::Asking(open)) = asked else {
                     panic!("an answer to nothing: {question}");
                 };
                 assert_eq!(open.id, *question, "an answer to another question");
@@ -73,7 +73,7 @@ impl Watch {
             }
             Event::FrameEnded {
                 frame,
-                outcome: Outcome::Completed,
+                outcome: FrameOutcome::Completed,
             } => {
                 self.completed.insert(frame.clone());
             }
@@ -126,7 +126,7 @@ impl Watch {
         }
     }
 
-    fn told(&mut self, frame: &FramePath) -> &mut Told {
+    fn told(&mut self, frame: &FramePath) -> &mut FrameEvidence {
         self.frames.entry(frame.clone()).or_default()
     }
 
@@ -163,7 +163,7 @@ pub(crate) fn settled(run: &Run, due: &[Effect]) {
         "{:?}, and due are {due:?}",
         run.outcome
     );
-    if run.outcome == Some(Outcome::Completed) {
+    if run.outcome == Some(FrameOutcome::Completed) {
         everything_is_done(run);
     }
     no_shared_files(run);
@@ -192,7 +192,7 @@ fn everything_is_done(run: &Run) {
         let phase = task.phase.as_ref().and_then(|p| run.phases.get(p));
         let status = run.task_status(&task.id);
         assert!(
-            status.satisfies() || phase == Some(&Status::Skipped),
+            status.satisfies() || phase == Some(&TaskStatus::Skipped),
             "the run is complete and `{}` is {}",
             task.id,
             status.as_str()
@@ -233,9 +233,9 @@ fn one_writer_and_one_turn(run: &Run, due: &[Effect]) {
     for effect in due {
         let Some(id) = effect.attempt() else { continue };
         let frame = &run.frames[&id.frame];
-        integrating += usize::from(frame.stage == Stage::Committing);
+        integrating += usize::from(frame.stage == FrameStage::Committing);
         if let Effect::StartWorker { role, .. } = effect
-            && run.roles[role].kind == Kind::Implementer
+            && run.roles[role].kind == RoleKind::Implementer
         {
             assert!(writers.insert(&id.frame), "two writers in {}", id.frame);
         }
@@ -275,12 +275,12 @@ fn schedules_match_frames(run: &Run) {
         .frames
         .values()
         .filter_map(|f| match &f.item {
-            Item::Task(task) => Some(task.clone()),
+            FrameItem::Task(task) => Some(task.clone()),
             _ => None,
         })
         .collect();
     for (task, record) in &run.tasks {
-        let runs = record.status == Status::Running;
+        let runs = record.status == TaskStatus::Running;
         assert_eq!(runs, active.contains(task), "{task}: {record:?}");
     }
 }
@@ -291,27 +291,27 @@ fn something_will_happen(run: &Run, frame: &Frame) {
         return;
     }
     // Checks wait for nothing but more time.
-    let out_of_time = run.limit == Some(codeteam_core::budget::Kind::Time);
+    let out_of_time = run.limit == Some(codeteam_core::budget::LimitKind::Time);
     let at_work = frame.slots.iter().any(|slot| match slot.state {
         SlotState::Running | SlotState::Paused { .. } => true,
         // Only workers wait for room.
-        SlotState::Queued => matches!(slot.work, Work::Role(_)) || out_of_time,
+        SlotState::Queued => matches!(slot.work, SlotWork::Role(_)) || out_of_time,
         SlotState::Done(_) => false,
     });
     let moving = match &frame.stage {
-        Stage::Asking(_) => true,
+        FrameStage::Asking(_) => true,
         // A role may be asked which task comes first.
-        Stage::Each => {
+        FrameStage::Each => {
             let mut frames = run.frames.values();
             at_work || frames.any(|f| f.parent.as_ref() == Some(&frame.path))
         }
-        Stage::Committing => {
+        FrameStage::Committing => {
             let first = run.integrating.first() == Some(&frame.path);
             let under_way = frame.slots.iter().any(|s| s.state == SlotState::Running);
             run.integrating.contains(&frame.path) && (first == under_way || out_of_time)
         }
-        Stage::Working => at_work,
-        Stage::Ended(_) => false,
+        FrameStage::Working => at_work,
+        FrameStage::Ended(_) => false,
     };
     assert!(
         moving,

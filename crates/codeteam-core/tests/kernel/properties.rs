@@ -1,18 +1,18 @@
 //! Whatever arrives, in whatever order and however wrong: the kernel keeps its promises.
 
-use codeteam_core::failure::Facts;
+use codeteam_core::failure::FailureFacts;
 use codeteam_core::ids::AttemptId;
-use codeteam_core::input::{Decision, Integrated, Rebased, WorkerEnd};
+use codeteam_core::input::{Decision, IntegrationOutcome, RebaseOutcome, WorkerOutcome};
 use codeteam_core::{Event, Input, Run};
 use proptest::prelude::*;
 
-use crate::fixture::{ALL, PHASES, SEQUENCE, SESSION, Start};
+use crate::fixture::{ALL, PHASES, RunSetup, SEQUENCE, SESSION};
 use crate::seeded::go_on;
-use crate::workers::{Luck, some_plan};
-use crate::world::{World, attempt_of};
+use crate::workers::{SeededRandom, some_plan};
+use crate::world::{SimulatedWorld, attempt_of};
 
 /// An id that is right, nearly right, or made up.
-fn some_id(world: &World, luck: &mut Luck) -> AttemptId {
+fn some_id(world: &SimulatedWorld, luck: &mut SeededRandom) -> AttemptId {
     let mut known: Vec<AttemptId> = world.flights.keys().cloned().collect();
     known.extend(world.inputs.iter().filter_map(attempt_of).cloned());
     known.push(AttemptId {
@@ -36,17 +36,17 @@ fn some_id(world: &World, luck: &mut Luck) -> AttemptId {
 }
 
 /// A result of some kind for some attempt, seldom of the kind that attempt owes.
-fn some_input(world: &World, luck: &mut Luck) -> Input {
+fn some_input(world: &SimulatedWorld, luck: &mut SeededRandom) -> Input {
     let (at, id) = (world.now, some_id(world, luck));
     let tip = world.git.tip();
     match luck.below(9) {
-        0 => world.exited(&id, WorkerEnd::Answered("{}".to_owned()), 5),
-        1 => world.exited(&id, WorkerEnd::Failed(Facts::default()), 5),
+        0 => world.exited(&id, WorkerOutcome::Answered("{}".to_owned()), 5),
+        1 => world.exited(&id, WorkerOutcome::Failed(FailureFacts::default()), 5),
         2 => world.judged(&id, &id.step, None),
         3 => Input::Rebased {
             at,
             id,
-            outcome: Rebased::Conflict {
+            outcome: RebaseOutcome::Conflict {
                 base: tip,
                 files: vec!["a.rs".to_owned()],
             },
@@ -54,7 +54,7 @@ fn some_input(world: &World, luck: &mut Luck) -> Input {
         4 => Input::Integrated {
             at,
             id,
-            outcome: Integrated::TipMoved(tip),
+            outcome: IntegrationOutcome::TipMoved(tip),
         },
         5 => Input::Published {
             at,
@@ -98,12 +98,12 @@ proptest! {
         seed in any::<u64>(),
         moves in prop::collection::vec(0..4_u8, 1..60),
     ) {
-        let mut luck = Luck::new(seed);
-        let mut start = Start::of(ALL[workflow]);
+        let mut luck = SeededRandom::new(seed);
+        let mut start = RunSetup::of(ALL[workflow]);
         if ![SEQUENCE, SESSION].contains(&ALL[workflow]) {
             start.plan = Some(some_plan(&mut luck, ALL[workflow] == PHASES));
         }
-        let mut world = World::begin(&start);
+        let mut world = SimulatedWorld::begin(&start);
         for step in moves {
             if world.run.is_terminal() {
                 break;

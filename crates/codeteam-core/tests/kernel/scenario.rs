@@ -38,32 +38,32 @@ use std::collections::BTreeMap;
 
 use codeteam_core::assignment::{Assignment, assignment};
 use codeteam_core::budget::Usage;
-use codeteam_core::event::Unsubmitted;
-use codeteam_core::failure::{Facts, Quota, Stage, Trouble};
-use codeteam_core::findings::{Report, Severity};
-use codeteam_core::frame::{FrameChange, Work};
-use codeteam_core::hands::Hands;
+use codeteam_core::event::UnsubmittedChange;
+use codeteam_core::failure::{FailureCause, FailureFacts, FailureStage, ReachedQuota};
+use codeteam_core::findings::{ReportedFinding, Severity};
+use codeteam_core::frame::{FrameChange, SlotWork};
+use codeteam_core::hands::Operator;
 use codeteam_core::ids::{AttemptId, FramePath, Tree};
-use codeteam_core::input::{Decision, WorkerEnd};
-use codeteam_core::role::{Contract, Kind};
+use codeteam_core::input::{Decision, WorkerOutcome};
+use codeteam_core::role::{Contract, RoleKind};
 use codeteam_core::workflow::{Check, CheckKind};
 use codeteam_core::{Effect, Event, Input, due};
 use serde_json::{Value, json};
 
-use crate::fixture::{Start, plan};
+use crate::fixture::{RunSetup, plan};
 use crate::git;
 use crate::transcript::{tell, tell_due};
-use crate::world::World;
+use crate::world::SimulatedWorld;
 
 /// Plays a script and writes down what happened.
-pub(crate) fn play(start: &Start, script: &str) -> String {
+pub(crate) fn play(start: &RunSetup, script: &str) -> String {
     let (_, transcript) = play_out(start, script);
     transcript
 }
 
 /// The same, with the world it ended in.
-pub(crate) fn play_out(start: &Start, script: &str) -> (World, String) {
-    let mut world = World::begin(start);
+pub(crate) fn play_out(start: &RunSetup, script: &str) -> (SimulatedWorld, String) {
+    let mut world = SimulatedWorld::begin(start);
     let mut lines: Vec<String> = Vec::new();
     for line in script.lines().map(str::trim).filter(|l| !l.is_empty()) {
         match line {
@@ -89,7 +89,7 @@ pub(crate) fn play_out(start: &Start, script: &str) -> (World, String) {
     (world, lines.join("\n") + "\n")
 }
 
-fn command(world: &mut World, line: &str) -> Vec<Event> {
+fn command(world: &mut SimulatedWorld, line: &str) -> Vec<Event> {
     let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
     let at = world.now;
     match verb {
@@ -168,7 +168,7 @@ fn used_so_far(text: &str) -> Usage {
     }
 }
 
-fn decision(world: &World, verb: &str, rest: &str) -> Decision {
+fn decision(world: &SimulatedWorld, verb: &str, rest: &str) -> Decision {
     let (rest, note) = rest.split_once("note:").unwrap_or((rest, ""));
     let (rest, note) = (rest.trim(), note.trim().to_owned());
     match verb {
@@ -206,21 +206,21 @@ fn decision(world: &World, verb: &str, rest: &str) -> Decision {
                 let from = &world.run.frames[&frame];
                 let id = from.slots[0].id.clone();
                 let (tree, change) = write(world, &id, &from.tree, written);
-                Box::new(Unsubmitted {
+                Box::new(UnsubmittedChange {
                     frame,
                     tree,
                     change,
                 })
             });
             let to = if to == "workers" {
-                Hands::Workers
+                Operator::Workers
             } else {
-                Hands::Session
+                Operator::Session
             };
             Decision::Reassign { to, change }
         }
         "raise" => {
-            let mut limits = codeteam_core::budget::Limits::default();
+            let mut limits = codeteam_core::budget::BudgetLimits::default();
             let (what, value) = rest.split_once(' ').unwrap_or(("money", rest));
             let value: u64 = value.parse().unwrap();
             match what {
@@ -265,7 +265,7 @@ fn decision(world: &World, verb: &str, rest: &str) -> Decision {
 }
 
 /// What is in flight at `frame step[/slot]`, and what is said of it after that.
-fn flight(world: &World, line: &str) -> (Effect, String) {
+fn flight(world: &SimulatedWorld, line: &str) -> (Effect, String) {
     let mut words = line.splitn(3, ' ');
     let (frame, place) = (words.next().unwrap(), words.next().unwrap_or(""));
     let (step, slot) = place.split_once('/').unwrap_or((place, "0"));
@@ -279,7 +279,7 @@ fn flight(world: &World, line: &str) -> (Effect, String) {
     (effect.clone(), words.next().unwrap_or("").to_owned())
 }
 
-fn perform(world: &mut World, effect: &Effect, done: &str) -> Input {
+fn perform(world: &mut SimulatedWorld, effect: &Effect, done: &str) -> Input {
     let (at, id) = (world.now, effect.attempt().unwrap().clone());
     let (verb, rest) = done.split_once(' ').unwrap_or((done, ""));
     let rest = rest.trim_matches('"');
@@ -287,7 +287,7 @@ fn perform(world: &mut World, effect: &Effect, done: &str) -> Input {
         (_, "breaks" | "stumbles") => Input::EffectFailed {
             at,
             id,
-            trouble: (verb == "stumbles").then_some(Trouble::Machine),
+            trouble: (verb == "stumbles").then_some(FailureCause::Machine),
             message: rest.to_owned(),
         },
         (Effect::RunGate { step, .. }, "passes") => world.judged(&id, step, None),
@@ -295,11 +295,11 @@ fn perform(world: &mut World, effect: &Effect, done: &str) -> Input {
         (Effect::RunGate { step, .. }, "notes") => {
             let mut judged = world.judged(&id, step, None);
             if let Input::GateFinished { results, .. } = &mut judged {
-                results[0].findings.push(Report {
+                results[0].findings.push(ReportedFinding {
                     severity: Severity::Info,
                     title: "not a file of the task".to_owned(),
                     file: Some(rest.to_owned()),
-                    ..Report::default()
+                    ..ReportedFinding::default()
                 });
             }
             judged
@@ -322,19 +322,19 @@ fn perform(world: &mut World, effect: &Effect, done: &str) -> Input {
     }
 }
 
-fn work(world: &World, id: &AttemptId, verb: &str, done: &str) -> Input {
+fn work(world: &SimulatedWorld, id: &AttemptId, verb: &str, done: &str) -> Input {
     let told = assignment(&world.run, id).unwrap();
     let rest = done.split_once(' ').map_or("", |(_, rest)| rest);
     let reason = rest.trim_matches('"');
     let end = match (verb, told.kind) {
-        ("fails", _) => WorkerEnd::Failed(trouble(rest, told.worker.as_str())),
-        ("says", _) => WorkerEnd::Answered(rest.to_owned()),
+        ("fails", _) => WorkerOutcome::Failed(trouble(rest, told.worker.as_str())),
+        ("says", _) => WorkerOutcome::Answered(rest.to_owned()),
         ("writes", _) => answered(&change(told.contract, rest)),
         ("approves", _) => answered(&verdict(&told, true, "fine")),
         ("rejects", _) => answered(&verdict(&told, false, reason)),
-        ("goes", Kind::Scribe) => answered(&json!({"message": "Do it"})),
-        ("goes", Kind::Designer) => answered(&json!({"design": "a table"})),
-        ("goes", Kind::Analyst) => answered(&json!({"confirmed_requirements": "by mail"})),
+        ("goes", RoleKind::Scribe) => answered(&json!({"message": "Do it"})),
+        ("goes", RoleKind::Designer) => answered(&json!({"design": "a table"})),
+        ("goes", RoleKind::Analyst) => answered(&json!({"confirmed_requirements": "by mail"})),
         _ => panic!("a {} cannot do `{done}`", told.kind.as_str()),
     };
     let mut input = world.exited(id, end, 100);
@@ -380,7 +380,12 @@ fn verdict(told: &Assignment, approved: bool, reason: &str) -> Value {
     }
 }
 
-fn write(world: &World, id: &AttemptId, from: &Tree, written: &str) -> (Tree, FrameChange) {
+fn write(
+    world: &SimulatedWorld,
+    id: &AttemptId,
+    from: &Tree,
+    written: &str,
+) -> (Tree, FrameChange) {
     let mut files = git::files(from);
     for (file, content) in written.split(' ').filter_map(|w| w.split_once('=')) {
         files.insert(file.to_owned(), content.to_owned());
@@ -390,16 +395,16 @@ fn write(world: &World, id: &AttemptId, from: &Tree, written: &str) -> (Tree, Fr
     (tree.clone(), git::change(&id.lasting(), base, &tree))
 }
 
-fn answered(value: &serde_json::Value) -> WorkerEnd {
-    WorkerEnd::Answered(value.to_string())
+fn answered(value: &serde_json::Value) -> WorkerOutcome {
+    WorkerOutcome::Answered(value.to_string())
 }
 
-fn trouble(what: &str, worker: &str) -> Facts {
+fn trouble(what: &str, worker: &str) -> FailureFacts {
     let (what, rest) = what.split_once(' ').unwrap_or((what, ""));
-    let mut facts = Facts::default();
+    let mut facts = FailureFacts::default();
     match what {
         "timeout" => {
-            facts.stage = Stage::TimedOut;
+            facts.stage = FailureStage::TimedOut;
             facts.message = "it ran too long".into();
         }
         "crash" => {
@@ -408,14 +413,14 @@ fn trouble(what: &str, worker: &str) -> Facts {
         }
         "overloaded" => facts.http_status = Some(529),
         "quota" => {
-            facts.quota = Some(Quota {
+            facts.quota = Some(ReachedQuota {
                 account: worker.into(),
                 resets_in_ms: Some(millis(rest)),
                 resets_at: None,
             });
         }
         "login" => {
-            facts.trouble = Some(Trouble::Login);
+            facts.trouble = Some(FailureCause::Login);
             facts.message = "it is not logged in".into();
         }
         "busy" => {
@@ -423,19 +428,19 @@ fn trouble(what: &str, worker: &str) -> Facts {
             facts.retry_after_ms = (!rest.is_empty()).then(|| millis(rest));
         }
         "unreachable" => {
-            facts.trouble = Some(Trouble::Unreachable);
+            facts.trouble = Some(FailureCause::Unreachable);
             facts.message = "connection refused".into();
         }
         "cost" => {
-            facts.trouble = Some(Trouble::Cost);
+            facts.trouble = Some(FailureCause::Cost);
             facts.message = "it used up its money".into();
         }
         "tokens" => {
-            facts.trouble = Some(Trouble::Tokens);
+            facts.trouble = Some(FailureCause::Tokens);
             facts.message = "it used up its tokens".into();
         }
         "loop" => {
-            facts.trouble = Some(Trouble::Loop);
+            facts.trouble = Some(FailureCause::Loop);
             facts.message = "it made the same calls again and again".into();
         }
         _ => facts.message = "something odd".into(),
@@ -452,13 +457,13 @@ fn millis(text: &str) -> u64 {
 }
 
 /// What an attempt does, for transcripts.
-pub(crate) fn work_of(work: &Work) -> String {
+pub(crate) fn work_of(work: &SlotWork) -> String {
     match work {
-        Work::Role(role) => role.to_string(),
-        Work::Gate(step) => format!("the checks of `{step}`"),
-        Work::Rebase => "rebase".to_owned(),
-        Work::Integrate => "integrate".to_owned(),
-        Work::Publish => "publish".to_owned(),
-        Work::Deliver => "deliver".to_owned(),
+        SlotWork::Role(role) => role.to_string(),
+        SlotWork::Gate(step) => format!("the checks of `{step}`"),
+        SlotWork::Rebase => "rebase".to_owned(),
+        SlotWork::Integrate => "integrate".to_owned(),
+        SlotWork::Publish => "publish".to_owned(),
+        SlotWork::Deliver => "deliver".to_owned(),
     }
 }

@@ -16,19 +16,19 @@ mod session;
 mod talking;
 mod tries;
 
-use crate::fixture::{EACH_TASK, Start};
+use crate::fixture::{EACH_TASK, RunSetup};
 
 /// Two tasks that may run side by side and one that waits for the first.
-fn three_tasks() -> Start {
-    Start::of(EACH_TASK).plan(
+fn three_tasks() -> RunSetup {
+    RunSetup::of(EACH_TASK).plan(
         "one: a.rs
          two: b.rs
          three: c.rs < one",
     )
 }
 
-fn one_task() -> Start {
-    Start::of(EACH_TASK).plan("one: a.rs")
+fn one_task() -> RunSetup {
+    RunSetup::of(EACH_TASK).plan("one: a.rs")
 }
 
 /// Leads a task of [`EACH_TASK`] from its change to its commit.

@@ -3,27 +3,27 @@
 
 use std::collections::BTreeMap;
 
-use codeteam_core::budget::{Limits, Usage};
-use codeteam_core::event::Unsubmitted;
-use codeteam_core::hands::Hands;
+use codeteam_core::budget::{BudgetLimits, Usage};
+use codeteam_core::event::UnsubmittedChange;
+use codeteam_core::hands::Operator;
 use codeteam_core::ids::{AttemptId, FramePath, TaskId};
 use codeteam_core::input::Decision;
-use codeteam_core::workflow::Exhausted;
+use codeteam_core::workflow::ExhaustionPolicy;
 use codeteam_core::{Effect, Event, Input, Run};
 
-use crate::fixture::{ALL, PHASES, SEQUENCE, SESSION, Start};
+use crate::fixture::{ALL, PHASES, RunSetup, SEQUENCE, SESSION};
 use crate::git;
-use crate::workers::{Luck, perform, reply, some_plan};
-use crate::world::{World, attempt_of};
+use crate::workers::{SeededRandom, perform, reply, some_plan};
+use crate::world::{SimulatedWorld, attempt_of};
 
 /// For so many turns things go wrong; after that the world is kind and the run must end.
 const TROUBLED: u32 = 90;
 const TURNS: u32 = 1_500;
 
-fn play(seed: u64) -> World {
-    let mut luck = Luck::new(seed);
+fn play(seed: u64) -> SimulatedWorld {
+    let mut luck = SeededRandom::new(seed);
     let workflow = ALL[usize::try_from(seed).unwrap() % ALL.len()];
-    let mut start = Start::of(workflow).cap(usize::try_from(1 + luck.below(4)).unwrap());
+    let mut start = RunSetup::of(workflow).cap(usize::try_from(1 + luck.below(4)).unwrap());
     if luck.percent(70) && ![SEQUENCE, SESSION].contains(&workflow) {
         start.plan = Some(some_plan(&mut luck, workflow == PHASES));
     }
@@ -43,10 +43,10 @@ fn play(seed: u64) -> World {
         start.limits.outage_ms = Some(luck.below(60_000));
     }
     if luck.percent(50) {
-        start.compiled.workflow.on_exhausted = Exhausted::Fail;
+        start.compiled.workflow.on_exhausted = ExhaustionPolicy::Fail;
     }
     let (trouble, pestered) = (*luck.pick(&[0, 5, 15, 30]), *luck.pick(&[0, 5, 20]));
-    let mut world = World::begin(&start);
+    let mut world = SimulatedWorld::begin(&start);
     for turn in 0..TURNS {
         let (trouble, pestered) = if turn < TROUBLED {
             (trouble, pestered)
@@ -77,7 +77,7 @@ fn play(seed: u64) -> World {
     );
 }
 
-fn reopen(world: &mut World, luck: &mut Luck) -> bool {
+fn reopen(world: &mut SimulatedWorld, luck: &mut SeededRandom) -> bool {
     if luck.percent(30)
         && let Some(plan) = world.run.plan.clone()
     {
@@ -92,7 +92,7 @@ fn reopen(world: &mut World, luck: &mut Luck) -> bool {
 }
 
 /// The next thing that would happen by itself.
-pub(crate) fn go_on(world: &mut World, luck: &mut Luck, trouble: u64) {
+pub(crate) fn go_on(world: &mut SimulatedWorld, luck: &mut SeededRandom, trouble: u64) {
     world.now = world.now.plus(luck.below(3_000));
     let questions = world.questions();
     let flights: Vec<Effect> = world.flights.values().cloned().collect();
@@ -115,12 +115,12 @@ pub(crate) fn go_on(world: &mut World, luck: &mut Luck, trouble: u64) {
     } else if let Some(until) = world.next_wake() {
         world.wake(until);
     } else if world.run.limit.is_some() {
-        let limits = Limits {
+        let limits = BudgetLimits {
             money_microusd: world.run.budget.limits.money_microusd.map(|l| l + 150_000),
             tokens: world.run.budget.limits.tokens.map(|l| l + 5_000),
             wall_ms: world.run.budget.limits.wall_ms.map(|l| l + 600_000),
             outage_ms: Some(world.run.budget.outage_ms() + 60_000),
-            ..Limits::default()
+            ..BudgetLimits::default()
         };
         world.decide(Decision::RaiseLimits { limits });
     } else {
@@ -129,7 +129,7 @@ pub(crate) fn go_on(world: &mut World, luck: &mut Luck, trouble: u64) {
 }
 
 /// A worker under way reports what it has spent so far.
-fn report_usage(world: &mut World, luck: &mut Luck, id: &AttemptId) {
+fn report_usage(world: &mut SimulatedWorld, luck: &mut SeededRandom, id: &AttemptId) {
     let usage = Usage {
         input_tokens: luck.below(100),
         cost_microusd: luck.percent(70).then(|| luck.below(1_000)),
@@ -140,7 +140,7 @@ fn report_usage(world: &mut World, luck: &mut Luck, id: &AttemptId) {
 }
 
 /// Something nobody needs.
-fn nuisance(world: &mut World, luck: &mut Luck, trouble: u64) {
+fn nuisance(world: &mut SimulatedWorld, luck: &mut SeededRandom, trouble: u64) {
     let flights: Vec<Effect> = world.flights.values().cloned().collect();
     match luck.below(17) {
         0..=2 => {
@@ -180,7 +180,7 @@ fn nuisance(world: &mut World, luck: &mut Luck, trouble: u64) {
         }
         11 => world.git.push("b.rs", "someone"),
         12..=13 => {
-            let to = *luck.pick(&[Hands::Session, Hands::Workers]);
+            let to = *luck.pick(&[Operator::Session, Operator::Workers]);
             let change = luck.percent(50).then(|| unsubmitted(world)).flatten();
             world.decide(Decision::Reassign { to, change });
         }
@@ -215,7 +215,7 @@ fn nuisance(world: &mut World, luck: &mut Luck, trouble: u64) {
 }
 
 /// What a session may have in its checkout.
-fn unsubmitted(world: &World) -> Option<Box<Unsubmitted>> {
+fn unsubmitted(world: &SimulatedWorld) -> Option<Box<UnsubmittedChange>> {
     let frame = world.run.frames.values().find(|f| !f.is_ended())?;
     let (frame, from, base) = (
         frame.path.clone(),
@@ -226,7 +226,7 @@ fn unsubmitted(world: &World) -> Option<Box<Unsubmitted>> {
     files.insert("d.rs".to_owned(), "half".to_owned());
     let tree = git::tree(&files);
     let change = git::change("a session", &base, &tree);
-    Some(Box::new(Unsubmitted {
+    Some(Box::new(UnsubmittedChange {
         frame,
         tree,
         change,
@@ -246,7 +246,7 @@ fn put_fence_back(input: &mut Input) {
     }
 }
 
-fn edit_plan(world: &mut World, luck: &mut Luck) {
+fn edit_plan(world: &mut SimulatedWorld, luck: &mut SeededRandom) {
     let Some(plan) = &world.run.plan else { return };
     let mut plan = (**plan).clone();
     match luck.below(4) {
@@ -274,19 +274,19 @@ fn edit_plan(world: &mut World, luck: &mut Luck) {
 
 /// Dies after every append, before anything that is due is done, and again after every effect,
 /// before anyone hears of it. Each effect is then done once more, and lands.
-fn play_dying_always(seed: u64) -> World {
-    let mut luck = Luck::new(seed);
+fn play_dying_always(seed: u64) -> SimulatedWorld {
+    let mut luck = SeededRandom::new(seed);
     let workflow = ALL[usize::try_from(seed).unwrap() % ALL.len()];
-    let mut start = Start::of(workflow).cap(usize::try_from(1 + luck.below(4)).unwrap());
+    let mut start = RunSetup::of(workflow).cap(usize::try_from(1 + luck.below(4)).unwrap());
     if ![SEQUENCE, SESSION].contains(&workflow) {
         start.plan = Some(some_plan(&mut luck, workflow == PHASES));
     }
-    start.compiled.workflow.on_exhausted = Exhausted::Fail;
+    start.compiled.workflow.on_exhausted = ExhaustionPolicy::Fail;
     if seed % 4 < 2 {
         start = start.small_changes();
     }
     let trouble = *luck.pick(&[0, 5, 15]);
-    let mut world = World::begin(&start);
+    let mut world = SimulatedWorld::begin(&start);
     for turn in 0..TURNS {
         if world.run.is_terminal() {
             return world;

@@ -1,7 +1,7 @@
 //! How events and effects read in a transcript.
 
-use codeteam_core::effect::Waiting;
-use codeteam_core::event::Outcome;
+use codeteam_core::effect::WaitReason;
+use codeteam_core::event::FrameOutcome;
 use codeteam_core::findings::Finding;
 use codeteam_core::ids::{FramePath, StepId};
 use codeteam_core::park::ParkReason;
@@ -18,10 +18,10 @@ fn word(of: impl serde::Serialize) -> String {
     }
 }
 
-fn outcome(outcome: &Outcome) -> String {
+fn outcome(outcome: &FrameOutcome) -> String {
     match outcome {
-        Outcome::Failed(why) => format!("failed: {why}"),
-        Outcome::Aborted(why) => format!("aborted: {why}"),
+        FrameOutcome::Failed(why) => format!("failed: {why}"),
+        FrameOutcome::Aborted(why) => format!("aborted: {why}"),
         other => word(other),
     }
 }
@@ -281,20 +281,20 @@ pub(crate) fn tell_due(effect: &Effect) -> String {
         Effect::Ask(question) => format!("{}: ask", question.id),
         Effect::Wait { until, why } => {
             let why = match why {
-                Waiting::Backoff { id } => format!("to try {} again", id.lasting()),
-                Waiting::Quota { accounts } => format!("for the quota of {}", word(accounts)),
-                Waiting::RateLimit { accounts } => {
+                WaitReason::Backoff { id } => format!("to try {} again", id.lasting()),
+                WaitReason::Quota { accounts } => format!("for the quota of {}", word(accounts)),
+                WaitReason::RateLimit { accounts } => {
                     format!("for the API of {}, which is busy", word(accounts))
                 }
-                Waiting::Outage {
+                WaitReason::Outage {
                     accounts, gives_up, ..
                 } => format!(
                     "for the API of {}, which is out, not after {}",
                     word(accounts),
                     gives_up.unwrap().0
                 ),
-                Waiting::Limit { what } => format!("for a higher limit of {}", word(what)),
-                Waiting::Release => "for cancelled work".to_owned(),
+                WaitReason::Limit { what } => format!("for a higher limit of {}", word(what)),
+                WaitReason::Release => "for cancelled work".to_owned(),
             };
             let until = until.map(|t| format!(" until {}", t.0)).unwrap_or_default();
             format!("wait{until} {why}")

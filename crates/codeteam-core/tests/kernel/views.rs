@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use codeteam_core::frame::{Frame, Item, Tip};
+use codeteam_core::frame::{Frame, FrameItem, Tip};
 use codeteam_core::ids::FramePath;
-use codeteam_core::views::{Seven, Twelve, seven, team_state, twelve};
+use codeteam_core::views::{TaskState, TeamState, seven, team_state, twelve};
 use codeteam_core::{Event, Run, apply};
 use expect_test::expect;
 
-use crate::fixture::{EACH_TASK, SEQUENCE, Start};
+use crate::fixture::{EACH_TASK, RunSetup, SEQUENCE};
 use crate::scenario::play_out;
 
 /// Replays a script's log and shows what a view makes of it whenever that changes.
-fn watch(start: &Start, script: &str, view: impl Fn(&Run) -> String) -> String {
+fn watch(start: &RunSetup, script: &str, view: impl Fn(&Run) -> String) -> String {
     let (world, _) = play_out(start, script);
     let mut run = Run::default();
     let mut seen = vec![view(&run)];
@@ -31,7 +31,7 @@ fn of_the_task(run: &Run) -> String {
     let root = FramePath::root();
     let task = run.frames.get(&root.child("one"));
     let frame = task.or_else(|| run.frames.get(&root));
-    let none = Frame::new(root, None, Item::Run, Tip::default());
+    let none = Frame::new(root, None, FrameItem::Run, Tip::default());
     twelve(run, frame.unwrap_or(&none)).as_str().to_owned()
 }
 
@@ -46,8 +46,8 @@ const CAREFUL: &str = r#"
     person run/one yes
     run/one describe goes"#;
 
-fn careful() -> Start {
-    let mut start = Start::of(EACH_TASK);
+fn careful() -> RunSetup {
+    let mut start = RunSetup::of(EACH_TASK);
     let settings = &mut start.compiled.workflow.settings;
     settings.insert("careful".to_owned(), true);
     start
@@ -55,7 +55,7 @@ fn careful() -> Start {
 
 #[test]
 fn a_run_that_has_ended_says_how() {
-    let state = |start: &Start, script: &str| {
+    let state = |start: &RunSetup, script: &str| {
         let seen = watch(start, script, |run| team_state(run).as_str().to_owned());
         seen.lines().last().unwrap().to_owned()
     };
@@ -93,7 +93,7 @@ fn an_end_that_is_no_good_halts() {
     let states = watch(&careful(), &script, of_the_task);
     assert!(states.ends_with("HALTED_FOR_ERROR\n"), "{states}");
     let asked = watch(
-        &Start::of(EACH_TASK).plan("one: a.rs"),
+        &RunSetup::of(EACH_TASK).plan("one: a.rs"),
         r#"run/one code says {"blocked":"no access"}"#,
         of_the_task,
     );
@@ -102,7 +102,7 @@ fn an_end_that_is_no_good_halts() {
 
 #[test]
 fn every_one_of_the_twelve_is_reached() {
-    use Twelve as T;
+    use TeamState as T;
     let all = [
         T::Idle,
         T::PlanningDrafting,
@@ -142,7 +142,7 @@ const ASKED: &str = r#"
 
 #[test]
 fn the_seven_states_of_a_sequence() {
-    let start = Start::of(SEQUENCE);
+    let start = RunSetup::of(SEQUENCE);
     let end = "person run no
                run code writes a.rs=4
                run review approves
@@ -166,13 +166,13 @@ fn the_seven_states_of_a_sequence() {
     assert!(escalated.ends_with("escalated\n"), "{escalated}");
 
     let all = [
-        Seven::NotStarted,
-        Seven::InProgress,
-        Seven::Paused,
-        Seven::ReboundOffered,
-        Seven::Complete,
-        Seven::Escalated,
-        Seven::Aborted,
+        TaskState::NotStarted,
+        TaskState::InProgress,
+        TaskState::Paused,
+        TaskState::ReboundOffered,
+        TaskState::Complete,
+        TaskState::Escalated,
+        TaskState::Aborted,
     ];
     let states = completed + &aborted + &escalated;
     let seen: BTreeSet<&str> = states.lines().collect();

@@ -2,23 +2,23 @@
 
 use codeteam_core::assignment::{Assignment, assignment};
 use codeteam_core::budget::Usage;
-use codeteam_core::failure::{Facts, Quota, Stage, Trouble};
+use codeteam_core::failure::{FailureCause, FailureFacts, FailureStage, ReachedQuota};
 use codeteam_core::frame::{Question, QuestionKind};
 use codeteam_core::ids::AttemptId;
-use codeteam_core::input::{Decision, WorkerEnd, WorkerReport};
+use codeteam_core::input::{Decision, WorkerOutcome, WorkerReport};
 use codeteam_core::plan::{Phase, Plan, Task};
-use codeteam_core::role::{Contract, Kind};
+use codeteam_core::role::{Contract, RoleKind};
 use codeteam_core::{Effect, Input};
 use serde_json::{Value, json};
 
 use crate::git;
-use crate::world::World;
+use crate::world::SimulatedWorld;
 
 /// A generator that gives the same numbers everywhere.
 #[derive(Clone)]
-pub(crate) struct Luck(u64);
+pub(crate) struct SeededRandom(u64);
 
-impl Luck {
+impl SeededRandom {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
@@ -41,11 +41,16 @@ impl Luck {
 }
 
 /// Performs what is in flight; `trouble` is how often, in percent, something goes wrong.
-pub(crate) fn perform(world: &mut World, luck: &mut Luck, effect: &Effect, trouble: u64) -> Input {
+pub(crate) fn perform(
+    world: &mut SimulatedWorld,
+    luck: &mut SeededRandom,
+    effect: &Effect,
+    trouble: u64,
+) -> Input {
     let (at, id) = (world.now, effect.attempt().unwrap().clone());
     if luck.percent(trouble / 8) {
         let message = "the disk is gone".to_owned();
-        let trouble = luck.percent(50).then_some(Trouble::Machine);
+        let trouble = luck.percent(50).then_some(FailureCause::Machine);
         return Input::EffectFailed {
             at,
             id,
@@ -69,12 +74,12 @@ pub(crate) fn perform(world: &mut World, luck: &mut Luck, effect: &Effect, troub
     }
 }
 
-fn work(world: &World, luck: &mut Luck, id: &AttemptId, trouble: u64) -> Input {
+fn work(world: &SimulatedWorld, luck: &mut SeededRandom, id: &AttemptId, trouble: u64) -> Input {
     let told = assignment(&world.run, id).unwrap();
     let end = if luck.percent(trouble) {
         misfortune(luck, &told)
     } else {
-        WorkerEnd::Answered(answer(luck, &told, trouble).to_string())
+        WorkerOutcome::Answered(answer(luck, &told, trouble).to_string())
     };
     // One that has nothing reserved is cheap; none spends more than it may.
     let own = world.run.roles[&told.role]
@@ -111,46 +116,46 @@ fn work(world: &World, luck: &mut Luck, id: &AttemptId, trouble: u64) -> Input {
     }
 }
 
-fn misfortune(luck: &mut Luck, told: &Assignment) -> WorkerEnd {
-    let mut facts = Facts::default();
+fn misfortune(luck: &mut SeededRandom, told: &Assignment) -> WorkerOutcome {
+    let mut facts = FailureFacts::default();
     match luck.below(8) {
-        0 => facts.stage = Stage::TimedOut,
+        0 => facts.stage = FailureStage::TimedOut,
         1 => facts.signal = Some(9),
         2 => facts.exit = Some(2),
         3 => facts.http_status = Some(529),
         4 => {
-            facts.quota = Some(Quota {
+            facts.quota = Some(ReachedQuota {
                 account: told.worker.as_str().into(),
                 resets_in_ms: Some(1_000 + luck.below(60_000)),
                 resets_at: None,
             });
         }
-        5 => return WorkerEnd::Answered("I am done!".to_owned()),
-        6 => return WorkerEnd::Answered(json!({"blocked": "no access"}).to_string()),
+        5 => return WorkerOutcome::Answered("I am done!".to_owned()),
+        6 => return WorkerOutcome::Answered(json!({"blocked": "no access"}).to_string()),
         _ => facts.message = "something odd".into(),
     }
-    WorkerEnd::Failed(facts)
+    WorkerOutcome::Failed(facts)
 }
 
-fn answer(luck: &mut Luck, told: &Assignment, trouble: u64) -> Value {
+fn answer(luck: &mut SeededRandom, told: &Assignment, trouble: u64) -> Value {
     let team = told.contract == Contract::TeamMcp;
     match told.kind {
-        Kind::Analyst if luck.percent(trouble) => json!({"questions": ["Which mail service?"]}),
-        Kind::Analyst if team => json!({"confirmed_requirements": "reset by mail"}),
-        Kind::Analyst => json!({"requirements": "reset by mail"}),
-        Kind::Designer => json!({"design": "a table of tokens"}),
-        Kind::Planner if luck.percent(if told.asks { 50 } else { trouble / 3 }) => {
+        RoleKind::Analyst if luck.percent(trouble) => json!({"questions": ["Which mail service?"]}),
+        RoleKind::Analyst if team => json!({"confirmed_requirements": "reset by mail"}),
+        RoleKind::Analyst => json!({"requirements": "reset by mail"}),
+        RoleKind::Designer => json!({"design": "a table of tokens"}),
+        RoleKind::Planner if luck.percent(if told.asks { 50 } else { trouble / 3 }) => {
             json!({"questions": ["Which mail service?"], "context": "By mail."})
         }
-        Kind::Planner => json!({"plan": some_plan(luck, true)}),
-        Kind::Implementer => json!({"summary": "done", "files": []}),
-        Kind::Scribe if !told.candidates.is_empty() && !luck.percent(trouble) => {
+        RoleKind::Planner => json!({"plan": some_plan(luck, true)}),
+        RoleKind::Implementer => json!({"summary": "done", "files": []}),
+        RoleKind::Scribe if !told.candidates.is_empty() && !luck.percent(trouble) => {
             let chosen = luck.pick(&told.candidates);
             json!({"message": format!("{chosen}\nMuch waits for it.")})
         }
-        Kind::Scribe if told.shortens => json!({"message": "It was hard."}),
-        Kind::Scribe => json!({"message": format!("Do {}", told.step)}),
-        Kind::Gatekeeper if team => {
+        RoleKind::Scribe if told.shortens => json!({"message": "It was hard."}),
+        RoleKind::Scribe => json!({"message": format!("Do {}", told.step)}),
+        RoleKind::Gatekeeper if team => {
             let approved = !luck.percent(2 * trouble);
             let issues = if approved {
                 vec![]
@@ -159,11 +164,11 @@ fn answer(luck: &mut Luck, told: &Assignment, trouble: u64) -> Value {
             };
             json!({"approved": approved, "reason": "seen", "issues": issues})
         }
-        Kind::Gatekeeper => verdict(luck, told, trouble),
+        RoleKind::Gatekeeper => verdict(luck, told, trouble),
     }
 }
 
-fn verdict(luck: &mut Luck, told: &Assignment, trouble: u64) -> Value {
+fn verdict(luck: &mut SeededRandom, told: &Assignment, trouble: u64) -> Value {
     let mut resolved: Vec<Value> = Vec::new();
     for finding in &told.findings {
         if !luck.percent(trouble) {
@@ -188,7 +193,7 @@ fn verdict(luck: &mut Luck, told: &Assignment, trouble: u64) -> Value {
 }
 
 /// An implementer writes its task's files, and sometimes others.
-fn write(luck: &mut Luck, told: &Assignment, trouble: u64) -> codeteam_core::ids::Tree {
+fn write(luck: &mut SeededRandom, told: &Assignment, trouble: u64) -> codeteam_core::ids::Tree {
     let mut files = git::files(&told.tree);
     if luck.percent(trouble / 3) {
         return git::tree(&files);
@@ -223,7 +228,12 @@ fn write(luck: &mut Luck, told: &Assignment, trouble: u64) -> codeteam_core::ids
 }
 
 /// What a person says to a question.
-pub(crate) fn reply(world: &World, luck: &mut Luck, question: &Question, trouble: u64) -> Decision {
+pub(crate) fn reply(
+    world: &SimulatedWorld,
+    luck: &mut SeededRandom,
+    question: &Question,
+    trouble: u64,
+) -> Decision {
     let mut id = question.id.clone();
     let mut answer = if question.answers.is_empty() {
         "use the usual one".to_owned()
@@ -265,7 +275,7 @@ pub(crate) fn reply(world: &World, luck: &mut Luck, question: &Question, trouble
 }
 
 /// A small plan: tasks with dependencies, files and, if wanted, phases.
-pub(crate) fn some_plan(luck: &mut Luck, phased: bool) -> Plan {
+pub(crate) fn some_plan(luck: &mut SeededRandom, phased: bool) -> Plan {
     const FILES: [&str; 7] = [
         "a.rs",
         "b.rs",

@@ -6,48 +6,48 @@ use std::rc::Rc;
 
 use codeteam_core::budget::Usage;
 use codeteam_core::event::CheckResult;
-use codeteam_core::failure::Facts;
+use codeteam_core::failure::FailureFacts;
 use codeteam_core::frame::Question;
-use codeteam_core::ids::{AttemptId, StepId, Time};
-use codeteam_core::input::{Decision, Integrated, WorkerEnd, WorkerReport};
+use codeteam_core::ids::{AttemptId, EpochMillis, StepId};
+use codeteam_core::input::{Decision, IntegrationOutcome, WorkerOutcome, WorkerReport};
 use codeteam_core::workflow::StepKind;
 use codeteam_core::{Effect, Event, Input, Run, apply, decide, due};
 
-use crate::fixture::Start;
-use crate::git::{self, Git};
-use crate::invariants::{Watch, settled};
+use crate::fixture::RunSetup;
+use crate::git::{self, FakeGit};
+use crate::invariants::{InvariantWatch, settled};
 
 /// A run and everything around it.
 #[derive(Clone)]
-pub(crate) struct World {
+pub(crate) struct SimulatedWorld {
     pub run: Run,
     /// The durable log: one line of JSON per event.
     pub log: Vec<String>,
     /// The events of the log as they were read from it, once: to read is most of a replay.
     pub told: Vec<Rc<Event>>,
-    pub git: Git,
-    pub now: Time,
+    pub git: FakeGit,
+    pub now: EpochMillis,
     /// What is being performed.
     pub flights: BTreeMap<AttemptId, Effect>,
     /// What was cancelled and has not yet told what it spent.
     pub cancelled: Vec<AttemptId>,
     /// Everything that was fed, in order.
     pub inputs: Vec<Input>,
-    watch: Watch,
+    watch: InvariantWatch,
 }
 
-impl World {
-    pub(crate) fn begin(start: &Start) -> Self {
-        let git = Git::new();
+impl SimulatedWorld {
+    pub(crate) fn begin(start: &RunSetup) -> Self {
+        let git = FakeGit::new();
         let mut world = Self {
             run: Run::default(),
             log: Vec::new(),
             told: Vec::new(),
-            now: Time(1_000),
+            now: EpochMillis(1_000),
             flights: BTreeMap::new(),
             cancelled: Vec::new(),
             inputs: Vec::new(),
-            watch: Watch::default(),
+            watch: InvariantWatch::default(),
             git,
         };
         let began = Input::Began(start.started(&world.git));
@@ -132,17 +132,17 @@ impl World {
     pub(crate) fn report_cancelled(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some(id) = self.cancelled.pop() {
-            let facts = Facts {
+            let facts = FailureFacts {
                 message: "cancelled".to_owned(),
-                ..Facts::default()
+                ..FailureFacts::default()
             };
-            let input = self.exited(&id, WorkerEnd::Failed(facts), 10);
+            let input = self.exited(&id, WorkerOutcome::Failed(facts), 10);
             events.extend(self.feed(&input));
         }
         events
     }
 
-    pub(crate) fn exited(&self, id: &AttemptId, end: WorkerEnd, cost: u64) -> Input {
+    pub(crate) fn exited(&self, id: &AttemptId, end: WorkerOutcome, cost: u64) -> Input {
         Input::WorkerExited {
             at: self.now,
             id: id.clone(),
@@ -205,7 +205,7 @@ impl World {
                 ..
             } => {
                 let outcome = self.git.integrate(id, tree, onto, message);
-                if let Integrated::Committed { tree: made, .. } = &outcome {
+                if let IntegrationOutcome::Committed { tree: made, .. } = &outcome {
                     assert_eq!(made, tree, "an attempt's name was used for two trees");
                 }
                 let id = id.clone();
@@ -238,11 +238,11 @@ impl World {
     }
 
     /// When the next wait ends.
-    pub(crate) fn next_wake(&self) -> Option<Time> {
+    pub(crate) fn next_wake(&self) -> Option<EpochMillis> {
         codeteam_core::due::next_wake(&self.run)
     }
 
-    pub(crate) fn wake(&mut self, at: Time) -> Vec<Event> {
+    pub(crate) fn wake(&mut self, at: EpochMillis) -> Vec<Event> {
         self.now = self.now.max(at);
         let at = self.now;
         self.feed(&Input::Woke { at })

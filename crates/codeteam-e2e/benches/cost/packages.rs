@@ -14,7 +14,7 @@ use super::Outcome;
 const TEST_PACKAGES: [&str; 2] = ["pytest==8.4.2", "freezegun==1.5.5"];
 
 /// A package and the one-line fix that is asked for.
-pub(crate) struct Package {
+pub(crate) struct BrokenPackage {
     pub(crate) name: &'static str,
     version: &'static str,
     /// The file, its line as it should be, and as it is made.
@@ -32,8 +32,8 @@ pub(crate) struct Package {
     task: &'static str,
 }
 
-pub(crate) const PACKAGES: [Package; 2] = [
-    Package {
+pub(crate) const PACKAGES: [BrokenPackage; 2] = [
+    BrokenPackage {
         name: "boltons",
         version: "26.2.0",
         file: "boltons/strutils.py",
@@ -47,7 +47,7 @@ pub(crate) const PACKAGES: [Package; 2] = [
         task: "`indent` puts the margin before empty lines too. Its argument `key` decides which \
                lines get the margin, and by default it leaves empty lines alone.",
     },
-    Package {
+    BrokenPackage {
         name: "humanize",
         version: "4.16.0",
         file: "src/humanize/number.py",
@@ -64,7 +64,7 @@ pub(crate) const PACKAGES: [Package; 2] = [
     },
 ];
 
-impl Package {
+impl BrokenPackage {
     /// The command that runs its tests.
     fn test_command(&self, python: &Path) -> String {
         let (variables, tests) = (self.variables, self.tests);

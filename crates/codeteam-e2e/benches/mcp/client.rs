@@ -11,7 +11,7 @@ const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","param
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 /// A server that was started, and the way to it.
-pub(crate) struct Client {
+pub(crate) struct StdioClient {
     server: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
@@ -19,7 +19,7 @@ pub(crate) struct Client {
     id: u64,
 }
 
-impl Client {
+impl StdioClient {
     /// Starts a server; how long it took until it had answered `initialize`.
     pub(crate) fn start(command: &[String], folder: &Path) -> Outcome<(Self, Duration)> {
         let begun = Instant::now();

@@ -17,18 +17,18 @@ pub(crate) fn serve(pipes: bool) -> Outcome<()> {
         .build()?;
     runtime.block_on(async {
         let service = if pipes {
-            Echo.serve(rmcp::transport::stdio_pipes()).await?
+            EchoServer.serve(rmcp::transport::stdio_pipes()).await?
         } else {
-            Echo.serve(rmcp::transport::stdio()).await?
+            EchoServer.serve(rmcp::transport::stdio()).await?
         };
         service.waiting().await?;
         Ok(())
     })
 }
 
-struct Echo;
+struct EchoServer;
 
-impl ServerHandler for Echo {
+impl ServerHandler for EchoServer {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
     }

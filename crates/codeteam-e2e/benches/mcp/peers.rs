@@ -36,14 +36,14 @@ await server.connect(new StdioServerTransport());
 ";
 
 /// Where they are.
-pub(crate) struct Peers {
+pub(crate) struct PeerPrograms {
     pub(crate) python: String,
     pub(crate) echo_py: String,
     pub(crate) echo_mjs: String,
 }
 
 /// Installs what is not there yet.
-pub(crate) fn install() -> Outcome<Peers> {
+pub(crate) fn install() -> Outcome<PeerPrograms> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers-mcp");
     fs::create_dir_all(&folder)?;
     let folder = folder.canonicalize()?;
@@ -68,7 +68,7 @@ pub(crate) fn install() -> Outcome<Peers> {
     let (echo_py, echo_mjs) = (folder.join("echo.py"), folder.join("echo.mjs"));
     fs::write(&echo_py, ECHO_PY)?;
     fs::write(&echo_mjs, ECHO_MJS)?;
-    Ok(Peers {
+    Ok(PeerPrograms {
         python: python.display().to_string(),
         echo_py: echo_py.display().to_string(),
         echo_mjs: echo_mjs.display().to_string(),

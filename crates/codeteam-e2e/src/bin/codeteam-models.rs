@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use codeteam_e2e::{Options, Scenario, Server};
+use codeteam_e2e::{ModelServer, Scenario, ServerOptions};
 
 /// Plays a model over HTTP, as a scenario says.
 #[derive(Debug, Parser)]
 #[command(name = "codeteam-models", version)]
-struct Arguments {
+struct Args {
     /// The scenario; without one, anything is answered sensibly.
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
@@ -24,7 +24,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match serve(&Arguments::parse()) {
+    match serve(&Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody is left to tell if this fails.
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn serve(arguments: &Arguments) -> Result<(), String> {
+fn serve(arguments: &Args) -> Result<(), String> {
     let scenario = match &arguments.scenario {
         Some(path) => Scenario::load(path).map_err(|problems| problems.to_string())?,
         None => Scenario::sensible(),
@@ -45,12 +45,12 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
         })?),
         None => None,
     };
-    let options = Options {
+    let options = ServerOptions {
         port: arguments.port,
         record,
         tell: Some(tell),
     };
-    let server = Server::start_with(scenario, options)
+    let server = ModelServer::start_with(scenario, options)
         .map_err(|error| format!("could not listen on port {}: {error}", arguments.port))?;
     let (base, openai) = (server.base_url(), server.openai_url());
     for line in [

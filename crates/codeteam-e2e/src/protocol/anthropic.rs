@@ -2,29 +2,29 @@
 
 use serde_json::{Value, json};
 
-use super::{Frame, list, result_text, text_of, texts_of};
-use crate::answer::{Answer, Call, halves};
-use crate::asked::{Asked, Part, Side, Tool, ToolKind};
+use super::{ServerSentEvent, list, result_text, text_of, texts_of};
+use crate::answer::{ModelAnswer, ToolCall, halves};
+use crate::asked::{MessagePart, ModelRequest, OfferedTool, Speaker, ToolKind};
 
-pub(super) fn read(body: &Value) -> Asked {
-    let mut asked = Asked::default();
+pub(super) fn read(body: &Value) -> ModelRequest {
+    let mut asked = ModelRequest::default();
     for text in texts_of(&body["system"]) {
         asked.push_system(&text);
     }
     for message in list(&body["messages"]) {
         match message["role"].as_str() {
-            Some("assistant") => read_content(&mut asked, Side::Assistant, &message["content"]),
+            Some("assistant") => read_content(&mut asked, Speaker::Assistant, &message["content"]),
             Some("system") => {
                 for text in texts_of(&message["content"]) {
                     asked.push_system(&text);
                 }
             }
-            _ => read_content(&mut asked, Side::User, &message["content"]),
+            _ => read_content(&mut asked, Speaker::User, &message["content"]),
         }
     }
     asked.tools = list(&body["tools"])
         .iter()
-        .map(|tool| Tool {
+        .map(|tool| OfferedTool {
             name: text_of(&tool["name"]),
             namespace: None,
             kind: ToolKind::Function,
@@ -42,23 +42,23 @@ pub(super) fn read(body: &Value) -> Asked {
     asked
 }
 
-fn read_content(asked: &mut Asked, side: Side, content: &Value) {
+fn read_content(asked: &mut ModelRequest, side: Speaker, content: &Value) {
     if let Value::String(text) = content {
-        asked.push(side, Part::Text(text.clone()));
+        asked.push(side, MessagePart::Text(text.clone()));
     }
     for block in list(content) {
         match block["type"].as_str() {
-            Some("text") => asked.push(side, Part::Text(text_of(&block["text"]))),
-            Some("tool_use") => asked.push(side, Part::Call(text_of(&block["name"]))),
+            Some("text") => asked.push(side, MessagePart::Text(text_of(&block["text"]))),
+            Some("tool_use") => asked.push(side, MessagePart::Call(text_of(&block["name"]))),
             Some("tool_result") => {
-                asked.push(side, Part::Result(result_text(&block["content"])));
+                asked.push(side, MessagePart::Result(result_text(&block["content"])));
             }
             _ => {}
         }
     }
 }
 
-fn usage(answer: &Answer, output: u64) -> Value {
+fn usage(answer: &ModelAnswer, output: u64) -> Value {
     let usage = &answer.usage;
     json!({
         "input_tokens": usage.input,
@@ -69,7 +69,7 @@ fn usage(answer: &Answer, output: u64) -> Value {
     })
 }
 
-fn stop_reason(answer: &Answer) -> &'static str {
+fn stop_reason(answer: &ModelAnswer) -> &'static str {
     if answer.refused {
         "refusal"
     } else if answer.calls.is_empty() {
@@ -79,12 +79,12 @@ fn stop_reason(answer: &Answer) -> &'static str {
     }
 }
 
-fn tool_use(answer: &Answer, index: usize, call: &Call, input: &Value) -> Value {
+fn tool_use(answer: &ModelAnswer, index: usize, call: &ToolCall, input: &Value) -> Value {
     json!({"type": "tool_use", "id": answer.call_id("toolu", index), "name": call.name,
            "input": input})
 }
 
-fn message(answer: &Answer, content: &[Value], stop: Option<&str>, output: u64) -> Value {
+fn message(answer: &ModelAnswer, content: &[Value], stop: Option<&str>, output: u64) -> Value {
     json!({
         "id": answer.id("msg"),
         "type": "message",
@@ -97,7 +97,7 @@ fn message(answer: &Answer, content: &[Value], stop: Option<&str>, output: u64) 
     })
 }
 
-pub(super) fn whole(answer: &Answer) -> Value {
+pub(super) fn whole(answer: &ModelAnswer) -> Value {
     let mut content = Vec::new();
     if let Some(text) = &answer.text {
         content.push(json!({"type": "text", "text": text}));
@@ -113,7 +113,7 @@ pub(super) fn whole(answer: &Answer) -> Value {
     )
 }
 
-pub(super) fn frames(answer: &Answer) -> Vec<Frame> {
+pub(super) fn frames(answer: &ModelAnswer) -> Vec<ServerSentEvent> {
     let mut events = vec![
         json!({"type": "message_start", "message": message(answer, &[], None, 1)}),
         json!({"type": "ping"}),
@@ -149,5 +149,5 @@ pub(super) fn frames(answer: &Answer) -> Vec<Frame> {
         "usage": usage(answer, answer.usage.output),
     }));
     events.push(json!({"type": "message_stop"}));
-    events.iter().map(Frame::typed).collect()
+    events.iter().map(ServerSentEvent::typed).collect()
 }

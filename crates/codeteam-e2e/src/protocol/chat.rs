@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Frame, list, result_text, text_of, texts_of};
-use crate::answer::{Answer, Call, Input, halves};
-use crate::asked::{Asked, Part, Side, Tool, ToolKind};
+use super::{ServerSentEvent, list, result_text, text_of, texts_of};
+use crate::answer::{ModelAnswer, ToolCall, ToolInput, halves};
+use crate::asked::{MessagePart, ModelRequest, OfferedTool, Speaker, ToolKind};
 
-pub(super) fn read(body: &Value) -> Asked {
-    let mut asked = Asked::default();
+pub(super) fn read(body: &Value) -> ModelRequest {
+    let mut asked = ModelRequest::default();
     for message in list(&body["messages"]) {
         read_message(&mut asked, message);
     }
@@ -21,7 +21,7 @@ pub(super) fn read(body: &Value) -> Asked {
     asked
 }
 
-fn read_message(asked: &mut Asked, message: &Value) {
+fn read_message(asked: &mut ModelRequest, message: &Value) {
     let content = &message["content"];
     match message["role"].as_str() {
         Some("system" | "developer") => {
@@ -31,28 +31,28 @@ fn read_message(asked: &mut Asked, message: &Value) {
         }
         Some("assistant") => {
             for text in texts_of(content) {
-                asked.push(Side::Assistant, Part::Text(text));
+                asked.push(Speaker::Assistant, MessagePart::Text(text));
             }
             for call in list(&message["tool_calls"]) {
                 let name = [&call["function"]["name"], &call["custom"]["name"]]
                     .into_iter()
                     .find(|name| name.is_string());
                 asked.push(
-                    Side::Assistant,
-                    Part::Call(name.map(text_of).unwrap_or_default()),
+                    Speaker::Assistant,
+                    MessagePart::Call(name.map(text_of).unwrap_or_default()),
                 );
             }
         }
-        Some("tool") => asked.push(Side::User, Part::Result(result_text(content))),
+        Some("tool") => asked.push(Speaker::User, MessagePart::Result(result_text(content))),
         _ => {
             for text in texts_of(content) {
-                asked.push(Side::User, Part::Text(text));
+                asked.push(Speaker::User, MessagePart::Text(text));
             }
         }
     }
 }
 
-fn read_tool(tool: &Value) -> Tool {
+fn read_tool(tool: &Value) -> OfferedTool {
     let kind = match tool["type"].as_str() {
         Some("custom") => ToolKind::Custom,
         _ => ToolKind::Function,
@@ -61,7 +61,7 @@ fn read_tool(tool: &Value) -> Tool {
         ToolKind::Custom => &tool["custom"],
         _ => &tool["function"],
     };
-    Tool {
+    OfferedTool {
         name: text_of(&inner["name"]),
         namespace: None,
         kind,
@@ -70,7 +70,7 @@ fn read_tool(tool: &Value) -> Tool {
     }
 }
 
-fn usage(answer: &Answer) -> Value {
+fn usage(answer: &ModelAnswer) -> Value {
     let usage = &answer.usage;
     let input = usage.input + usage.cached + usage.cache_write;
     json!({
@@ -82,7 +82,7 @@ fn usage(answer: &Answer) -> Value {
     })
 }
 
-fn finish(answer: &Answer) -> &'static str {
+fn finish(answer: &ModelAnswer) -> &'static str {
     if answer.calls.is_empty() {
         "stop"
     } else {
@@ -90,10 +90,10 @@ fn finish(answer: &Answer) -> &'static str {
     }
 }
 
-fn tool_call(answer: &Answer, index: usize, call: &Call, input: &str) -> Value {
+fn tool_call(answer: &ModelAnswer, index: usize, call: &ToolCall, input: &str) -> Value {
     let id = answer.call_id("call", index);
     match call.input {
-        Input::Text(_) => {
+        ToolInput::Text(_) => {
             json!({"id": id, "type": "custom", "custom": {"name": call.name, "input": input}})
         }
         _ => json!({"id": id, "type": "function",
@@ -101,7 +101,7 @@ fn tool_call(answer: &Answer, index: usize, call: &Call, input: &str) -> Value {
     }
 }
 
-pub(super) fn whole(answer: &Answer) -> Value {
+pub(super) fn whole(answer: &ModelAnswer) -> Value {
     let (content, refusal) = if answer.refused {
         (None, answer.text.as_deref())
     } else {
@@ -124,14 +124,16 @@ pub(super) fn whole(answer: &Answer) -> Value {
     })
 }
 
-pub(super) fn frames(answer: &Answer, with_usage: bool) -> Vec<Frame> {
+pub(super) fn frames(answer: &ModelAnswer, with_usage: bool) -> Vec<ServerSentEvent> {
     let chunk = |choices: Value| {
         json!({"id": answer.id("chatcmpl"), "object": "chat.completion.chunk",
                "created": 1_750_000_000, "model": answer.model, "choices": choices})
     };
     let choices = |delta: Value| json!([{"index": 0, "delta": delta, "finish_reason": null}]);
-    let delta = |delta: Value| Frame::part(&chunk(choices(delta)));
-    let mut frames = vec![Frame::bare(&chunk(choices(json!({"role": "assistant"}))))];
+    let delta = |delta: Value| ServerSentEvent::part(&chunk(choices(delta)));
+    let mut frames = vec![ServerSentEvent::bare(&chunk(choices(
+        json!({"role": "assistant"}),
+    )))];
     let field = if answer.refused { "refusal" } else { "content" };
     for piece in answer.text.iter().flat_map(|text| halves(text)) {
         frames.push(delta(json!({field: piece})));
@@ -141,7 +143,7 @@ pub(super) fn frames(answer: &Answer, with_usage: bool) -> Vec<Frame> {
         start["index"] = json!(index);
         frames.push(delta(json!({"tool_calls": [start]})));
         let (kind, field) = match call.input {
-            Input::Text(_) => ("custom", "input"),
+            ToolInput::Text(_) => ("custom", "input"),
             _ => ("function", "arguments"),
         };
         for piece in halves(&call.input.to_text()) {
@@ -149,15 +151,15 @@ pub(super) fn frames(answer: &Answer, with_usage: bool) -> Vec<Frame> {
             frames.push(delta(json!({"tool_calls": [piece]})));
         }
     }
-    frames.push(Frame::bare(&chunk(
+    frames.push(ServerSentEvent::bare(&chunk(
         json!([{"index": 0, "delta": {}, "finish_reason": finish(answer)}]),
     )));
     if with_usage {
         let mut last = chunk(json!([]));
         last["usage"] = usage(answer);
-        frames.push(Frame::bare(&last));
+        frames.push(ServerSentEvent::bare(&last));
     }
-    frames.push(Frame {
+    frames.push(ServerSentEvent {
         event: None,
         data: "[DONE]".to_owned(),
         partial: false,

@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::{Frame, list, text_of};
-use crate::answer::{Answer, halves};
-use crate::asked::{Asked, Part, Side, Tool, ToolKind};
+use super::{ServerSentEvent, list, text_of};
+use crate::answer::{ModelAnswer, halves};
+use crate::asked::{MessagePart, ModelRequest, OfferedTool, Speaker, ToolKind};
 
-pub(super) fn read(body: &Value) -> Asked {
-    let mut asked = Asked::default();
+pub(super) fn read(body: &Value) -> ModelRequest {
+    let mut asked = ModelRequest::default();
     let system = either(body, "systemInstruction", "system_instruction");
     for part in list(&system["parts"]) {
         asked.push_system(&text_of(&part["text"]));
     }
     for content in list(&body["contents"]) {
         let side = match content["role"].as_str() {
-            Some("model") => Side::Assistant,
-            _ => Side::User,
+            Some("model") => Speaker::Assistant,
+            _ => Speaker::User,
         };
         for part in list(&content["parts"]) {
             read_part(&mut asked, side, part);
@@ -41,25 +41,25 @@ fn either<'a>(value: &'a Value, camel: &str, snake: &str) -> &'a Value {
     }
 }
 
-fn read_part(asked: &mut Asked, side: Side, part: &Value) {
+fn read_part(asked: &mut ModelRequest, side: Speaker, part: &Value) {
     let call = either(part, "functionCall", "function_call");
     let result = either(part, "functionResponse", "function_response");
     if call.is_object() {
-        asked.push(side, Part::Call(text_of(&call["name"])));
+        asked.push(side, MessagePart::Call(text_of(&call["name"])));
     } else if result.is_object() {
         let response = &result["response"];
         let text = [&response["output"], &response["error"]]
             .into_iter()
             .find_map(Value::as_str)
             .map_or_else(|| response.to_string(), str::to_owned);
-        asked.push(side, Part::Result(text));
+        asked.push(side, MessagePart::Result(text));
     } else if let Some(text) = part["text"].as_str() {
-        asked.push(side, Part::Text(text.to_owned()));
+        asked.push(side, MessagePart::Text(text.to_owned()));
     }
 }
 
-fn read_tool(tool: &Value) -> Tool {
-    Tool {
+fn read_tool(tool: &Value) -> OfferedTool {
+    OfferedTool {
         name: text_of(&tool["name"]),
         namespace: None,
         kind: ToolKind::Function,
@@ -68,7 +68,7 @@ fn read_tool(tool: &Value) -> Tool {
     }
 }
 
-fn usage(answer: &Answer) -> Value {
+fn usage(answer: &ModelAnswer) -> Value {
     let usage = &answer.usage;
     let prompt = usage.input + usage.cached + usage.cache_write;
     json!({
@@ -80,7 +80,7 @@ fn usage(answer: &Answer) -> Value {
     })
 }
 
-fn chunk(answer: &Answer, parts: &[Value], finish: Option<&str>) -> Value {
+fn chunk(answer: &ModelAnswer, parts: &[Value], finish: Option<&str>) -> Value {
     let mut candidate = json!({"index": 0});
     if !answer.refused {
         candidate["content"] = json!({"role": "model", "parts": parts});
@@ -100,11 +100,11 @@ fn chunk(answer: &Answer, parts: &[Value], finish: Option<&str>) -> Value {
     })
 }
 
-fn finish(answer: &Answer) -> &'static str {
+fn finish(answer: &ModelAnswer) -> &'static str {
     if answer.refused { "SAFETY" } else { "STOP" }
 }
 
-fn calls(answer: &Answer) -> Vec<Value> {
+fn calls(answer: &ModelAnswer) -> Vec<Value> {
     let calls = answer.calls.iter().enumerate();
     calls
         .map(|(index, call)| {
@@ -114,13 +114,13 @@ fn calls(answer: &Answer) -> Vec<Value> {
         .collect()
 }
 
-pub(super) fn whole(answer: &Answer) -> Value {
+pub(super) fn whole(answer: &ModelAnswer) -> Value {
     let text = answer.text.iter().map(|text| json!({"text": text}));
     let parts: Vec<Value> = text.chain(calls(answer)).collect();
     chunk(answer, &parts, Some(finish(answer)))
 }
 
-pub(super) fn frames(answer: &Answer) -> Vec<Frame> {
+pub(super) fn frames(answer: &ModelAnswer) -> Vec<ServerSentEvent> {
     let mut pieces: Vec<Vec<Value>> = Vec::new();
     if !answer.refused {
         for piece in answer.text.iter().flat_map(|text| halves(text)) {
@@ -132,10 +132,14 @@ pub(super) fn frames(answer: &Answer) -> Vec<Frame> {
         }
     }
     let last = pieces.pop().unwrap_or_else(|| vec![json!({"text": ""})]);
-    let mut frames: Vec<Frame> = pieces
+    let mut frames: Vec<ServerSentEvent> = pieces
         .iter()
-        .map(|parts| Frame::part(&chunk(answer, parts, None)))
+        .map(|parts| ServerSentEvent::part(&chunk(answer, parts, None)))
         .collect();
-    frames.push(Frame::bare(&chunk(answer, &last, Some(finish(answer)))));
+    frames.push(ServerSentEvent::bare(&chunk(
+        answer,
+        &last,
+        Some(finish(answer)),
+    )));
     frames
 }

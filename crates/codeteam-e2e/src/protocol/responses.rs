@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::{Frame, list, result_text, text_of, texts_of};
-use crate::answer::{Answer, Call, Input, halves};
-use crate::asked::{Asked, Part, Side, Tool, ToolKind};
+use super::{ServerSentEvent, list, result_text, text_of, texts_of};
+use crate::answer::{ModelAnswer, ToolCall, ToolInput, halves};
+use crate::asked::{MessagePart, ModelRequest, OfferedTool, Speaker, ToolKind};
 
-pub(super) fn read(body: &Value) -> Asked {
-    let mut asked = Asked::default();
+pub(super) fn read(body: &Value) -> ModelRequest {
+    let mut asked = ModelRequest::default();
     for text in texts_of(&body["instructions"]) {
         asked.push_system(&text);
     }
     if let Value::String(text) = &body["input"] {
-        asked.push(Side::User, Part::Text(text.clone()));
+        asked.push(Speaker::User, MessagePart::Text(text.clone()));
     }
     for item in list(&body["input"]) {
         read_item(&mut asked, item);
@@ -25,39 +25,48 @@ pub(super) fn read(body: &Value) -> Asked {
     asked
 }
 
-fn read_item(asked: &mut Asked, item: &Value) {
+fn read_item(asked: &mut ModelRequest, item: &Value) {
     match item["type"].as_str() {
         None | Some("message") => {
             for text in texts_of(&item["content"]) {
                 match item["role"].as_str() {
-                    Some("assistant") => asked.push(Side::Assistant, Part::Text(text)),
+                    Some("assistant") => asked.push(Speaker::Assistant, MessagePart::Text(text)),
                     Some("system" | "developer") => asked.push_system(&text),
-                    _ => asked.push(Side::User, Part::Text(text)),
+                    _ => asked.push(Speaker::User, MessagePart::Text(text)),
                 }
             }
         }
         Some("additional_tools") => read_tools(&mut asked.tools, &item["tools"], None),
         Some("reasoning") => {}
         Some("tool_search_call") => {
-            asked.push(Side::Assistant, Part::Call(Asked::SEARCH.to_owned()));
+            asked.push(
+                Speaker::Assistant,
+                MessagePart::Call(ModelRequest::SEARCH.to_owned()),
+            );
         }
         Some("tool_search_output") => {
             read_tools(&mut asked.tools, &item["tools"], None);
-            asked.push(Side::User, Part::Result(item["tools"].to_string()));
+            asked.push(
+                Speaker::User,
+                MessagePart::Result(item["tools"].to_string()),
+            );
         }
         Some(kind) if kind.ends_with("_output") => {
-            asked.push(Side::User, Part::Result(result_text(&item["output"])));
+            asked.push(
+                Speaker::User,
+                MessagePart::Result(result_text(&item["output"])),
+            );
         }
         Some(kind) if kind.ends_with("_call") => {
             let name = item["name"].as_str().unwrap_or(kind).to_owned();
-            asked.push(Side::Assistant, Part::Call(name));
+            asked.push(Speaker::Assistant, MessagePart::Call(name));
         }
         Some(_) => {}
     }
 }
 
 /// Tools stand in the list itself or in namespaces; codex's `functions` is none that is said.
-fn read_tools(tools: &mut Vec<Tool>, offered: &Value, namespace: Option<&str>) {
+fn read_tools(tools: &mut Vec<OfferedTool>, offered: &Value, namespace: Option<&str>) {
     for tool in list(offered) {
         let kind = match tool["type"].as_str() {
             Some("function") => ToolKind::Function,
@@ -70,9 +79,9 @@ fn read_tools(tools: &mut Vec<Tool>, offered: &Value, namespace: Option<&str>) {
             // The API's own tools (search, shell, …) have no name to call them by.
             _ => continue,
         };
-        tools.push(Tool {
+        tools.push(OfferedTool {
             name: match kind {
-                ToolKind::Search => Asked::SEARCH.to_owned(),
+                ToolKind::Search => ModelRequest::SEARCH.to_owned(),
                 _ => text_of(&tool["name"]),
             },
             namespace: namespace.map(str::to_owned),
@@ -83,7 +92,7 @@ fn read_tools(tools: &mut Vec<Tool>, offered: &Value, namespace: Option<&str>) {
     }
 }
 
-fn usage(answer: &Answer) -> Value {
+fn usage(answer: &ModelAnswer) -> Value {
     let usage = &answer.usage;
     let input = usage.input + usage.cached + usage.cache_write;
     json!({
@@ -95,7 +104,7 @@ fn usage(answer: &Answer) -> Value {
     })
 }
 
-fn part(answer: &Answer, text: &str) -> Value {
+fn part(answer: &ModelAnswer, text: &str) -> Value {
     if answer.refused {
         json!({"type": "refusal", "refusal": text})
     } else {
@@ -103,17 +112,23 @@ fn part(answer: &Answer, text: &str) -> Value {
     }
 }
 
-fn message(answer: &Answer, content: &[Value], status: &str) -> Value {
+fn message(answer: &ModelAnswer, content: &[Value], status: &str) -> Value {
     json!({"type": "message", "id": answer.id("msg"), "status": status, "role": "assistant",
            "content": content})
 }
 
-fn call_item(answer: &Answer, index: usize, call: &Call, input: &str, status: &str) -> Value {
+fn call_item(
+    answer: &ModelAnswer,
+    index: usize,
+    call: &ToolCall,
+    input: &str,
+    status: &str,
+) -> Value {
     let (kind, field, prefix) = match call.input {
-        Input::Text(_) => ("custom_tool_call", "input", "ctc"),
+        ToolInput::Text(_) => ("custom_tool_call", "input", "ctc"),
         _ => ("function_call", "arguments", "fc"),
     };
-    if call.name == Asked::SEARCH {
+    if call.name == ModelRequest::SEARCH {
         return json!({"type": "tool_search_call", "id": answer.call_id("tsc", index),
                       "call_id": answer.call_id("call", index), "execution": "client",
                       "status": status, "arguments": call.input.to_json()});
@@ -132,7 +147,7 @@ fn call_item(answer: &Answer, index: usize, call: &Call, input: &str, status: &s
     item
 }
 
-fn items(answer: &Answer) -> Vec<Value> {
+fn items(answer: &ModelAnswer) -> Vec<Value> {
     let text = answer.text.as_deref();
     let message = text.map(|text| message(answer, &[part(answer, text)], "completed"));
     let calls = answer.calls.iter().enumerate();
@@ -141,7 +156,7 @@ fn items(answer: &Answer) -> Vec<Value> {
     message.into_iter().chain(calls).collect()
 }
 
-pub(super) fn whole(answer: &Answer, status: &str) -> Value {
+pub(super) fn whole(answer: &ModelAnswer, status: &str) -> Value {
     let done = status == "completed";
     json!({
         "id": answer.id("resp"),
@@ -157,7 +172,7 @@ pub(super) fn whole(answer: &Answer, status: &str) -> Value {
     })
 }
 
-pub(super) fn frames(answer: &Answer) -> Vec<Frame> {
+pub(super) fn frames(answer: &ModelAnswer) -> Vec<ServerSentEvent> {
     let mut events = vec![
         json!({"type": "response.created", "response": whole(answer, "in_progress")}),
         json!({"type": "response.in_progress", "response": whole(answer, "in_progress")}),
@@ -174,10 +189,10 @@ pub(super) fn frames(answer: &Answer) -> Vec<Frame> {
     for (number, event) in events.iter_mut().enumerate() {
         event["sequence_number"] = json!(number);
     }
-    events.iter().map(Frame::typed).collect()
+    events.iter().map(ServerSentEvent::typed).collect()
 }
 
-fn message_events(events: &mut Vec<Value>, answer: &Answer, text: &str) {
+fn message_events(events: &mut Vec<Value>, answer: &ModelAnswer, text: &str) {
     let id = answer.id("msg");
     let (kind, field) = if answer.refused {
         ("response.refusal", "refusal")
@@ -212,10 +227,16 @@ fn message_events(events: &mut Vec<Value>, answer: &Answer, text: &str) {
     );
 }
 
-fn call_events(events: &mut Vec<Value>, answer: &Answer, index: usize, call: &Call, output: usize) {
+fn call_events(
+    events: &mut Vec<Value>,
+    answer: &ModelAnswer,
+    index: usize,
+    call: &ToolCall,
+    output: usize,
+) {
     let input = call.input.to_text();
     let (kind, field, prefix) = match call.input {
-        Input::Text(_) => ("response.custom_tool_call_input", "input", "ctc"),
+        ToolInput::Text(_) => ("response.custom_tool_call_input", "input", "ctc"),
         _ => ("response.function_call_arguments", "arguments", "fc"),
     };
     let id = answer.call_id(prefix, index);
@@ -225,7 +246,7 @@ fn call_events(events: &mut Vec<Value>, answer: &Answer, index: usize, call: &Ca
     );
     let done = json!({"type": "response.output_item.done", "output_index": output,
                       "item": call_item(answer, index, call, &input, "completed")});
-    if call.name == Asked::SEARCH {
+    if call.name == ModelRequest::SEARCH {
         events.push(done);
         return;
     }

@@ -6,27 +6,27 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use super::Shared;
-use crate::asked::{Asked, Marks};
-use crate::capture::{Request, masked, masked_target};
-use crate::fault::{Fault, Kind};
-use crate::gates::Passed;
-use crate::http::{self, Received};
-use crate::playing::Played;
+use super::ServerShared;
+use crate::asked::{AssignmentMarks, ModelRequest};
+use crate::capture::{RecordedRequest, masked, masked_target};
+use crate::fault::{Fault, FaultKind};
+use crate::gates::GateOutcome;
+use crate::http::{self, HttpRequest};
+use crate::playing::PlayedTurn;
 use crate::protocol::{self, Protocol};
 
 /// Whether the connection serves more requests after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
+enum KeepAlive {
     Serve,
     Close,
 }
 
 /// What a path asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Route {
+enum RequestRoute {
     /// An answer of a model. Gemini's model and whether to stream stand in the path.
-    Model(Protocol, String, Streaming),
+    Model(Protocol, String, StreamFormat),
     /// How many tokens a prompt has.
     Count(Protocol),
     /// Which models there are.
@@ -45,7 +45,7 @@ enum Route {
 
 /// How the pieces of an answer are put on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Streaming {
+enum StreamFormat {
     /// As the body says, in server-sent events.
     AsAsked,
     /// In server-sent events.
@@ -57,64 +57,66 @@ enum Streaming {
 }
 
 /// Serves a connection until it ends.
-pub(super) fn serve(shared: &Shared, stream: TcpStream) -> io::Result<()> {
+pub(super) fn serve(shared: &ServerShared, stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut stream = stream;
     while let Some(received) = http::read(&mut reader)? {
-        if answer(shared, &mut stream, &received)? == Next::Close {
+        if answer(shared, &mut stream, &received)? == KeepAlive::Close {
             break;
         }
     }
     Ok(())
 }
 
-fn route(received: &Received) -> Route {
+fn route(received: &HttpRequest) -> RequestRoute {
     let path = received.path();
     let upgrade = received.header("upgrade").is_some();
     let last = path.rsplit('/').next().unwrap_or_default();
     match received.method.as_str() {
-        _ if upgrade => Route::Socket,
-        "POST" if path.ends_with("/messages/count_tokens") => Route::Count(Protocol::Anthropic),
+        _ if upgrade => RequestRoute::Socket,
+        "POST" if path.ends_with("/messages/count_tokens") => {
+            RequestRoute::Count(Protocol::Anthropic)
+        }
         "POST" if path.ends_with("/messages") => asked_for(Protocol::Anthropic),
         "POST" if path.ends_with("/responses") => asked_for(Protocol::Responses),
         "POST" if path.ends_with("/chat/completions") => asked_for(Protocol::Chat),
         // Amazon's way to the same, with the model before the last part.
         "POST" if last == "invoke" => {
             let model = path.rsplit('/').nth(1).unwrap_or_default();
-            Route::Model(Protocol::Anthropic, model.to_owned(), Streaming::No)
+            RequestRoute::Model(Protocol::Anthropic, model.to_owned(), StreamFormat::No)
         }
-        "POST" if last == "invoke-with-response-stream" => Route::Framed,
+        "POST" if last == "invoke-with-response-stream" => RequestRoute::Framed,
         "POST" => match last.split_once(':') {
             // Google's way to Anthropic's models.
             Some((model, "rawPredict" | "streamRawPredict")) => {
-                Route::Model(Protocol::Anthropic, model.to_owned(), Streaming::AsAsked)
+                RequestRoute::Model(Protocol::Anthropic, model.to_owned(), StreamFormat::AsAsked)
             }
-            Some((model, "generateContent")) => gemini(model, Streaming::No),
+            Some((model, "generateContent")) => gemini(model, StreamFormat::No),
             Some((model, "streamGenerateContent")) if received.query_has("alt=sse") => {
-                gemini(model, Streaming::Events)
+                gemini(model, StreamFormat::Events)
             }
-            Some((model, "streamGenerateContent")) => gemini(model, Streaming::Array),
-            Some((_, "countTokens")) => Route::Count(Protocol::Gemini),
-            _ => Route::Unknown,
+            Some((model, "streamGenerateContent")) => gemini(model, StreamFormat::Array),
+            Some((_, "countTokens")) => RequestRoute::Count(Protocol::Gemini),
+            _ => RequestRoute::Unknown,
         },
-        "GET" if last == "inference-profiles" => Route::Profiles,
-        "GET" if last == "models" => Route::Models(lister(received)),
-        "GET" | "HEAD" if path.is_empty() => Route::Hello,
-        _ => Route::Unknown,
+        "GET" if last == "inference-profiles" => RequestRoute::Profiles,
+        "GET" if last == "models" => RequestRoute::Models(lister(received)),
+        "GET" | "HEAD" if path.is_empty() => RequestRoute::Hello,
+        _ => RequestRoute::Unknown,
     }
 }
 
-fn asked_for(protocol: Protocol) -> Route {
-    Route::Model(protocol, String::new(), Streaming::AsAsked)
+fn asked_for(protocol: Protocol) -> RequestRoute {
+    RequestRoute::Model(protocol, String::new(), StreamFormat::AsAsked)
 }
 
-fn gemini(model: &str, streaming: Streaming) -> Route {
-    Route::Model(Protocol::Gemini, model.to_owned(), streaming)
+fn gemini(model: &str, streaming: StreamFormat) -> RequestRoute {
+    RequestRoute::Model(Protocol::Gemini, model.to_owned(), streaming)
 }
 
 /// All protocols list their models at the same path; who asks is told by the headers.
-fn lister(received: &Received) -> Protocol {
+fn lister(received: &HttpRequest) -> Protocol {
     let keyed = received.target.contains("key=");
     if received.header("anthropic-version").is_some() {
         Protocol::Anthropic
@@ -128,24 +130,28 @@ fn lister(received: &Received) -> Protocol {
     }
 }
 
-fn answer(shared: &Shared, stream: &mut TcpStream, received: &Received) -> io::Result<Next> {
+fn answer(
+    shared: &ServerShared,
+    stream: &mut TcpStream,
+    received: &HttpRequest,
+) -> io::Result<KeepAlive> {
     let body: Value = serde_json::from_slice(&received.body).unwrap_or(Value::Null);
     let mut request = request_of(shared, received, &body);
     match route(received) {
-        Route::Model(protocol, model, streaming) => {
+        RequestRoute::Model(protocol, model, streaming) => {
             request.protocol = Some(protocol);
             if !body.is_object() {
                 return unreadable(shared, stream, received, request);
             }
-            let gemini_streams = matches!(streaming, Streaming::Events | Streaming::Array);
+            let gemini_streams = matches!(streaming, StreamFormat::Events | StreamFormat::Array);
             let asked = protocol.read(&body, &model, gemini_streams);
             let streaming = match (streaming, asked.stream) {
-                (Streaming::AsAsked, true) => Streaming::Events,
-                (Streaming::AsAsked, false) => Streaming::No,
+                (StreamFormat::AsAsked, true) => StreamFormat::Events,
+                (StreamFormat::AsAsked, false) => StreamFormat::No,
                 (said, _) => said,
             };
             let played = play(shared, request, &asked);
-            Reply {
+            ResponseWriter {
                 shared,
                 protocol,
                 body: &body,
@@ -154,7 +160,7 @@ fn answer(shared: &Shared, stream: &mut TcpStream, received: &Received) -> io::R
             }
             .send(stream)
         }
-        Route::Count(protocol) => {
+        RequestRoute::Count(protocol) => {
             request.protocol = Some(protocol);
             keep(shared, request);
             // Four characters to a token, as everybody reckons.
@@ -168,16 +174,16 @@ fn answer(shared: &Shared, stream: &mut TcpStream, received: &Received) -> io::R
                 },
             )
         }
-        Route::Models(protocol) => {
+        RequestRoute::Models(protocol) => {
             request.protocol = Some(protocol);
             keep(shared, request);
             whole(stream, 200, &protocol::models(protocol))
         }
-        Route::Profiles => {
+        RequestRoute::Profiles => {
             keep(shared, request);
             whole(stream, 200, &json!({"inferenceProfileSummaries": []}))
         }
-        Route::Framed => {
+        RequestRoute::Framed => {
             keep(shared, request);
             whole(
                 stream,
@@ -185,7 +191,7 @@ fn answer(shared: &Shared, stream: &mut TcpStream, received: &Received) -> io::R
                 &json!({"message": "there are no such streams here"}),
             )
         }
-        Route::Socket => {
+        RequestRoute::Socket => {
             keep(shared, request);
             whole(
                 stream,
@@ -193,16 +199,16 @@ fn answer(shared: &Shared, stream: &mut TcpStream, received: &Received) -> io::R
                 &json!({"error": {"message": "there are no web sockets here"}}),
             )
         }
-        Route::Hello if received.method == "HEAD" => {
+        RequestRoute::Hello if received.method == "HEAD" => {
             keep(shared, request);
             http::write_whole(stream, 200, &[], b"")?;
-            Ok(Next::Serve)
+            Ok(KeepAlive::Serve)
         }
-        Route::Hello => {
+        RequestRoute::Hello => {
             keep(shared, request);
             whole(stream, 200, &json!({"server": "codeteam-models"}))
         }
-        Route::Unknown => {
+        RequestRoute::Unknown => {
             let what = format!(
                 "`{} {}` is nothing the scripted model server knows",
                 received.method, request.path
@@ -214,9 +220,9 @@ fn answer(shared: &Shared, stream: &mut TcpStream, received: &Received) -> io::R
     }
 }
 
-fn request_of(shared: &Shared, received: &Received, body: &Value) -> Request {
+fn request_of(shared: &ServerShared, received: &HttpRequest, body: &Value) -> RecordedRequest {
     let headers = received.headers.iter();
-    Request {
+    RecordedRequest {
         order: 0,
         at_ms: u64::try_from(shared.started.elapsed().as_millis()).unwrap_or(u64::MAX),
         method: received.method.clone(),
@@ -225,7 +231,7 @@ fn request_of(shared: &Shared, received: &Received, body: &Value) -> Request {
             .map(|(name, value)| (name.clone(), masked(name, value)))
             .collect(),
         protocol: None,
-        marks: Marks::default(),
+        marks: AssignmentMarks::default(),
         play: None,
         turn: None,
         fault: None,
@@ -235,12 +241,12 @@ fn request_of(shared: &Shared, received: &Received, body: &Value) -> Request {
     }
 }
 
-fn keep(shared: &Shared, request: Request) {
+fn keep(shared: &ServerShared, request: RecordedRequest) {
     shared.keep(&mut shared.state(), request);
 }
 
 /// Plays and keeps in one go, so that the order of the records is the order of the plays.
-fn play(shared: &Shared, mut request: Request, asked: &Asked) -> Played {
+fn play(shared: &ServerShared, mut request: RecordedRequest, asked: &ModelRequest) -> PlayedTurn {
     let mut state = shared.state();
     let played = state.playing.answer(asked);
     request.marks = asked.marks();
@@ -254,11 +260,11 @@ fn play(shared: &Shared, mut request: Request, asked: &Asked) -> Played {
 }
 
 fn unreadable(
-    shared: &Shared,
+    shared: &ServerShared,
     stream: &mut TcpStream,
-    received: &Received,
-    mut request: Request,
-) -> io::Result<Next> {
+    received: &HttpRequest,
+    mut request: RecordedRequest,
+) -> io::Result<KeepAlive> {
     let encoding = received.header("content-encoding").unwrap_or("none");
     let what = format!("the body is no JSON object (content-encoding: {encoding})");
     request.problem = Some(what.clone());
@@ -266,23 +272,23 @@ fn unreadable(
     whole(stream, 400, &json!({"error": {"message": what}}))
 }
 
-fn whole(stream: &mut TcpStream, status: u16, body: &Value) -> io::Result<Next> {
+fn whole(stream: &mut TcpStream, status: u16, body: &Value) -> io::Result<KeepAlive> {
     let kind = ("content-type", "application/json".to_owned());
     http::write_whole(stream, status, &[kind], body.to_string().as_bytes())?;
-    Ok(Next::Serve)
+    Ok(KeepAlive::Serve)
 }
 
 /// An answer on its way.
-struct Reply<'a> {
-    shared: &'a Shared,
+struct ResponseWriter<'a> {
+    shared: &'a ServerShared,
     protocol: Protocol,
     body: &'a Value,
-    streaming: Streaming,
-    played: &'a Played,
+    streaming: StreamFormat,
+    played: &'a PlayedTurn,
 }
 
-impl Reply<'_> {
-    fn send(&self, stream: &mut TcpStream) -> io::Result<Next> {
+impl ResponseWriter<'_> {
+    fn send(&self, stream: &mut TcpStream) -> io::Result<KeepAlive> {
         let Some(fault) = &self.played.fault else {
             return self.send_pieces(stream, None);
         };
@@ -294,13 +300,13 @@ impl Reply<'_> {
             headers.push(("content-type", "application/json".to_owned()));
             let body = refusal.body.to_string();
             http::write_whole(stream, refusal.status, &headers, body.as_bytes())?;
-            return Ok(Next::Serve);
+            return Ok(KeepAlive::Serve);
         }
         match fault.kind {
-            Kind::Cut => Ok(Next::Close),
-            Kind::Stall => match self.shared.gates.wait(&fault.gate, stream) {
-                Passed::Released => self.send_pieces(stream, None).map(|_| Next::Close),
-                Passed::Gone => Ok(Next::Close),
+            FaultKind::Cut => Ok(KeepAlive::Close),
+            FaultKind::Stall => match self.shared.gates.wait(&fault.gate, stream) {
+                GateOutcome::Released => self.send_pieces(stream, None).map(|_| KeepAlive::Close),
+                GateOutcome::Gone => Ok(KeepAlive::Close),
             },
             _ => self.send_pieces(stream, Some(fault)),
         }
@@ -309,7 +315,7 @@ impl Reply<'_> {
     /// The pieces as they go over the wire, and how many of them are before its middle.
     fn pieces(&self) -> (Vec<String>, usize) {
         let answer = &self.played.answer;
-        if self.streaming == Streaming::No {
+        if self.streaming == StreamFormat::No {
             return split(&self.protocol.whole(answer).to_string());
         }
         let frames = self.protocol.frames(answer, self.body);
@@ -320,7 +326,7 @@ impl Reply<'_> {
         let frames = frames.iter().enumerate();
         let pieces: Vec<String> = frames
             .map(|(index, frame)| match self.streaming {
-                Streaming::Array => {
+                StreamFormat::Array => {
                     let before = if index == 0 { "[" } else { "" };
                     let after = if index + 1 == count { "]" } else { ",\n" };
                     format!("{before}{}{after}", frame.data)
@@ -334,25 +340,25 @@ impl Reply<'_> {
         (pieces, middle)
     }
 
-    fn send_pieces(&self, stream: &mut TcpStream, fault: Option<&Fault>) -> io::Result<Next> {
+    fn send_pieces(&self, stream: &mut TcpStream, fault: Option<&Fault>) -> io::Result<KeepAlive> {
         let (pieces, middle) = self.pieces();
         let kind = match self.streaming {
-            Streaming::Events | Streaming::AsAsked => "text/event-stream; charset=utf-8",
-            Streaming::Array | Streaming::No => "application/json",
+            StreamFormat::Events | StreamFormat::AsAsked => "text/event-stream; charset=utf-8",
+            StreamFormat::Array | StreamFormat::No => "application/json",
         };
         http::write_start(stream, kind)?;
-        let mut next = Next::Serve;
+        let mut next = KeepAlive::Serve;
         for (index, piece) in pieces.iter().enumerate() {
             if let Some(fault) = fault.filter(|_| index == middle) {
                 match fault.kind {
-                    Kind::CutStream => return Ok(Next::Close),
-                    Kind::Hold => {
-                        if self.shared.gates.wait(&fault.gate, stream) == Passed::Gone {
-                            return Ok(Next::Close);
+                    FaultKind::CutStream => return Ok(KeepAlive::Close),
+                    FaultKind::Hold => {
+                        if self.shared.gates.wait(&fault.gate, stream) == GateOutcome::Gone {
+                            return Ok(KeepAlive::Close);
                         }
-                        next = Next::Close;
+                        next = KeepAlive::Close;
                     }
-                    Kind::BadStream => http::write_piece(stream, self.broken().as_bytes())?,
+                    FaultKind::BadStream => http::write_piece(stream, self.broken().as_bytes())?,
                     _ => {}
                 }
             }
@@ -365,14 +371,14 @@ impl Reply<'_> {
     /// A piece that is not JSON.
     fn broken(&self) -> &'static str {
         match (self.streaming, self.protocol) {
-            (Streaming::Events | Streaming::AsAsked, Protocol::Anthropic) => {
+            (StreamFormat::Events | StreamFormat::AsAsked, Protocol::Anthropic) => {
                 "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"ind\n\n"
             }
-            (Streaming::Events | Streaming::AsAsked, Protocol::Responses) => {
+            (StreamFormat::Events | StreamFormat::AsAsked, Protocol::Responses) => {
                 "event: response.output_text.delta\ndata: {\"type\":\"response.output_te\n\n"
             }
-            (Streaming::Events | Streaming::AsAsked, _) => "data: {\"choices\":[{\"ind\n\n",
-            (Streaming::Array | Streaming::No, _) => "{\"broken\n",
+            (StreamFormat::Events | StreamFormat::AsAsked, _) => "data: {\"choices\":[{\"ind\n\n",
+            (StreamFormat::Array | StreamFormat::No, _) => "{\"broken\n",
         }
     }
 }

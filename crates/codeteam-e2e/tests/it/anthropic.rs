@@ -1,6 +1,6 @@
 //! Anthropic Messages.
 
-use codeteam_e2e::{Play, Scenario, Server, Turn, Usage};
+use codeteam_e2e::{ModelServer, Play, Scenario, TokenUsage, Turn};
 use serde_json::{Value, json};
 
 use crate::client::{get, post};
@@ -33,8 +33,8 @@ pub(crate) fn asked() -> Value {
     json!([{"role": "user", "content": "Do it."}])
 }
 
-fn server() -> Server {
-    let usage = Usage {
+fn server() -> ModelServer {
+    let usage = TokenUsage {
         input: 7,
         cached: 11,
         cache_write: 13,
@@ -45,7 +45,8 @@ fn server() -> Server {
         .write("a.txt", "one\n")
         .run("ls")
         .usage(usage);
-    Server::start(Scenario::new().play(Play::new().turn(turn).turn(Turn::say("Done.")))).unwrap()
+    ModelServer::start(Scenario::new().play(Play::new().turn(turn).turn(Turn::say("Done."))))
+        .unwrap()
 }
 
 #[test]

@@ -17,9 +17,9 @@ fn models(arguments: &[&str]) -> Command {
 }
 
 /// Ends the program with the test.
-struct Running(Child);
+struct ModelsProcess(Child);
 
-impl Drop for Running {
+impl Drop for ModelsProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -38,7 +38,7 @@ fn it_says_where_it_is_and_what_it_is_asked() {
         "--record",
         record.to_str().unwrap(),
     ];
-    let mut running = Running(models(&arguments).spawn().unwrap());
+    let mut running = ModelsProcess(models(&arguments).spawn().unwrap());
     let mut lines = BufReader::new(running.0.stdout.take().unwrap()).lines();
     let mut line = || lines.next().unwrap().unwrap();
 

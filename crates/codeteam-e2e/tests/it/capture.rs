@@ -2,15 +2,15 @@
 
 use std::io::Write as _;
 
-use codeteam_e2e::{Options, Play, Protocol, Scenario, Server, Turn};
+use codeteam_e2e::{ModelServer, Play, Protocol, Scenario, ServerOptions, Turn};
 use serde_json::{Value, json};
 
 use crate::client::{get, post, send, start};
 use crate::{anthropic, gemini};
 
-fn server() -> Server {
+fn server() -> ModelServer {
     let scenario = Scenario::new().play(Play::new().named("any").turn(Turn::say("yes")));
-    Server::start(scenario).unwrap()
+    ModelServer::start(scenario).unwrap()
 }
 
 #[test]
@@ -127,11 +127,11 @@ fn what_is_no_endpoint_and_no_json_is_a_problem() {
 fn a_record_has_one_line_for_each_request() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("record.jsonl");
-    let options = Options {
+    let options = ServerOptions {
         record: Some(std::fs::File::create(&path).unwrap()),
-        ..Options::default()
+        ..ServerOptions::default()
     };
-    let server = Server::start_with(Scenario::sensible(), options).unwrap();
+    let server = ModelServer::start_with(Scenario::sensible(), options).unwrap();
     post(
         &server,
         "/v1/messages",
@@ -154,7 +154,7 @@ fn a_record_has_one_line_for_each_request() {
 #[test]
 fn a_server_that_is_dropped_lets_its_clients_go() {
     let scenario = "plays: [{turns: [{text: x, fault: stall}]}]";
-    let server = Server::start(Scenario::parse("s.yml", scenario).unwrap()).unwrap();
+    let server = ModelServer::start(Scenario::parse("s.yml", scenario).unwrap()).unwrap();
     let asking = start(&server, gemini::WHOLE, &gemini::question(&gemini::asked()));
     assert!(server.wait_held("gate", 1));
     let address = server.address();

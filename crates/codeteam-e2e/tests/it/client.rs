@@ -3,12 +3,12 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-use codeteam_e2e::Server;
+use codeteam_e2e::ModelServer;
 use serde_json::Value;
 
 /// What came back.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct HttpReply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
@@ -16,7 +16,7 @@ pub(crate) struct Reply {
     pub(crate) complete: bool,
 }
 
-impl Reply {
+impl HttpReply {
     pub(crate) fn json(&self) -> Value {
         assert!(self.complete, "cut: {}", self.body);
         serde_json::from_str(&self.body).unwrap()
@@ -58,39 +58,47 @@ impl Reply {
 }
 
 /// A request on its way; reading the reply is apart, so that a test can act in between.
-pub(crate) struct Asking(BufReader<TcpStream>);
+pub(crate) struct PendingReply(BufReader<TcpStream>);
 
 /// Sends a request.
-pub(crate) fn send(server: &Server, method: &str, path: &str, headers: &str, body: &str) -> Asking {
+pub(crate) fn send(
+    server: &ModelServer,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> PendingReply {
     let mut stream = TcpStream::connect(server.address()).unwrap();
-    stream.set_read_timeout(Some(Server::PATIENCE)).unwrap();
+    stream
+        .set_read_timeout(Some(ModelServer::PATIENCE))
+        .unwrap();
     let length = body.len();
     write!(
         stream,
         "{method} {path} HTTP/1.1\r\nhost: x\r\n{headers}content-length: {length}\r\n\r\n{body}"
     )
     .unwrap();
-    Asking(BufReader::new(stream))
+    PendingReply(BufReader::new(stream))
 }
 
 /// Posts JSON and reads the reply.
-pub(crate) fn post(server: &Server, path: &str, body: &Value) -> Reply {
+pub(crate) fn post(server: &ModelServer, path: &str, body: &Value) -> HttpReply {
     start(server, path, body).reply().unwrap()
 }
 
 /// Posts JSON.
-pub(crate) fn start(server: &Server, path: &str, body: &Value) -> Asking {
+pub(crate) fn start(server: &ModelServer, path: &str, body: &Value) -> PendingReply {
     send(server, "POST", path, "", &body.to_string())
 }
 
 /// Gets a path.
-pub(crate) fn get(server: &Server, path: &str, headers: &str) -> Reply {
+pub(crate) fn get(server: &ModelServer, path: &str, headers: &str) -> HttpReply {
     send(server, "GET", path, headers, "").reply().unwrap()
 }
 
-impl Asking {
+impl PendingReply {
     /// Reads the reply; `None` if there is none.
-    pub(crate) fn reply(mut self) -> Option<Reply> {
+    pub(crate) fn reply(mut self) -> Option<HttpReply> {
         let mut line = String::new();
         if self.0.read_line(&mut line).ok()? == 0 {
             return None;
@@ -105,7 +113,7 @@ impl Asking {
             };
             headers.push((name.to_owned(), value.to_owned()));
         }
-        let mut reply = Reply {
+        let mut reply = HttpReply {
             status,
             headers,
             body: String::new(),
@@ -122,7 +130,7 @@ impl Asking {
         Some(reply)
     }
 
-    fn read_chunks(&mut self, reply: &mut Reply) {
+    fn read_chunks(&mut self, reply: &mut HttpReply) {
         loop {
             let mut line = String::new();
             let _ = self.0.read_line(&mut line);

@@ -1,9 +1,9 @@
 //! Every fault, in every protocol it has.
 
-use codeteam_e2e::{Fault, Kind, Play, Scenario, Server, Turn};
+use codeteam_e2e::{Fault, FaultKind, ModelServer, Play, Scenario, Turn};
 use serde_json::{Value, json};
 
-use crate::client::{Asking, Reply, post, start};
+use crate::client::{HttpReply, PendingReply, post, start};
 use crate::{anthropic, chat, gemini, responses};
 
 /// Each protocol's path and question, streamed.
@@ -22,28 +22,28 @@ fn streamed() -> [(&'static str, Value); 4] {
     ]
 }
 
-fn server(fault: Fault) -> Server {
+fn server(fault: Fault) -> ModelServer {
     let turn = Turn::say("All went well in the end.").fault(fault);
-    Server::start(Scenario::new().play(Play::new().turn(turn))).unwrap()
+    ModelServer::start(Scenario::new().play(Play::new().turn(turn))).unwrap()
 }
 
-fn replies(fault: Fault) -> [Reply; 4] {
+fn replies(fault: Fault) -> [HttpReply; 4] {
     let server = server(fault);
     let replies = streamed().map(|(path, question)| post(&server, path, &question));
     server.assert_no_problems();
     replies
 }
 
-fn went_well(reply: &Reply) -> bool {
+fn went_well(reply: &HttpReply) -> bool {
     // The text comes in pieces; its last word is in one of them.
     reply.status == 200 && reply.complete && reply.body.contains("end.")
 }
 
 #[test]
 fn errors_have_each_providers_status_and_words() {
-    let table: [(Kind, [u16; 4], [&str; 4]); 5] = [
+    let table: [(FaultKind, [u16; 4], [&str; 4]); 5] = [
         (
-            Kind::RateLimit,
+            FaultKind::RateLimit,
             [429, 429, 429, 429],
             [
                 "rate_limit_error",
@@ -53,12 +53,12 @@ fn errors_have_each_providers_status_and_words() {
             ],
         ),
         (
-            Kind::ServerError,
+            FaultKind::ServerError,
             [500, 500, 500, 500],
             ["api_error", "server_error", "server_error", "INTERNAL"],
         ),
         (
-            Kind::Overloaded,
+            FaultKind::Overloaded,
             [529, 503, 503, 503],
             [
                 "overloaded_error",
@@ -68,7 +68,7 @@ fn errors_have_each_providers_status_and_words() {
             ],
         ),
         (
-            Kind::Unauthorized,
+            FaultKind::Unauthorized,
             [401, 401, 401, 400],
             [
                 "authentication_error",
@@ -78,7 +78,7 @@ fn errors_have_each_providers_status_and_words() {
             ],
         ),
         (
-            Kind::UnknownModel,
+            FaultKind::UnknownModel,
             [404, 400, 400, 404],
             [
                 "model: claude-x",
@@ -100,10 +100,10 @@ fn errors_have_each_providers_status_and_words() {
 
 #[test]
 fn a_rate_limit_may_say_when_to_try_again() {
-    for reply in replies(Fault::new(Kind::RateLimit).retry_after(7)) {
+    for reply in replies(Fault::new(FaultKind::RateLimit).retry_after(7)) {
         assert_eq!(reply.header("retry-after"), Some("7"));
     }
-    let google = &replies(Fault::new(Kind::RateLimit).retry_after(7))[3];
+    let google = &replies(Fault::new(FaultKind::RateLimit).retry_after(7))[3];
     assert!(
         google.body.contains(r#""retryDelay":"7s""#),
         "{}",
@@ -113,7 +113,8 @@ fn a_rate_limit_may_say_when_to_try_again() {
 
 #[test]
 fn usage_limits_say_when_they_reset() {
-    let [anthropic, responses, chat, gemini] = replies(Fault::new(Kind::UsageLimit).resets_in(100));
+    let [anthropic, responses, chat, gemini] =
+        replies(Fault::new(FaultKind::UsageLimit).resets_in(100));
     let header = |name: &str| anthropic.header(name).unwrap().to_owned();
     assert_eq!(anthropic.status, 429);
     assert_eq!(header("anthropic-ratelimit-unified-status"), "rejected");
@@ -140,7 +141,7 @@ fn usage_limits_say_when_they_reset() {
 
 #[test]
 fn an_empty_account_is_told_from_a_limit() {
-    let [anthropic, responses, chat, gemini] = replies(Fault::new(Kind::Quota));
+    let [anthropic, responses, chat, gemini] = replies(Fault::new(FaultKind::Quota));
     assert!(anthropic.body.contains("credit balance is too low"));
     assert_eq!(anthropic.status, 400);
     for reply in [responses, chat] {
@@ -151,7 +152,7 @@ fn an_empty_account_is_told_from_a_limit() {
 
 #[test]
 fn a_fault_is_given_as_often_as_it_says() {
-    let server = server(Fault::new(Kind::Overloaded).times(2));
+    let server = server(Fault::new(FaultKind::Overloaded).times(2));
     let question = |task: &str| {
         let said = format!("Task: {task}");
         anthropic::question(true, &json!([{"role": "user", "content": said}]))
@@ -164,17 +165,17 @@ fn a_fault_is_given_as_often_as_it_says() {
     assert_eq!([status("b"), status("b")], [529, 200]);
     let faults = server
         .requests()
-        .only(|request| request.fault == Some(Kind::Overloaded));
+        .only(|request| request.fault == Some(FaultKind::Overloaded));
     assert_eq!(faults.len(), 4);
 }
 
 #[test]
 fn a_cut_comes_before_the_answer() {
-    let cut = server(Fault::new(Kind::Cut));
+    let cut = server(Fault::new(FaultKind::Cut));
     for (path, question) in streamed() {
         assert!(start(&cut, path, &question).reply().is_none(), "{path}");
     }
-    let once = server(Fault::new(Kind::Cut).times(1));
+    let once = server(Fault::new(FaultKind::Cut).times(1));
     let (path, question) = &streamed()[0];
     assert!(start(&once, path, question).reply().is_none());
     assert!(went_well(&post(&once, path, question)));
@@ -182,20 +183,20 @@ fn a_cut_comes_before_the_answer() {
 
 #[test]
 fn a_cut_stream_ends_in_the_middle() {
-    for reply in replies(Fault::new(Kind::CutStream)) {
+    for reply in replies(Fault::new(FaultKind::CutStream)) {
         assert_eq!(reply.status, 200);
         assert!(!reply.complete, "{}", reply.body);
         assert!(!reply.body.is_empty());
         assert!(!reply.body.contains("end."), "{}", reply.body);
     }
-    let server = server(Fault::new(Kind::CutStream));
+    let server = server(Fault::new(FaultKind::CutStream));
     let whole = anthropic::question(false, &anthropic::asked());
     let reply = post(&server, "/v1/messages", &whole);
     assert!(!reply.complete && !reply.body.is_empty());
 }
 
 /// Asks in every protocol at once, and gives what to read the replies from.
-fn asking(server: &Server) -> Vec<Asking> {
+fn asking(server: &ModelServer) -> Vec<PendingReply> {
     let questions = streamed().into_iter();
     questions
         .map(|(path, question)| start(server, path, &question))
@@ -204,7 +205,7 @@ fn asking(server: &Server) -> Vec<Asking> {
 
 #[test]
 fn what_is_held_goes_on_when_it_is_released() {
-    for kind in [Kind::Hold, Kind::Stall] {
+    for kind in [FaultKind::Hold, FaultKind::Stall] {
         let server = server(Fault::new(kind).gate("here"));
         let asking = asking(&server);
         assert!(server.wait_held("here", 4));
@@ -223,7 +224,7 @@ fn what_is_held_goes_on_when_it_is_released() {
 
 #[test]
 fn a_client_that_goes_is_waited_for_no_longer() {
-    for kind in [Kind::Hold, Kind::Stall] {
+    for kind in [FaultKind::Hold, FaultKind::Stall] {
         let server = server(Fault::new(kind));
         let asking = asking(&server);
         assert!(server.wait_held("gate", 4));
@@ -234,7 +235,7 @@ fn a_client_that_goes_is_waited_for_no_longer() {
 
 #[test]
 fn a_bad_stream_has_a_piece_that_is_no_json() {
-    for reply in replies(Fault::new(Kind::BadStream)) {
+    for reply in replies(Fault::new(FaultKind::BadStream)) {
         assert!(reply.complete);
         let events = reply.raw_events().into_iter();
         let bad = events
@@ -246,8 +247,8 @@ fn a_bad_stream_has_a_piece_that_is_no_json() {
 
 #[test]
 fn a_bad_answer_is_json_that_breaks_off() {
-    let turn = Turn::submit(json!({"a": 1})).fault(Fault::new(Kind::BadAnswer));
-    let server = Server::start(Scenario::new().play(Play::new().turn(turn))).unwrap();
+    let turn = Turn::submit(json!({"a": 1})).fault(Fault::new(FaultKind::BadAnswer));
+    let server = ModelServer::start(Scenario::new().play(Play::new().turn(turn))).unwrap();
     let said = post(&server, gemini::WHOLE, &gemini::question(&gemini::asked())).json();
     let text = said["candidates"][0]["content"]["parts"][0]["text"]
         .as_str()
@@ -260,7 +261,7 @@ fn a_bad_answer_is_json_that_breaks_off() {
 
 #[test]
 fn a_refusal_is_told_in_each_providers_way() {
-    let server = server(Fault::new(Kind::Refusal));
+    let server = server(Fault::new(FaultKind::Refusal));
     let whole = |path: &str, question: Value| post(&server, path, &question).json();
 
     let said = whole(
@@ -283,7 +284,7 @@ fn a_refusal_is_told_in_each_providers_way() {
     assert_eq!(said["candidates"][0]["finishReason"], "SAFETY");
     assert_eq!(said["candidates"][0]["content"], Value::Null);
 
-    let [anthropic, responses, chat, gemini] = replies(Fault::new(Kind::Refusal));
+    let [anthropic, responses, chat, gemini] = replies(Fault::new(FaultKind::Refusal));
     assert!(anthropic.body.contains(r#""stop_reason":"refusal""#));
     assert!(responses.body.contains("event: response.refusal.done"));
     assert!(chat.body.contains(r#""delta":{"refusal":"#));

@@ -1,6 +1,6 @@
 //! Gemini.
 
-use codeteam_e2e::{Play, Scenario, Server, Turn};
+use codeteam_e2e::{ModelServer, Play, Scenario, Turn};
 use serde_json::{Value, json};
 
 use crate::client::{get, post};
@@ -33,11 +33,12 @@ pub(crate) fn asked() -> Value {
     json!([{"role": "user", "parts": [{"text": "context"}, {"text": "Role: coder"}]}])
 }
 
-fn server() -> Server {
+fn server() -> ModelServer {
     let turn = Turn::say("I edit.")
         .edit("a.txt", "one\n", "two\n")
         .read("b.txt");
-    Server::start(Scenario::new().play(Play::new().turn(turn).turn(Turn::say("Done.")))).unwrap()
+    ModelServer::start(Scenario::new().play(Play::new().turn(turn).turn(Turn::say("Done."))))
+        .unwrap()
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn the_turn_is_taken_from_the_conversation() {
 #[test]
 fn a_response_schema_makes_the_text_the_answer() {
     let scenario = Scenario::new().play(Play::new().turn(Turn::submit(json!({"a": 1}))));
-    let server = Server::start(scenario).unwrap();
+    let server = ModelServer::start(scenario).unwrap();
     for key in ["responseJsonSchema", "responseSchema"] {
         let mut question = question(&asked());
         question["generationConfig"] = json!({"responseMimeType": "application/json",

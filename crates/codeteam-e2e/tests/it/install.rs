@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::runs::programs;
 
 /// A user with a project, and nothing of the machine's configuration.
-struct User {
+struct TestUser {
     folder: tempfile::TempDir,
 }
 
-impl User {
+impl TestUser {
     fn new() -> Self {
         // Codex does not want to have its home where the system keeps temporary files.
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -96,7 +96,7 @@ impl User {
 
 #[test]
 fn claude_has_it_and_says_that_it_answers() {
-    let user = User::new();
+    let user = TestUser::new();
     user.there_and_back("claude", "user", &["mcp", "get", "codeteam"]);
     user.codeteam("install", "claude", "user");
     let listed = user.client("claude", &["mcp", "list"]);
@@ -106,7 +106,7 @@ fn claude_has_it_and_says_that_it_answers() {
 
 #[test]
 fn claude_has_it_for_a_project_beside_what_else_is_there() {
-    let user = User::new();
+    let user = TestUser::new();
     let file = user.root().join(".mcp.json");
     std::fs::write(&file, r#"{"mcpServers": {"other": {"command": "true"}}}"#).unwrap();
     user.there_and_back("claude", "project", &["mcp", "get", "codeteam"]);
@@ -119,7 +119,7 @@ fn claude_has_it_for_a_project_beside_what_else_is_there() {
 
 #[test]
 fn codex_has_it() {
-    let user = User::new();
+    let user = TestUser::new();
     user.there_and_back("codex", "user", &["mcp", "list"]);
     user.codeteam("install", "codex", "user");
     let got = user.client("codex", &["mcp", "get", "codeteam"]);
@@ -131,7 +131,7 @@ fn codex_has_it() {
 
 #[test]
 fn codex_has_it_for_a_project_it_trusts() {
-    let user = User::new();
+    let user = TestUser::new();
     let folder = user.home().join(".codex");
     std::fs::create_dir_all(&folder).unwrap();
     let trusted = format!(
@@ -144,7 +144,7 @@ fn codex_has_it_for_a_project_it_trusts() {
 
 #[test]
 fn gemini_has_it_for_a_user_and_for_a_project() {
-    let user = User::new();
+    let user = TestUser::new();
     for scope in ["user", "project"] {
         user.there_and_back("gemini", scope, &["mcp", "list"]);
     }
@@ -152,7 +152,7 @@ fn gemini_has_it_for_a_user_and_for_a_project() {
 
 #[test]
 fn an_entry_that_starts_something_else_is_replaced() {
-    let user = User::new();
+    let user = TestUser::new();
     for (client, args) in [
         (
             "claude",

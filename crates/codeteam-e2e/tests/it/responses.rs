@@ -1,6 +1,6 @@
 //! `OpenAI` Responses.
 
-use codeteam_e2e::{Play, Scenario, Server, Turn, Usage};
+use codeteam_e2e::{ModelServer, Play, Scenario, TokenUsage, Turn};
 use serde_json::{Value, json};
 
 use crate::client::{post, send};
@@ -25,8 +25,8 @@ pub(crate) fn asked() -> Value {
     ])
 }
 
-fn server() -> Server {
-    let usage = Usage {
+fn server() -> ModelServer {
+    let usage = TokenUsage {
         input: 7,
         cached: 11,
         cache_write: 0,
@@ -37,7 +37,8 @@ fn server() -> Server {
         .write("a.txt", "one\ntwo\n")
         .run("ls")
         .usage(usage);
-    Server::start(Scenario::new().play(Play::new().turn(turn).turn(Turn::say("Done.")))).unwrap()
+    ModelServer::start(Scenario::new().play(Play::new().turn(turn).turn(Turn::say("Done."))))
+        .unwrap()
 }
 
 #[test]
@@ -141,7 +142,7 @@ fn a_web_socket_is_declined() {
 #[test]
 fn a_text_format_makes_the_text_the_answer() {
     let scenario = Scenario::new().play(Play::new().turn(Turn::submit(json!({"b": 1, "a": 2}))));
-    let server = Server::start(scenario).unwrap();
+    let server = ModelServer::start(scenario).unwrap();
     let mut question = question(false, &asked());
     question["text"] = json!({"format": {"type": "json_schema", "name": "x", "strict": true,
                                          "schema": {"type": "object"}}});

@@ -1,13 +1,13 @@
 //! The roads of a submission.
 
-use codeteam_e2e::{Play, Road, Scenario, Server, Turn};
+use codeteam_e2e::{ModelServer, Play, Scenario, SubmissionRoute, Turn};
 use serde_json::{Value, json};
 
 use crate::client::post;
 use crate::{anthropic, gemini, responses};
 
-fn server(turn: Turn) -> Server {
-    Server::start(Scenario::new().play(Play::new().turn(turn))).unwrap()
+fn server(turn: Turn) -> ModelServer {
+    ModelServer::start(Scenario::new().play(Play::new().turn(turn))).unwrap()
 }
 
 fn answer() -> Value {
@@ -39,10 +39,19 @@ fn each_road_can_be_forced() {
         server.assert_no_problems();
         said["content"][0].clone()
     };
-    assert_eq!(block(Road::Structured)["name"], "StructuredOutput");
-    assert_eq!(block(Road::Tool)["name"], "mcp__codeteam__submit");
-    assert_eq!(block(Road::Text)["text"], answer().to_string());
-    let fenced = block(Road::Fenced)["text"].as_str().unwrap().to_owned();
+    assert_eq!(
+        block(SubmissionRoute::Structured)["name"],
+        "StructuredOutput"
+    );
+    assert_eq!(
+        block(SubmissionRoute::Tool)["name"],
+        "mcp__codeteam__submit"
+    );
+    assert_eq!(block(SubmissionRoute::Text)["text"], answer().to_string());
+    let fenced = block(SubmissionRoute::Fenced)["text"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let inner = fenced
         .strip_prefix("```json\n")
         .unwrap()
@@ -53,7 +62,7 @@ fn each_road_can_be_forced() {
 
 #[test]
 fn after_an_answer_by_tool_all_is_said() {
-    let server = server(Turn::submit(answer()).road(Road::Tool));
+    let server = server(Turn::submit(answer()).road(SubmissionRoute::Tool));
     let mut question = structured_question();
     let said = post(&server, "/v1/messages", &question).json();
     let messages = question["messages"].as_array_mut().unwrap();
@@ -67,7 +76,10 @@ fn after_an_answer_by_tool_all_is_said() {
 
 #[test]
 fn a_road_that_is_not_there_is_a_problem() {
-    for (road, word) in [(Road::Tool, "`submit`"), (Road::Structured, "schema")] {
+    for (road, word) in [
+        (SubmissionRoute::Tool, "`submit`"),
+        (SubmissionRoute::Structured, "schema"),
+    ] {
         let server = server(Turn::submit(answer()).road(road));
         let said = post(&server, gemini::WHOLE, &gemini::question(&gemini::asked())).json();
         let text = said["candidates"][0]["content"]["parts"][0]["text"]
@@ -95,7 +107,7 @@ fn without_any_road_the_answer_is_fenced() {
 
 #[test]
 fn codex_is_asked_to_show_its_hidden_tool_first() {
-    let server = server(Turn::submit(answer()).road(Road::Tool));
+    let server = server(Turn::submit(answer()).road(SubmissionRoute::Tool));
     let mut question = responses::question(false, &responses::asked());
     let tools = question["tools"].as_array_mut().unwrap();
     tools.push(json!({"type": "tool_search", "execution": "client"}));
@@ -119,7 +131,7 @@ fn codex_is_asked_to_show_its_hidden_tool_first() {
 
 #[test]
 fn a_sample_fits_its_schema() {
-    let server = Server::start(Scenario::sensible()).unwrap();
+    let server = ModelServer::start(Scenario::sensible()).unwrap();
     let mut question = anthropic::question(false, &anthropic::asked());
     let schema = json!({"type": "object", "$defs": {"state": {"enum": ["open", "fixed"]}},
         "required": ["name", "count", "state", "list", "maybe"], "properties": {

@@ -1,11 +1,13 @@
 //! Which play is played, and what is said of a file that is wrong.
 
-use codeteam_e2e::{Fault, Kind, Play, Protocol, Road, Scenario, Server, Turn, Usage};
+use codeteam_e2e::{
+    Fault, FaultKind, ModelServer, Play, Protocol, Scenario, SubmissionRoute, TokenUsage, Turn,
+};
 use serde_json::{Value, json};
 
 use crate::client::post;
 
-fn ask(server: &Server, system: &str, messages: &Value) -> String {
+fn ask(server: &ModelServer, system: &str, messages: &Value) -> String {
     let question = json!({"model": "claude-x", "system": system, "messages": messages});
     let said = post(server, "/v1/messages", &question).json();
     said["content"][0]["text"].as_str().unwrap().to_owned()
@@ -45,7 +47,7 @@ fn the_first_play_that_fits_is_played() {
         .play(Play::new().protocol(Protocol::Chat).turn(says("chat")))
         .play(Play::new().model("claude-y").turn(says("another model")))
         .play(Play::new().says("boom").turn(says("it went boom")));
-    let server = Server::start(scenario).unwrap();
+    let server = ModelServer::start(scenario).unwrap();
     let said = |text: &str| ask(&server, "", &json!([user(text)]));
     assert_eq!(said("Role: coder\nRound: 2 of 5"), "coder, round 2");
     assert_eq!(said("Role: coder\nRound: 1\nTask: task-7"), "coder, task 7");
@@ -63,7 +65,7 @@ fn the_first_play_that_fits_is_played() {
 #[test]
 fn the_last_mark_counts_and_tools_results_have_none() {
     let scenario = Scenario::new().play(Play::new().turn(Turn::say("yes")));
-    let server = Server::start(scenario).unwrap();
+    let server = ModelServer::start(scenario).unwrap();
     let result = json!({"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "x", "content": "Role: intruder\nRound: 9"}]});
     let messages = json!([
@@ -87,7 +89,7 @@ fn turns_are_counted_since_the_last_prompt_of_codeteam() {
         let say = |turn: u32| Turn::say(&format!("round {round}, turn {turn}"));
         Play::new().round(round).turn(say(1)).turn(say(2))
     };
-    let server = Server::start(Scenario::new().play(round(1)).play(round(2))).unwrap();
+    let server = ModelServer::start(Scenario::new().play(round(1)).play(round(2))).unwrap();
     let mut messages = vec![user("Round: 1")];
     for (reply, next) in [
         ("round 1, turn 1", user("go on")),
@@ -126,10 +128,10 @@ plays:
       - fault: {kind: usage_limit, resets_in: 60}
 "#;
     let fault = |fault: Fault| Turn::new().fault(fault);
-    let usage = Usage {
+    let usage = TokenUsage {
         input: 1,
         output: 2,
-        ..Usage::default()
+        ..TokenUsage::default()
     };
     let play = Play::new()
         .named("first")
@@ -152,12 +154,12 @@ plays:
         )
         .turn(
             Turn::submit(json!({"ok": true}))
-                .road(Road::Fenced)
-                .fault(Fault::new(Kind::RateLimit).times(2).retry_after(1)),
+                .road(SubmissionRoute::Fenced)
+                .fault(Fault::new(FaultKind::RateLimit).times(2).retry_after(1)),
         )
-        .turn(fault(Fault::new(Kind::Overloaded)))
-        .turn(fault(Fault::new(Kind::Hold).gate("here")))
-        .turn(fault(Fault::new(Kind::UsageLimit).resets_in(60)));
+        .turn(fault(Fault::new(FaultKind::Overloaded)))
+        .turn(fault(Fault::new(FaultKind::Hold).gate("here")))
+        .turn(fault(Fault::new(FaultKind::UsageLimit).resets_in(60)));
     assert_eq!(
         Scenario::parse("s.yml", text).unwrap(),
         Scenario::new().play(play)
@@ -231,7 +233,7 @@ fn says_looks_at_what_was_said_last() {
                 .turn(Turn::say("a late boom")),
         )
         .play(Play::new().turn(Turn::say("one")).turn(Turn::say("two")));
-    let server = Server::start(scenario).unwrap();
+    let server = ModelServer::start(scenario).unwrap();
     let result = |text: &str| {
         json!({"role": "user", "content": [
             {"type": "tool_result", "tool_use_id": "x", "content": text}]})

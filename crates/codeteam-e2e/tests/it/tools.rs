@@ -1,18 +1,18 @@
 //! One scenario on every CLI's tools.
 
-use codeteam_e2e::{Play, Scenario, Server, Turn};
+use codeteam_e2e::{ModelServer, Play, Scenario, Turn};
 use serde_json::{Value, json};
 
 use crate::client::post;
 use crate::{anthropic, chat, gemini, responses};
 
-fn server() -> Server {
+fn server() -> ModelServer {
     let turn = Turn::new()
         .write("it's/a.txt", "one\n")
         .edit("b.txt", "one\n", "two\nthree\n")
         .read("c.txt")
         .run("ls");
-    Server::start(Scenario::new().play(Play::new().turn(turn))).unwrap()
+    ModelServer::start(Scenario::new().play(Play::new().turn(turn))).unwrap()
 }
 
 /// Names and inputs of what codex is told to call.
@@ -151,7 +151,7 @@ fn any_tool_can_be_called_by_its_name() {
     let turn = Turn::new()
         .call("Bash", json!({"command": "ls", "timeout": 5}))
         .call("Bash", json!("{\"command\": "));
-    let server = Server::start(Scenario::new().play(Play::new().turn(turn))).unwrap();
+    let server = ModelServer::start(Scenario::new().play(Play::new().turn(turn))).unwrap();
     let question = anthropic::question(true, &anthropic::asked());
     let events = post(&server, "/v1/messages", &question).events();
     let input = |index: u64| -> String {

@@ -1,16 +1,16 @@
 //! The baseline: BM25 with its usual parameters, over the words of the text and of the path, by the
 //! same splitter.
 
-use codeteam_context::find::Candidate;
-use codeteam_context::find::words::Bag;
+use codeteam_context::find::CandidateFile;
+use codeteam_context::find::words::WordBag;
 
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
 /// The first files for a text.
-pub(crate) fn rank<'a>(text: &str, files: &[Candidate<'a>], limit: usize) -> Vec<&'a str> {
-    let query = Bag::of(text);
-    let paths: Vec<Bag> = files.iter().map(|file| Bag::of(file.path)).collect();
+pub(crate) fn rank<'a>(text: &str, files: &[CandidateFile<'a>], limit: usize) -> Vec<&'a str> {
+    let query = WordBag::of(text);
+    let paths: Vec<WordBag> = files.iter().map(|file| WordBag::of(file.path)).collect();
     let lengths: Vec<f64> = files
         .iter()
         .zip(&paths)

@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
-use codeteam_context::find::{Candidate, Closer, Commit, Look, Sketch, is_generated};
+use codeteam_context::find::{
+    CandidateFile, Commit, FileSketch, SourceLookup, SymbolSketch, is_generated,
+};
 use codeteam_context::language::Language;
 use codeteam_context::outline::outline;
 use codeteam_engine::env::Env;
-use codeteam_engine::git::{Environment, Git, Repo};
+use codeteam_engine::git::{GitEnvironment, GitProgram, Repo};
 
-use crate::Outcome;
+use crate::BenchOutcome;
 
 /// The most commits that are looked back at.
 const BACK: usize = 10_000;
@@ -20,19 +22,19 @@ const BACK: usize = 10_000;
 const LARGEST: usize = 1 << 20;
 
 /// A clone of a repository.
-pub(crate) struct Clone {
+pub(crate) struct ClonedRepo {
     folder: PathBuf,
     /// Its commits but for merges, newest first.
     pub(crate) commits: Vec<Commit>,
     parents: HashMap<String, Vec<String>>,
-    sketches: HashMap<String, Option<Arc<Blob>>>,
-    blobs: Blobs,
+    sketches: HashMap<String, Option<Arc<BlobContent>>>,
+    blobs: BlobProcess,
 }
 
 /// A tree: its text files in order.
-pub(crate) struct Tree(Vec<(String, Arc<Blob>)>);
+pub(crate) struct FileTree(Vec<(String, Arc<BlobContent>)>);
 
-impl Tree {
+impl FileTree {
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(path, _)| path.as_str())
     }
@@ -41,15 +43,15 @@ impl Tree {
         self.blob(path).is_some()
     }
 
-    pub(crate) fn candidates(&self) -> Vec<Candidate<'_>> {
-        let candidates = self.0.iter().map(|(path, blob)| Candidate {
+    pub(crate) fn candidates(&self) -> Vec<CandidateFile<'_>> {
+        let candidates = self.0.iter().map(|(path, blob)| CandidateFile {
             path,
             sketch: &blob.sketch,
         });
         candidates.collect()
     }
 
-    fn blob(&self, path: &str) -> Option<&Blob> {
+    fn blob(&self, path: &str) -> Option<&BlobContent> {
         let at = self
             .0
             .binary_search_by(|(known, _)| known.as_str().cmp(path));
@@ -57,10 +59,10 @@ impl Tree {
     }
 }
 
-impl Look for Tree {
+impl SourceLookup for FileTree {
     fn prepare(&self, _: &[&str]) {}
 
-    fn closer(&self, path: &str) -> Option<&Closer> {
+    fn closer(&self, path: &str) -> Option<&SymbolSketch> {
         self.blob(path).map(|blob| &blob.closer)
     }
 
@@ -70,9 +72,9 @@ impl Look for Tree {
 }
 
 /// What is in a file.
-pub(crate) struct Blob {
-    sketch: Sketch,
-    closer: Closer,
+pub(crate) struct BlobContent {
+    sketch: FileSketch,
+    closer: SymbolSketch,
     /// Its text, if it may say where imports lead.
     manifest: Option<String>,
 }
@@ -86,10 +88,10 @@ fn is_manifest(path: &str) -> bool {
         || name == "setup.py"
 }
 
-impl Clone {
-    pub(crate) fn open(folder: &Path) -> Outcome<Self> {
+impl ClonedRepo {
+    pub(crate) fn open(folder: &Path) -> BenchOutcome<Self> {
         let env = Env::read();
-        let git = Git::new(Environment {
+        let git = GitProgram::new(GitEnvironment {
             path: env.path,
             home: None,
             xdg_config_home: None,
@@ -108,12 +110,12 @@ impl Clone {
             commits,
             parents,
             sketches: HashMap::new(),
-            blobs: Blobs::open(folder)?,
+            blobs: BlobProcess::open(folder)?,
         })
     }
 
     /// What a commit says, in full.
-    pub(crate) fn message(&self, id: &str) -> Outcome<String> {
+    pub(crate) fn message(&self, id: &str) -> BenchOutcome<String> {
         git_text(&self.folder, &["log", "-1", "--format=%B", id])
     }
 
@@ -136,7 +138,7 @@ impl Clone {
     }
 
     /// The tree of a commit, without what is no text or is generated.
-    pub(crate) fn tree(&mut self, id: &str) -> Outcome<Tree> {
+    pub(crate) fn tree(&mut self, id: &str) -> BenchOutcome<FileTree> {
         let format = "--format=%(objectmode) %(objectname) %(path)";
         let text = git_text(&self.folder, &["ls-tree", "-r", "-z", format, id])?;
         let mut tree = Vec::new();
@@ -152,11 +154,11 @@ impl Clone {
             }
         }
         tree.sort_by(|(one, _), (other, _)| one.cmp(other));
-        Ok(Tree(tree))
+        Ok(FileTree(tree))
     }
 
     /// What is in a blob, if it is text.
-    fn sketch(&mut self, oid: &str, path: &str) -> Outcome<Option<Arc<Blob>>> {
+    fn sketch(&mut self, oid: &str, path: &str) -> BenchOutcome<Option<Arc<BlobContent>>> {
         if let Some(known) = self.sketches.get(oid) {
             return Ok(known.as_ref().map(Arc::clone));
         }
@@ -165,9 +167,10 @@ impl Clone {
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
         let text = text.filter(|text| !text.contains('\0'));
         let sketch = text.map(|text| {
-            let closer = Language::of(path).map(|language| Closer::of(outline(&text, language)));
-            Arc::new(Blob {
-                sketch: Sketch::of(&text),
+            let closer =
+                Language::of(path).map(|language| SymbolSketch::of(outline(&text, language)));
+            Arc::new(BlobContent {
+                sketch: FileSketch::of(&text),
                 closer: closer.unwrap_or_default(),
                 manifest: is_manifest(path).then_some(text),
             })
@@ -178,14 +181,14 @@ impl Clone {
 }
 
 /// One git that prints blobs as they are asked for.
-struct Blobs {
+struct BlobProcess {
     child: Child,
     ask: ChildStdin,
     answer: BufReader<ChildStdout>,
 }
 
-impl Blobs {
-    fn open(folder: &Path) -> Outcome<Self> {
+impl BlobProcess {
+    fn open(folder: &Path) -> BenchOutcome<Self> {
         let mut child = Command::new("git")
             .arg("-C")
             .arg(folder)
@@ -202,7 +205,7 @@ impl Blobs {
     }
 
     /// A blob; none if it is not there.
-    fn read(&mut self, oid: &str) -> Outcome<Option<Vec<u8>>> {
+    fn read(&mut self, oid: &str) -> BenchOutcome<Option<Vec<u8>>> {
         writeln!(self.ask, "{oid}")?;
         self.ask.flush()?;
         let mut line = String::new();
@@ -218,14 +221,14 @@ impl Blobs {
     }
 }
 
-impl Drop for Blobs {
+impl Drop for BlobProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-fn git_text(folder: &Path, args: &[&str]) -> Outcome<String> {
+fn git_text(folder: &Path, args: &[&str]) -> BenchOutcome<String> {
     let output = Command::new("git")
         .arg("-C")
         .arg(folder)

@@ -1,11 +1,11 @@
 //! Commits as tasks: which ones, and what of their messages is a task's text.
 
-use codeteam_context::find::words::Bag;
+use codeteam_context::find::words::WordBag;
 use codeteam_context::find::{history, is_generated};
 use codeteam_context::language::Language;
 
-use crate::Outcome;
-use crate::past::Clone;
+use crate::BenchOutcome;
+use crate::past::ClonedRepo;
 
 /// Commits that touch more files are no one task.
 const MOST_FILES: usize = 10;
@@ -13,7 +13,7 @@ const MOST_FILES: usize = 10;
 const LEAST_WORDS: u32 = 3;
 
 /// A commit as a task.
-pub(crate) struct Task {
+pub(crate) struct CommitTask {
     pub(crate) id: String,
     pub(crate) parent: String,
     pub(crate) text: String,
@@ -22,7 +22,7 @@ pub(crate) struct Task {
 }
 
 /// The newest suitable commits.
-pub(crate) fn choose(clone: &Clone, most: usize) -> Outcome<Vec<Task>> {
+pub(crate) fn choose(clone: &ClonedRepo, most: usize) -> BenchOutcome<Vec<CommitTask>> {
     let mut tasks = Vec::new();
     for commit in &clone.commits {
         let [parent] = commit.parents.as_slice() else {
@@ -45,10 +45,10 @@ pub(crate) fn choose(clone: &Clone, most: usize) -> Outcome<Vec<Task>> {
         }
         let names: Vec<&str> = commit.files.iter().map(|file| file.path.as_str()).collect();
         let text = without_files(&history::clean(&clone.message(&commit.id)?), &names);
-        if Bag::of(&text).length() < LEAST_WORDS {
+        if WordBag::of(&text).length() < LEAST_WORDS {
             continue;
         }
-        tasks.push(Task {
+        tasks.push(CommitTask {
             id: commit.id.clone(),
             parent: parent.clone(),
             text,

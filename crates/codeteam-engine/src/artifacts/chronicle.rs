@@ -16,18 +16,18 @@ use crate::{report, tell};
 
 /// What is known, and what of it is not written yet.
 #[derive(Default)]
-pub(super) struct Chronicle {
+pub(super) struct PendingArtifacts {
     /// Frames that have ended since files were last written, as they were then.
     ended: BTreeMap<FramePath, Frame>,
     /// Frames of which something new was said.
     judged: BTreeSet<FramePath>,
-    feedback: Vec<feedback::Entry>,
+    feedback: Vec<feedback::PlanFeedbackEntry>,
     feedback_is_new: bool,
     /// The criteria of every plan the run has had: what a person did not write.
     criteria: BTreeSet<u64>,
 }
 
-impl Chronicle {
+impl PendingArtifacts {
     pub(super) fn before(&mut self, run: &Run, event: &Event) {
         if let Event::FrameEnded { frame, .. } = event
             && let Some(found) = run.frames.get(frame)

@@ -11,7 +11,7 @@ use crate::report::{code, one_line, quote, words};
 use crate::tell;
 
 /// One verdict on the plan.
-pub(super) struct Entry {
+pub(super) struct PlanFeedbackEntry {
     round: u32,
     role: RoleName,
     slot: u32,
@@ -22,7 +22,7 @@ pub(super) struct Entry {
 
 /// Takes a verdict on the plan, or the findings that came with the last one. `run` is the run with
 /// the event applied.
-pub(super) fn take(entries: &mut Vec<Entry>, run: &Run, event: &Event) {
+pub(super) fn take(entries: &mut Vec<PlanFeedbackEntry>, run: &Run, event: &Event) {
     let root = FramePath::root();
     let Some(frame) = run.frames.get(&root).filter(|f| f.change.is_none()) else {
         return;
@@ -36,7 +36,7 @@ pub(super) fn take(entries: &mut Vec<Entry>, run: &Run, event: &Event) {
             submission: Submission::Verdict(verdict),
             vote,
             ..
-        } if id.frame == root => entries.push(Entry {
+        } if id.frame == root => entries.push(PlanFeedbackEntry {
             round: frame.round,
             role: tell::who(run, id).into(),
             slot: id.slot,
@@ -56,7 +56,7 @@ pub(super) fn take(entries: &mut Vec<Entry>, run: &Run, event: &Event) {
 }
 
 /// The whole file.
-pub(super) fn text(run: &Run, entries: &[Entry]) -> Option<String> {
+pub(super) fn text(run: &Run, entries: &[PlanFeedbackEntry]) -> Option<String> {
     let newest = entries.last()?.round;
     let plan = run.plan.as_ref()?;
     let mut out = format!(

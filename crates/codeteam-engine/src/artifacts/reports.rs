@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use codeteam_core::Run;
-use codeteam_core::frame::{Frame, Item};
+use codeteam_core::frame::{Frame, FrameItem};
 use codeteam_core::ids::RoleName;
-use codeteam_core::role::Kind;
+use codeteam_core::role::RoleKind;
 
 use super::{Error, folder, read, replace};
 use crate::engine::Engine;
-use crate::report::{self, Subject, short};
+use crate::report::{self, ReportSubject, short};
 
 /// How a file says which run it is of.
 const OWNER: &str = "- **Run:** `";
@@ -20,7 +20,7 @@ pub(super) fn write(engine: &Engine, run: &Run, frame: &Frame) -> Result<(), Err
     let Some(report) = report::full(engine, run, frame) else {
         return Ok(());
     };
-    if matches!(report.subject, Subject::Plan(_)) {
+    if matches!(report.subject, ReportSubject::Plan(_)) {
         // `FEEDBACK.md` says it.
         return Ok(());
     }
@@ -112,8 +112,8 @@ fn aggregate(run: &Run, frame: &Frame) -> String {
 
 fn stem<'a>(run: &'a Run, frame: &'a Frame) -> &'a str {
     match &frame.item {
-        Item::Run => run.id.as_str(),
-        Item::Phase(_) | Item::Task(_) => frame.path.name(),
+        FrameItem::Run => run.id.as_str(),
+        FrameItem::Phase(_) | FrameItem::Task(_) => frame.path.name(),
     }
 }
 
@@ -123,7 +123,7 @@ fn name_of(run: &Run, frame: &Frame, role: &RoleName) -> String {
     let gatekeepers = || {
         let roles = run.roles.values();
         roles
-            .filter(|r| r.kind == Kind::Gatekeeper)
+            .filter(|r| r.kind == RoleKind::Gatekeeper)
             .map(|r| &r.name)
     };
     let alike = gatekeepers().filter(|r| short(r) == short(role)).count() > 1;

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use codeteam_core::findings::Finding;
-use codeteam_core::frame::Outputs;
+use codeteam_core::frame::FrameOutputs;
 use codeteam_core::ids::AttemptId;
-use codeteam_core::submission::{Choice, Submission};
+use codeteam_core::submission::{Submission, VerdictChoice};
 use codeteam_core::workflow::StepKind;
 use codeteam_core::{Event, Run};
 
@@ -37,7 +37,7 @@ pub(super) fn write(engine: &Engine, run: &Run, events: &[Event]) -> Result<(), 
                 frame, question, ..
             } if is_analyst(run, question) => {
                 let outputs = run.frames.get(frame).map(|frame| &frame.outputs);
-                let known = outputs.map(Outputs::known_requirements);
+                let known = outputs.map(FrameOutputs::known_requirements);
                 if let Some(known) = known.filter(|text| !text.is_empty()) {
                     required(engine, run, &known)?;
                 }
@@ -118,8 +118,8 @@ fn submitted(
         }
         Submission::Verdict(verdict) => {
             let said = match verdict.verdict {
-                Choice::Approve => "APPROVED",
-                Choice::Reject => "REJECTED",
+                VerdictChoice::Approve => "APPROVED",
+                VerdictChoice::Reject => "REJECTED",
             };
             let mut text = format!(
                 "# {who}\n\n**Result:** {said}\n\n{}\n",

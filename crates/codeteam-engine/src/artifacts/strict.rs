@@ -8,11 +8,11 @@ use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use codeteam_core::ids::{AttemptId, StepId, Time};
+use codeteam_core::ids::{AttemptId, EpochMillis, StepId};
 use codeteam_core::plan::Plan;
 use codeteam_core::quoted::escape_json;
-use codeteam_core::role::Kind;
-use codeteam_core::submission::{Choice, Submission, strict};
+use codeteam_core::role::RoleKind;
+use codeteam_core::submission::{Submission, VerdictChoice, strict};
 use codeteam_core::workflow::StepKind;
 use codeteam_core::{Event, Run};
 use serde_json::{Value, json};
@@ -35,7 +35,12 @@ pub fn log(engine: &Engine, run: &Run) -> Option<PathBuf> {
 }
 
 /// Adds what has happened.
-pub(super) fn write(engine: &Engine, run: &Run, at: Time, events: &[Event]) -> Result<(), Error> {
+pub(super) fn write(
+    engine: &Engine,
+    run: &Run,
+    at: EpochMillis,
+    events: &[Event],
+) -> Result<(), Error> {
     if !is_logged(run) {
         return Ok(());
     }
@@ -160,7 +165,7 @@ fn root(run: &Run) -> Option<&str> {
 }
 
 /// What the log says of an event.
-fn line(run: &Run, at: Time, event: &Event) -> Option<String> {
+fn line(run: &Run, at: EpochMillis, event: &Event) -> Option<String> {
     let (role, kind, data) = entry(run, event)?;
     let seconds = i64::try_from(at.0 / 1_000).unwrap_or(0);
     let ts = jiff::Timestamp::from_second(seconds).unwrap_or_default();
@@ -198,7 +203,7 @@ fn entry(run: &Run, event: &Event) -> Option<(&'static str, &'static str, Value)
             submission: Submission::Verdict(verdict),
             ..
         } => {
-            let passed = verdict.verdict == Choice::Approve;
+            let passed = verdict.verdict == VerdictChoice::Approve;
             let data = json!({ "task_id": id.frame.name(), "passed": passed });
             Some((who(run, &id.step, id.slot), "test_result", data))
         }
@@ -242,9 +247,9 @@ fn who(run: &Run, step: &StepId, slot: u32) -> &'static str {
         _ => None,
     });
     match kind {
-        Some(Kind::Planner) => "planner",
-        Some(Kind::Implementer) => "coder",
-        Some(Kind::Gatekeeper) => "tester",
+        Some(RoleKind::Planner) => "planner",
+        Some(RoleKind::Implementer) => "coder",
+        Some(RoleKind::Gatekeeper) => "tester",
         Some(other) => other.as_str(),
         None => ORCHESTRATOR,
     }

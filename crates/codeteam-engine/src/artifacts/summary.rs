@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use codeteam_core::event::{Delivered, Outcome};
+use codeteam_core::event::{DeliveryOutcome, FrameOutcome};
 use codeteam_core::frame::{Frame, FrameChange};
-use codeteam_core::hands::Hands;
+use codeteam_core::hands::Operator;
 use codeteam_core::ids::FramePath;
 use codeteam_core::quoted::{one_line, visible};
-use codeteam_core::submission::{Choice, Submission, Verdict};
+use codeteam_core::submission::{Submission, Verdict, VerdictChoice};
 use codeteam_core::{Event, Run};
 
 use super::story::finding;
@@ -25,18 +25,18 @@ pub(super) fn write(engine: &Engine, run: &Run) -> Result<(), Error> {
 }
 
 fn text(engine: &Engine, run: &Run) -> String {
-    let story = Story::of(engine, run);
+    let story = SummaryFacts::of(engine, run);
     let mut out = format!("# Run Summary\n\n## Task\n{}\n\n", passage(&run.goal));
     let reservations = story.accepted.iter().cloned().chain(tell::unrepaired(run));
     let reservations: Vec<String> = reservations.collect();
     let result = match &run.outcome {
-        Some(Outcome::Completed) if !reservations.is_empty() => {
+        Some(FrameOutcome::Completed) if !reservations.is_empty() => {
             format!("⚠️ DONE — {}", reservations.join("; "))
         }
-        Some(Outcome::Completed) => "✅ SUCCESS".to_owned(),
-        Some(Outcome::Failed(why)) => format!("❌ FAILED — {}", tell::first_line(why)),
-        Some(Outcome::Aborted(why)) => format!("❌ ABORTED — {}", tell::first_line(why)),
-        Some(Outcome::Skipped | Outcome::Cancelled) => "❌ CANCELLED".to_owned(),
+        Some(FrameOutcome::Completed) => "✅ SUCCESS".to_owned(),
+        Some(FrameOutcome::Failed(why)) => format!("❌ FAILED — {}", tell::first_line(why)),
+        Some(FrameOutcome::Aborted(why)) => format!("❌ ABORTED — {}", tell::first_line(why)),
+        Some(FrameOutcome::Skipped | FrameOutcome::Cancelled) => "❌ CANCELLED".to_owned(),
         None => "UNDER WAY".to_owned(),
     };
     let _ = writeln!(out, "## Result: {result}\n");
@@ -72,25 +72,25 @@ fn text(engine: &Engine, run: &Run) -> String {
     let _ = writeln!(out, "## Cost\n");
     let _ = writeln!(out, "- Attempts: {}", cost.attempts);
     let tokens = match run.began_in {
-        Hands::Workers => cost.tokens.to_string(),
-        Hands::Session => tell::tokens_spent(run),
+        Operator::Workers => cost.tokens.to_string(),
+        Operator::Session => tell::tokens_spent(run),
     };
     let _ = writeln!(out, "- Tokens: {tokens}");
     let _ = writeln!(out, "- Money: {}", tell::money_spent(run));
     let _ = writeln!(out, "\n## Git\n\n- **Branch:** `{}`", run.branch);
     let _ = writeln!(out, "- **Commits:** {}", story.on_branch(engine, run));
     match &run.delivered {
-        Some(Delivered::Forward { from, .. }) => {
+        Some(DeliveryOutcome::Forward { from, .. }) => {
             let from = tell::short(from.as_str());
             let _ = writeln!(out, "- **Moved forward from:** `{from}`");
         }
-        Some(Delivered::Patch { file }) => {
+        Some(DeliveryOutcome::Patch { file }) => {
             let _ = writeln!(out, "- **Patch:** `{file}`");
         }
-        Some(Delivered::Left { .. }) | None if story.commits > 0 => {
+        Some(DeliveryOutcome::Left { .. }) | None if story.commits > 0 => {
             let _ = writeln!(out, "- **Merge:** `codeteam merge {}`", run.id);
         }
-        Some(Delivered::Left { .. }) | None => {}
+        Some(DeliveryOutcome::Left { .. }) | None => {}
     }
     let _ = writeln!(out, "\n## Confinement\n\n{}", run.confinement);
     out
@@ -120,8 +120,8 @@ fn tasks(out: &mut String, run: &Run) {
 
 /// What the events tell beyond the final state.
 #[derive(Default)]
-struct Story {
-    rows: Vec<Row>,
+struct SummaryFacts {
+    rows: Vec<SummaryRow>,
     /// The last change of each frame.
     changes: BTreeMap<FramePath, FrameChange>,
     /// The changes that were committed.
@@ -138,7 +138,7 @@ struct Story {
 }
 
 /// Something that was handed in or judged.
-struct Row {
+struct SummaryRow {
     place: String,
     /// The round; none for what comes before there is a change.
     round: Option<u32>,
@@ -146,7 +146,7 @@ struct Row {
     outcome: String,
 }
 
-impl Story {
+impl SummaryFacts {
     fn of(engine: &Engine, run: &Run) -> Self {
         let mut story = Self::default();
         let mut state = Run::default();
@@ -155,7 +155,7 @@ impl Story {
             story.add(&state, &event);
         });
         if read.is_err() {
-            story.rows.push(Row {
+            story.rows.push(SummaryRow {
                 place: "-".to_owned(),
                 round: None,
                 who: "-".to_owned(),
@@ -221,7 +221,7 @@ impl Story {
                 ..
             } => {
                 let round = run.frames.get(frame).map(Frame::iterations);
-                self.rows.push(Row {
+                self.rows.push(SummaryRow {
                     place: frame.name().to_owned(),
                     round: round.filter(|round| *round > 0 && !is_analyst(run, question)),
                     who: by.clone(),
@@ -232,7 +232,7 @@ impl Story {
                 frame, by, note, ..
             } => {
                 let round = run.frames.get(frame).map(Frame::iterations);
-                self.rows.push(Row {
+                self.rows.push(SummaryRow {
                     place: frame.name().to_owned(),
                     round,
                     who: by.clone(),
@@ -261,7 +261,7 @@ impl Story {
             Some(_) => frame.record.made,
             None => frame.round,
         });
-        self.rows.push(Row {
+        self.rows.push(SummaryRow {
             place: path.name().to_owned(),
             round: round.filter(|_| counts),
             who,
@@ -305,7 +305,7 @@ impl Story {
 
     /// How many commits are on the run's branch: a session's submissions are, too.
     fn on_branch(&self, engine: &Engine, run: &Run) -> usize {
-        if run.began_in != Hands::Session {
+        if run.began_in != Operator::Session {
             return self.commits;
         }
         let (base, tip) = (
@@ -321,11 +321,11 @@ impl Story {
 
     /// The files that the changes on the run's branch touch, each with what became of it. Whatever a
     /// session submits is there; of workers only what was committed.
-    fn files(&self, engine: &Engine, began_in: Hands) -> Vec<String> {
+    fn files(&self, engine: &Engine, began_in: Operator) -> Vec<String> {
         let mut files: BTreeMap<&str, &str> = BTreeMap::new();
         let changes: Vec<&FrameChange> = match began_in {
-            Hands::Session => self.changes.values().collect(),
-            Hands::Workers => self.committed.iter().collect(),
+            Operator::Session => self.changes.values().collect(),
+            Operator::Workers => self.committed.iter().collect(),
         };
         for change in changes {
             let diff = engine.bodies.get(change.diff.as_str()).unwrap_or_default();
@@ -363,8 +363,8 @@ fn accepted(frame: &Frame) -> Option<String> {
 /// A verdict in a few words.
 fn verdict(verdict: &Verdict) -> String {
     match verdict.verdict {
-        Choice::Approve => "✅ Approved".to_owned(),
-        Choice::Reject => format!("❌ Rejected — {}", tell::first_line(&verdict.reason)),
+        VerdictChoice::Approve => "✅ Approved".to_owned(),
+        VerdictChoice::Reject => format!("❌ Rejected — {}", tell::first_line(&verdict.reason)),
     }
 }
 

@@ -2,18 +2,18 @@
 
 use super::*;
 
-struct Fixture {
-    bodies: Bodies,
+struct BodyStoreFixture {
+    bodies: BodyStore,
     dir: tempfile::TempDir,
 }
 
-fn fixture() -> Fixture {
+fn fixture() -> BodyStoreFixture {
     let dir = tempfile::tempdir().unwrap();
-    let bodies = Bodies::open(dir.path().join("bodies")).unwrap();
-    Fixture { bodies, dir }
+    let bodies = BodyStore::open(dir.path().join("bodies")).unwrap();
+    BodyStoreFixture { bodies, dir }
 }
 
-impl Fixture {
+impl BodyStoreFixture {
     /// Every file in the store, staging included.
     fn files(&self) -> usize {
         let shards = fs::read_dir(self.dir.path().join("bodies")).unwrap();
@@ -68,7 +68,7 @@ fn the_same_content_may_be_put_concurrently() {
 #[test]
 fn two_handles_on_one_directory_do_not_collide() {
     let f = fixture();
-    let other = Bodies::open(f.dir.path().join("bodies")).unwrap();
+    let other = BodyStore::open(f.dir.path().join("bodies")).unwrap();
     // A leftover of a process that died, under the name the next one would use.
     let leftover = format!("bodies/{STAGING}/{}-0", std::process::id());
     fs::write(f.dir.path().join(leftover), "half").unwrap();

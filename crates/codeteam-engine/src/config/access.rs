@@ -17,7 +17,7 @@ use std::fs;
 use std::path::Path;
 
 use codeteam_core::event::AccessGrant;
-use codeteam_core::yaml::{Node, Sources, Value, typed};
+use codeteam_core::yaml::{SourceFiles, YamlNode, YamlValue, typed};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -86,9 +86,9 @@ struct TrustKeys {
 
 impl<'de> Deserialize<'de> for TrustPolicy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written;
+        struct TrustPolicyVisitor;
 
-        impl<'de> de::Visitor<'de> for Written {
+        impl<'de> de::Visitor<'de> for TrustPolicyVisitor {
             type Value = TrustPolicy;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -109,7 +109,7 @@ impl<'de> Deserialize<'de> for TrustPolicy {
             }
         }
 
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(TrustPolicyVisitor)
     }
 }
 
@@ -162,7 +162,7 @@ pub(super) struct AccessComparison<'a> {
     /// Without the project.
     pub(super) allowed: &'a Config,
     /// The same, without what is built in: what the user has said by name.
-    pub(super) own: &'a Node,
+    pub(super) own: &'a YamlNode,
     /// The patterns of [`INCLUDES`], if the repository has any.
     pub(super) included: &'a [String],
 }
@@ -206,7 +206,7 @@ pub(super) struct AccessVerdict {
     /// All requests.
     pub(super) requests: Vec<AccessRequest>,
     /// What is left, if something had to go.
-    pub(super) narrowed: Option<Node>,
+    pub(super) narrowed: Option<YamlNode>,
 }
 
 /// Finds what the project asks for, and takes what is not in force out of `node`, the whole
@@ -214,9 +214,9 @@ pub(super) struct AccessVerdict {
 pub(super) fn judge(
     comparison: &AccessComparison<'_>,
     granted: &BTreeSet<AccessGrant>,
-    node: &Node,
-    without: &Node,
-    sources: &Sources,
+    node: &YamlNode,
+    without: &YamlNode,
+    sources: &SourceFiles,
 ) -> AccessVerdict {
     let policy = &comparison.allowed.trust;
     let mut narrowed = None;
@@ -272,7 +272,7 @@ fn find(comparison: &AccessComparison<'_>) -> Vec<FoundRequest> {
 }
 
 /// Takes a request out of the configuration.
-fn withhold(node: &mut Node, without: &Node, finding: &FoundRequest) {
+fn withhold(node: &mut YamlNode, without: &YamlNode, finding: &FoundRequest) {
     match finding.part {
         RequestTarget::File => {}
         RequestTarget::Value => {
@@ -288,7 +288,7 @@ fn withhold(node: &mut Node, without: &Node, finding: &FoundRequest) {
             let Some(list) = at_mut(node, &finding.path) else {
                 return;
             };
-            if let Value::List(items) = &mut list.value {
+            if let YamlValue::List(items) = &mut list.value {
                 items.retain(|item| kinds::item_value(&finding.path, item) != finding.value);
             }
         }
@@ -296,7 +296,7 @@ fn withhold(node: &mut Node, without: &Node, finding: &FoundRequest) {
 }
 
 /// Makes what is at a path what it is in the other tree, or nothing.
-fn restore(node: &mut Node, from: Option<&Node>, path: &[String]) {
+fn restore(node: &mut YamlNode, from: Option<&YamlNode>, path: &[String]) {
     let Some((name, rest)) = path.split_first() else {
         return;
     };
@@ -308,7 +308,7 @@ fn restore(node: &mut Node, from: Option<&Node>, path: &[String]) {
         }
         return;
     }
-    if node.get(name).and_then(Node::as_map).is_none() {
+    if node.get(name).and_then(YamlNode::as_map).is_none() {
         // The project has put something else in the place of a mapping, or taken it back.
         match below {
             Some(below) => node.set(name, below.clone()),
@@ -320,12 +320,12 @@ fn restore(node: &mut Node, from: Option<&Node>, path: &[String]) {
     }
 }
 
-fn at_mut<'n>(node: &'n mut Node, path: &[String]) -> Option<&'n mut Node> {
+fn at_mut<'n>(node: &'n mut YamlNode, path: &[String]) -> Option<&'n mut YamlNode> {
     path.iter().try_fold(node, |node, name| node.get_mut(name))
 }
 
 /// Where a request is said; for what was taken back, where that would be.
-fn place_of(node: &Node, finding: &FoundRequest) -> codeteam_core::yaml::Place {
+fn place_of(node: &YamlNode, finding: &FoundRequest) -> codeteam_core::yaml::SourcePosition {
     let mut here = node;
     for name in &finding.path {
         match here.get(name) {
@@ -386,7 +386,7 @@ impl Config {
 }
 
 /// What a node is, if it can be that.
-fn as_type<T: de::DeserializeOwned>(node: &Node) -> Option<T> {
+fn as_type<T: de::DeserializeOwned>(node: &YamlNode) -> Option<T> {
     typed(node).ok()
 }
 

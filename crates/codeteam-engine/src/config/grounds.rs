@@ -3,16 +3,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BaselinePolicy, Config, Sandbox, Setup};
+use super::{BaselinePolicy, Config, SandboxConfig, SetupConfig};
 
 /// What gates go by beside their checks, which workflows carry themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Grounds {
+pub struct GateConfig {
     /// What makes a fresh worktree ready.
-    pub setup: Option<Setup>,
+    pub setup: Option<SetupConfig>,
     /// How they are confined, and what they are shown.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxConfig,
     /// Whether they find what was built for earlier trees.
     pub keep_worktree: bool,
     /// Files of these patterns are tests.
@@ -25,8 +25,8 @@ pub struct Grounds {
 
 impl Config {
     /// What gates go by now.
-    pub(crate) fn grounds(&self) -> Grounds {
-        Grounds {
+    pub(crate) fn grounds(&self) -> GateConfig {
+        GateConfig {
             setup: self.setup.clone(),
             sandbox: self.sandbox.clone(),
             keep_worktree: self.verification.keep_worktree,

@@ -3,11 +3,11 @@
 
 use serde_json::Value;
 
-use super::{Schema, later, schema};
+use super::{SchemaKind, later, schema};
 
 /// A key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Described {
+pub struct SchemaKey {
     /// Its path: `limits.max_tasks`, `workers.*.model`; `*` is any name, `[]` each of a list.
     pub path: String,
     /// What it takes, in words: `text`, `list of texts`, `one of …`.
@@ -23,21 +23,21 @@ const DEPTH: usize = 6;
 
 /// All keys of a kind of file, in the order of its type. What is a file of its own elsewhere is one
 /// key here.
-pub fn keys(of: Schema) -> Vec<Described> {
+pub fn keys(of: SchemaKind) -> Vec<SchemaKey> {
     let schema = schema(of);
     let mut found = Vec::new();
     walk(&schema, &schema, "", &mut found, DEPTH);
     for key in &mut found {
         key.is_later = match of {
-            Schema::Config => later::has(&key.path),
-            Schema::Role | Schema::Workflow | Schema::Strategy => false,
+            SchemaKind::Config => later::has(&key.path),
+            SchemaKind::Role | SchemaKind::Workflow | SchemaKind::Strategy => false,
         };
     }
     found
 }
 
 /// Whether there is such a key, and what it means. A name stands for `*`, a number for `[]`.
-pub fn find(of: Schema, path: &str) -> Option<Described> {
+pub fn find(of: SchemaKind, path: &str) -> Option<SchemaKey> {
     let parts: Vec<&str> = path.split('.').collect();
     keys(of).into_iter().find(|key| {
         let pattern = key.path.replace("[]", ".[]");
@@ -54,7 +54,7 @@ pub fn find(of: Schema, path: &str) -> Option<Described> {
     })
 }
 
-fn walk(root: &Value, schema: &Value, path: &str, found: &mut Vec<Described>, depth: usize) {
+fn walk(root: &Value, schema: &Value, path: &str, found: &mut Vec<SchemaKey>, depth: usize) {
     if depth == 0 {
         return;
     }
@@ -65,7 +65,7 @@ fn walk(root: &Value, schema: &Value, path: &str, found: &mut Vec<Described>, de
         } else {
             format!("{path}.{name}")
         };
-        found.push(Described {
+        found.push(SchemaKey {
             path: path.clone(),
             takes: match takes(root, property, depth) {
                 words if words.is_empty() => "anything".to_owned(),
@@ -85,7 +85,7 @@ fn walk(root: &Value, schema: &Value, path: &str, found: &mut Vec<Described>, de
 }
 
 /// The keys of what a key takes.
-fn below(root: &Value, schema: &Value, path: &str, found: &mut Vec<Described>, depth: usize) {
+fn below(root: &Value, schema: &Value, path: &str, found: &mut Vec<SchemaKey>, depth: usize) {
     if depth == 0 {
         return;
     }
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn every_key_has_a_meaning_and_takes_something() {
-        for of in Schema::ALL {
+        for of in SchemaKind::ALL {
             for key in keys(of) {
                 assert!(!key.meaning.is_empty(), "{of:?} {}", key.path);
                 assert!(!key.takes.is_empty(), "{of:?} {}", key.path);
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_key_is_found_by_the_names_in_it() {
-        let meaning = |path: &str| find(Schema::Config, path).map(|key| key.meaning);
+        let meaning = |path: &str| find(SchemaKind::Config, path).map(|key| key.meaning);
         assert_eq!(meaning("limits.max_tasks").unwrap(), "Tasks of a plan.");
         assert!(meaning("workers.mine.model").is_some());
         assert!(meaning("verification.commands.0.command").is_some());

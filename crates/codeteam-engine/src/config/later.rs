@@ -3,7 +3,7 @@
 //! What only makes work quicker or cheaper is read, and every run warns that it has no effect yet. What
 //! would hold something up, or put it in order, is refused: whoever writes it counts on it.
 
-use codeteam_core::yaml::{Fault, Node, Sources};
+use codeteam_core::yaml::{Diagnostic, SourceFiles, YamlNode};
 
 /// Keys without effect so far, and what is so without them.
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
@@ -32,11 +32,12 @@ const REFUSED: &[(&str, &str, &str)] = &[
 ];
 
 /// What is configured without effect, each with its place.
-pub(super) fn notes(node: &Node, sources: &Sources) -> Vec<String> {
+pub(super) fn notes(node: &YamlNode, sources: &SourceFiles) -> Vec<String> {
     let mut notes = Vec::new();
     for (key, so) in WITHOUT_EFFECT {
         let said = node.get(key).filter(|said| !said.is_null());
-        let is_off = |said: &Node| said.get("enabled").and_then(Node::as_bool) == Some(false);
+        let is_off =
+            |said: &YamlNode| said.get("enabled").and_then(YamlNode::as_bool) == Some(false);
         if let Some(said) = said.filter(|said| !is_off(said)) {
             let place = sources.describe(said.place);
             notes.push(format!("`{key}` has no effect yet: {so} ({place})"));
@@ -46,11 +47,11 @@ pub(super) fn notes(node: &Node, sources: &Sources) -> Vec<String> {
 }
 
 /// What a file of the configuration says that is refused.
-pub(super) fn refused(node: &Node) -> Vec<Fault> {
+pub(super) fn refused(node: &YamlNode) -> Vec<Diagnostic> {
     let entries = node.as_map().unwrap_or_default().iter();
-    let fault = |key: &codeteam_core::yaml::Key| {
+    let fault = |key: &codeteam_core::yaml::YamlKey| {
         let (_, message, hint) = REFUSED.iter().find(|(known, ..)| *known == key.name)?;
-        Some(Fault::at(key.place, format!("`{}`: {message}", key.name)).hint(*hint))
+        Some(Diagnostic::at(key.place, format!("`{}`: {message}", key.name)).hint(*hint))
     };
     entries.filter_map(|(key, _)| fault(key)).collect()
 }

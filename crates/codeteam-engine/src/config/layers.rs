@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use codeteam_core::event::AccessGrant;
 use codeteam_core::format_version::version_fault;
-use codeteam_core::misplaced::Document;
+use codeteam_core::misplaced::DocumentKind;
 use codeteam_core::yaml::{
-    self, Fault, Key, Node, Place, Scalar, Sources, Value, merge, nearest, typed_by_key,
+    self, Diagnostic, SourceFiles, SourcePosition, YamlKey, YamlNode, YamlScalar, YamlValue, merge,
+    nearest, typed_by_key,
 };
 
 use super::access::{self, AccessComparison, AccessRequest, RequestState};
@@ -23,7 +24,7 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// Where the configuration comes from.
 #[derive(Clone, Debug, Default)]
-pub struct Origins {
+pub struct ConfigOrigins {
     /// `.codeteam`.
     pub project: Option<PathBuf>,
     /// Where the user's programs keep their configuration.
@@ -36,7 +37,7 @@ pub struct Origins {
     pub granted: BTreeSet<AccessGrant>,
 }
 
-impl Origins {
+impl ConfigOrigins {
     /// The usual ones of a project, whose folder need not exist.
     pub fn of(env: &Env, folder: &Path) -> Self {
         Self {
@@ -63,21 +64,21 @@ impl Origins {
 
 /// All layers together.
 #[derive(Debug)]
-pub struct Layers {
+pub struct ConfigLayers {
     /// Where everything was read.
-    pub sources: Sources,
+    pub sources: SourceFiles,
     /// Everything that is said, with places.
-    pub node: Node,
+    pub node: YamlNode,
 }
 
 /// Everything that is said in all layers.
-pub(super) fn read(origins: &Origins) -> Result<(Config, Layers), Error> {
-    let mut sources = Sources::default();
+pub(super) fn read(origins: &ConfigOrigins) -> Result<(Config, ConfigLayers), Error> {
+    let mut sources = SourceFiles::default();
     let result = gather(origins, &mut sources);
     let gathered = match result {
         Ok(found) => found,
-        Err(Trouble::Io(error)) => return Err(error),
-        Err(Trouble::Faults(faults)) => return Err(sources.problems(faults).into()),
+        Err(LayerError::Io(error)) => return Err(error),
+        Err(LayerError::Faults(faults)) => return Err(sources.problems(faults).into()),
     };
     let full = as_config(&gathered.node).map_err(|faults| sources.problems(faults))?;
     full.checked(&gathered.node, &gathered.project)
@@ -97,28 +98,28 @@ pub(super) fn read(origins: &Origins) -> Result<(Config, Layers), Error> {
         .notes
         .extend(config.requests.iter().filter_map(left_out));
     config.sources = sources.clone();
-    let source_of = Layers { sources, node };
+    let source_of = ConfigLayers { sources, node };
     Ok((config, source_of))
 }
 
 /// What a tree says, but for its workflow and roles.
-fn as_config(node: &Node) -> Result<Config, Vec<Fault>> {
+fn as_config(node: &YamlNode) -> Result<Config, Vec<Diagnostic>> {
     let mut rest = node.clone();
     rest.take("workflow");
     rest.take("roles");
-    let config: Result<Config, Vec<Fault>> = typed_by_key(&rest);
+    let config: Result<Config, Vec<Diagnostic>> = typed_by_key(&rest);
     config.map_err(|faults| nearer(&rest, faults))
 }
 
 /// The configuration without what the project asks for and the user has not trusted it with.
 fn narrow(
     full: Config,
-    gathered: Gathered,
+    gathered: MergedLayers,
     root: &Path,
     granted: &BTreeSet<AccessGrant>,
-    sources: &Sources,
-) -> Result<(Config, Node), Vec<Fault>> {
-    let Gathered {
+    sources: &SourceFiles,
+) -> Result<(Config, YamlNode), Vec<Diagnostic>> {
+    let MergedLayers {
         node, without, own, ..
     } = gathered;
     let allowed = as_config(&without)?;
@@ -167,37 +168,37 @@ fn left_out(request: &AccessRequest) -> Option<String> {
     Some(format!("`{key}` ({place}) is left out: {why}"))
 }
 
-enum Trouble {
+enum LayerError {
     Io(Error),
-    Faults(Vec<Fault>),
+    Faults(Vec<Diagnostic>),
 }
 
-impl From<Fault> for Trouble {
-    fn from(fault: Fault) -> Self {
+impl From<Diagnostic> for LayerError {
+    fn from(fault: Diagnostic) -> Self {
         Self::Faults(vec![fault])
     }
 }
 
 /// All layers put together.
-struct Gathered {
+struct MergedLayers {
     /// Everything.
-    node: Node,
+    node: YamlNode,
     /// Everything but what the project says.
-    without: Node,
+    without: YamlNode,
     /// That without what is built in.
-    own: Node,
+    own: YamlNode,
     /// What the project alone says.
-    project: Node,
+    project: YamlNode,
 }
 
 /// All layers put together, or what is wrong with any of them.
-fn gather(origins: &Origins, sources: &mut Sources) -> Result<Gathered, Trouble> {
+fn gather(origins: &ConfigOrigins, sources: &mut SourceFiles) -> Result<MergedLayers, LayerError> {
     let mut faults = Vec::new();
-    let mut read = |layer: Result<Node, Trouble>| match layer {
+    let mut read = |layer: Result<YamlNode, LayerError>| match layer {
         Ok(node) => Ok(node),
-        Err(Trouble::Faults(found)) => {
+        Err(LayerError::Faults(found)) => {
             faults.extend(found);
-            Ok(Node::empty(Place::NONE))
+            Ok(YamlNode::empty(SourcePosition::NONE))
         }
         Err(error) => Err(error),
     };
@@ -222,7 +223,7 @@ fn gather(origins: &Origins, sources: &mut Sources) -> Result<Gathered, Trouble>
         // What something costs the user, the user knows best.
         let all = node
             .take("prices")
-            .unwrap_or_else(|| Node::empty(prices.place));
+            .unwrap_or_else(|| YamlNode::empty(prices.place));
         node.set("prices", merge(all, prices));
     }
     let mut over = Vec::new();
@@ -230,10 +231,10 @@ fn gather(origins: &Origins, sources: &mut Sources) -> Result<Gathered, Trouble>
         let path = name.to_lowercase().replace("__", ".");
         let source = format!("environment variable `CODETEAM_{name}`");
         let said = said(sources, &source, &path, value);
-        over.push(read(said.map_err(Trouble::from))?);
+        over.push(read(said.map_err(LayerError::from))?);
     }
     for set in &origins.set {
-        over.push(read(set_by_hand(sources, set).map_err(Trouble::from))?);
+        over.push(read(set_by_hand(sources, set).map_err(LayerError::from))?);
     }
     for layer in over {
         own = merge(own, layer.clone());
@@ -244,26 +245,26 @@ fn gather(origins: &Origins, sources: &mut Sources) -> Result<Gathered, Trouble>
         sandbox_in_full(tree);
     }
     if faults.is_empty() {
-        Ok(Gathered {
+        Ok(MergedLayers {
             node,
             without,
             own,
             project: mine,
         })
     } else {
-        Err(Trouble::Faults(faults))
+        Err(LayerError::Faults(faults))
     }
 }
 
 /// `--set key=value`, as one layer.
-fn set_by_hand(sources: &mut Sources, set: &str) -> Result<Node, Fault> {
+fn set_by_hand(sources: &mut SourceFiles, set: &str) -> Result<YamlNode, Diagnostic> {
     let Some((path, value)) = set.split_once('=') else {
         let source = sources.add("command line", "");
-        let place = Place {
+        let place = SourcePosition {
             source,
-            ..Place::NONE
+            ..SourcePosition::NONE
         };
-        let fault = Fault::at(place, format!("`--set {set}` sets nothing"));
+        let fault = Diagnostic::at(place, format!("`--set {set}` sets nothing"));
         return Err(fault.hint("write it as `--set limits.max_minutes=30`"));
     };
     let source = "command line (`--set`)";
@@ -272,7 +273,7 @@ fn set_by_hand(sources: &mut Sources, set: &str) -> Result<Node, Fault> {
     if plain && (value.contains(": ") || value.trim_start().starts_with('#')) {
         let read = yaml::read(sources, source, value)?;
         if read.as_map().is_some() {
-            let fault = Fault::at(read.place, format!("`{value}` is no text to YAML"));
+            let fault = Diagnostic::at(read.place, format!("`{value}` is no text to YAML"));
             return Err(fault.hint(quoted(path.trim(), value)));
         }
     }
@@ -288,36 +289,41 @@ fn quoted(path: &str, value: &str) -> String {
 }
 
 /// A value at a path, as one layer.
-fn said(sources: &mut Sources, source: &str, path: &str, value: &str) -> Result<Node, Fault> {
+fn said(
+    sources: &mut SourceFiles,
+    source: &str,
+    path: &str,
+    value: &str,
+) -> Result<YamlNode, Diagnostic> {
     let mut node = yaml::read(sources, source, value)?;
     if node.as_map().is_some_and(<[_]>::is_empty) && !value.contains('{') {
         // Nothing: takes back what is said below.
-        node = Node::at(node.place, Value::Scalar(Scalar::plain("~")));
+        node = YamlNode::at(node.place, YamlValue::Scalar(YamlScalar::plain("~")));
     }
     node.place.line = 0;
     let place = node.place;
     for part in path.rsplit('.') {
         if part.is_empty() {
-            return Err(Fault::at(
+            return Err(Diagnostic::at(
                 place,
                 format!("`{path}` is no key of the configuration"),
             ));
         }
-        let key = Key {
+        let key = YamlKey {
             name: part.to_owned(),
             place,
         };
-        node = Node::at(place, Value::Map(vec![(key, node)]));
+        node = YamlNode::at(place, YamlValue::Map(vec![(key, node)]));
     }
     Ok(node)
 }
 
 /// The configuration file of a folder; if it is a repository's, it stays in there.
 fn layer(
-    sources: &mut Sources,
+    sources: &mut SourceFiles,
     folder: Option<&Path>,
     root: Option<&Path>,
-) -> Result<Node, Trouble> {
+) -> Result<YamlNode, LayerError> {
     for name in ["config.yml", "config.yaml"] {
         let Some(path) = folder.map(|folder| folder.join(name)) else {
             break;
@@ -327,30 +333,30 @@ fn layer(
                 let node = yaml::read(sources, &path.display().to_string(), &text)?;
                 if node.as_map().is_none() {
                     let message = format!("expected a mapping, found {}", node.kind());
-                    return Err(Fault::at(node.place, message).into());
+                    return Err(Diagnostic::at(node.place, message).into());
                 }
-                let mut faults = Document::Config.misplaced(&node);
+                let mut faults = DocumentKind::Config.misplaced(&node);
                 faults.extend(version_fault(&node));
                 faults.extend(later::refused(&node));
                 faults.extend(elsewhere(&node));
                 return if faults.is_empty() {
                     Ok(node)
                 } else {
-                    Err(Trouble::Faults(faults))
+                    Err(LayerError::Faults(faults))
                 };
             }
             Ok(None) => {}
-            Err(source) => return Err(Trouble::Io(Error::Read { path, source })),
+            Err(source) => return Err(LayerError::Io(Error::Read { path, source })),
         }
     }
-    Ok(Node::empty(Place::NONE))
+    Ok(YamlNode::empty(SourcePosition::NONE))
 }
 
 /// Two keys are read as trees, so their types do not know that they are keys too.
-fn nearer(node: &Node, mut faults: Vec<Fault>) -> Vec<Fault> {
+fn nearer(node: &YamlNode, mut faults: Vec<Diagnostic>) -> Vec<Diagnostic> {
     for (key, _) in node.as_map().unwrap_or_default() {
         let message = format!("unknown key `{}`", key.name);
-        let own = |fault: &&mut Fault| fault.place == key.place && fault.message == message;
+        let own = |fault: &&mut Diagnostic| fault.place == key.place && fault.message == message;
         if let Some(fault) = faults.iter_mut().find(own)
             && let Some(near) = nearest(&key.name, ["workflow", "roles"])
         {
@@ -361,8 +367,8 @@ fn nearer(node: &Node, mut faults: Vec<Fault>) -> Vec<Fault> {
 }
 
 /// Workers that would be on other machines: other tools have them.
-fn elsewhere(node: &Node) -> Vec<Fault> {
-    let workers = node.get("workers").and_then(Node::as_map);
+fn elsewhere(node: &YamlNode) -> Vec<Diagnostic> {
+    let workers = node.get("workers").and_then(YamlNode::as_map);
     let mut faults = Vec::new();
     for (name, worker) in workers.unwrap_or_default() {
         let Some(place) = worker.get("type").map(|node| node.place) else {
@@ -371,26 +377,26 @@ fn elsewhere(node: &Node) -> Vec<Fault> {
         let message = format!("the worker `{}` has a `type`", name.name);
         let hint = "leave it out: workers are subprocesses on this machine, and a `dialect` says \
                     how one is spoken to";
-        faults.push(Fault::at(place, message).hint(hint));
+        faults.push(Diagnostic::at(place, message).hint(hint));
     }
     faults
 }
 
 /// `sandbox: none` is `sandbox: { backend: none }`.
-fn sandbox_in_full(node: &mut Node) {
+fn sandbox_in_full(node: &mut YamlNode) {
     if let Some(sandbox) = node.get_mut("sandbox")
         && sandbox.as_text().is_some()
     {
         let place = sandbox.place;
-        let backend = std::mem::replace(sandbox, Node::empty(place));
+        let backend = std::mem::replace(sandbox, YamlNode::empty(place));
         sandbox.set("backend", backend);
     }
 }
 
 /// The layers below the project without the MCP servers that it defines anew: what the user gives to
 /// a server of theirs is not for another of the same name.
-fn without_servers_of(mut below: Node, project: &Node) -> Node {
-    let defined = project.get("mcp_servers").and_then(Node::as_map);
+fn without_servers_of(mut below: YamlNode, project: &YamlNode) -> YamlNode {
+    let defined = project.get("mcp_servers").and_then(YamlNode::as_map);
     if let Some(servers) = below.get_mut("mcp_servers") {
         let defined = defined.unwrap_or_default().iter();
         for (name, _) in defined.filter(|(_, server)| !server.is_null()) {
@@ -402,8 +408,8 @@ fn without_servers_of(mut below: Node, project: &Node) -> Node {
 
 /// Whoever says where a key goes also says whose key it is: by another dialect or protocol another
 /// key would go there.
-fn keep_keys_home(user: &Node, project: &mut Node) {
-    let Some(workers) = project.get_mut("workers").and_then(Node::as_map_mut) else {
+fn keep_keys_home(user: &YamlNode, project: &mut YamlNode) {
+    let Some(workers) = project.get_mut("workers").and_then(YamlNode::as_map_mut) else {
         return;
     };
     for (name, worker) in workers {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use codeteam_core::event::Sandbox as Backend;
-use codeteam_sandbox::egress::{Allowed, BadEntry};
+use codeteam_core::event::SandboxKind as Backend;
+use codeteam_sandbox::egress::{AllowedHost, BadEntry};
 use codeteam_sandbox::policy::MIB;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
@@ -14,29 +14,29 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// How workers and gates are confined: the name of a backend, or all of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Sandbox {
+pub struct SandboxConfig {
     /// What confines, if it is said.
     pub backend: Option<Backend>,
     /// The image of the container backend, if not codeteam's own.
     pub image: Option<String>,
     /// What workers may reach besides their model.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<HostConfig>,
     /// What the set-up command may reach.
-    pub registries: Vec<Host>,
+    pub registries: Vec<HostConfig>,
     /// Toolchains that are not found by themselves, shown read-only.
     pub toolchains: Vec<PathBuf>,
     /// Caches of the user's that commands see.
-    pub caches: Vec<Cache>,
+    pub caches: Vec<CacheConfig>,
     /// Files of the repository that may configure a worker's CLI. Only in the user's own
     /// configuration: the repository cannot allow itself.
     pub allow_files: Vec<String>,
     /// How much a command may take.
-    pub limits: Limits,
+    pub limits: SandboxLimitsConfig,
 }
 
 /// A host that may be reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Host {
+pub struct HostConfig {
     /// `name` or `name:port`.
     pub host: String,
     /// Whether it may be in a private network.
@@ -46,7 +46,7 @@ pub struct Host {
 /// A cache of the user's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Cache {
+pub struct CacheConfig {
     /// Where it is. Below the user's home it appears at the same place of the private home.
     pub path: PathBuf,
     /// What may be done with it.
@@ -68,7 +68,7 @@ pub enum CacheMode {
 /// How much a command may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Limits {
+pub struct SandboxLimitsConfig {
     /// Memory of all its processes, in megabytes; 8192 if left out.
     pub memory_mb: Option<u64>,
     /// Processes and threads; 1024 if left out.
@@ -85,7 +85,7 @@ pub struct Limits {
 /// What makes a fresh worktree ready for work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Setup {
+pub struct SetupConfig {
     /// The command, for `sh -c`.
     pub command: String,
     /// Files whose change makes it run again, as patterns.
@@ -98,49 +98,49 @@ pub struct Setup {
 
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-struct Full {
+struct SandboxMapping {
     /// What confines; `bubblewrap` if left out.
     backend: Option<Backend>,
     /// The image of the container backend; `localhost/codeteam:latest`, which `codeteam sandbox
     /// image` makes, if left out.
     image: Option<String>,
     /// What workers may reach besides their model: `name`, `name:port`, or a mapping.
-    hosts: Vec<Host>,
+    hosts: Vec<HostConfig>,
     /// What the set-up command may reach, in the same form.
-    registries: Vec<Host>,
+    registries: Vec<HostConfig>,
     /// Toolchains that are not found by themselves, shown read-only; a `bin` in one comes first in
     /// `PATH`.
     toolchains: Vec<PathBuf>,
     /// Caches of the user's that commands see.
-    caches: Vec<Cache>,
+    caches: Vec<CacheConfig>,
     /// Files of the repository that may configure a worker's CLI. Only in the user's own
     /// configuration: the repository cannot allow itself.
     allow_files: Vec<String>,
     /// How much a command may take.
-    limits: Limits,
+    limits: SandboxLimitsConfig,
 }
 
-impl<'de> Deserialize<'de> for Sandbox {
+impl<'de> Deserialize<'de> for SandboxConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written;
+        struct SandboxVisitor;
 
-        impl<'de> Visitor<'de> for Written {
-            type Value = Sandbox;
+        impl<'de> Visitor<'de> for SandboxVisitor {
+            type Value = SandboxConfig;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("`bubblewrap`, `container`, `none`, or a mapping")
             }
 
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<Sandbox, E> {
-                Ok(Sandbox {
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<SandboxConfig, E> {
+                Ok(SandboxConfig {
                     backend: Some(Backend::deserialize(name.into_deserializer())?),
-                    ..Sandbox::default()
+                    ..SandboxConfig::default()
                 })
             }
 
-            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Sandbox, M::Error> {
-                let full = Full::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Sandbox {
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<SandboxConfig, M::Error> {
+                let full = SandboxMapping::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(SandboxConfig {
                     backend: full.backend,
                     image: full.image,
                     hosts: full.hosts,
@@ -153,13 +153,13 @@ impl<'de> Deserialize<'de> for Sandbox {
             }
         }
 
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(SandboxVisitor)
     }
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct FullHost {
+struct HostMapping {
     /// `name` or `name:port`.
     host: String,
     /// Whether it may be in a private network. Only in the user's own configuration.
@@ -167,64 +167,64 @@ struct FullHost {
     private: bool,
 }
 
-impl<'de> Deserialize<'de> for Host {
+impl<'de> Deserialize<'de> for HostConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written;
+        struct HostVisitor;
 
-        impl<'de> Visitor<'de> for Written {
-            type Value = Host;
+        impl<'de> Visitor<'de> for HostVisitor {
+            type Value = HostConfig;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a host, or a mapping with `host` and `private`")
             }
 
-            fn visit_str<E: de::Error>(self, host: &str) -> Result<Host, E> {
-                Ok(Host {
+            fn visit_str<E: de::Error>(self, host: &str) -> Result<HostConfig, E> {
+                Ok(HostConfig {
                     host: host.to_owned(),
                     private: false,
                 })
             }
 
-            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Host, M::Error> {
-                let full = FullHost::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Host {
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<HostConfig, M::Error> {
+                let full = HostMapping::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(HostConfig {
                     host: full.host,
                     private: full.private,
                 })
             }
         }
 
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(HostVisitor)
     }
 }
 
-impl JsonSchema for Sandbox {
+impl JsonSchema for SandboxConfig {
     fn schema_name() -> Cow<'static, str> {
         "Sandbox".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let word = generator.subschema_for::<Backend>();
-        let full = generator.subschema_for::<Full>();
+        let full = generator.subschema_for::<SandboxMapping>();
         json_schema!({ "anyOf": [word, full] })
     }
 }
 
-impl JsonSchema for Host {
+impl JsonSchema for HostConfig {
     fn schema_name() -> Cow<'static, str> {
         "Host".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let full = generator.subschema_for::<FullHost>();
+        let full = generator.subschema_for::<HostMapping>();
         json_schema!({ "anyOf": [{ "type": "string" }, full] })
     }
 }
 
-impl Host {
+impl HostConfig {
     /// The rule for it.
-    pub fn allowed(&self) -> Result<Allowed, BadEntry> {
-        let allowed = Allowed::parse(&self.host)?;
+    pub fn allowed(&self) -> Result<AllowedHost, BadEntry> {
+        let allowed = AllowedHost::parse(&self.host)?;
         Ok(if self.private {
             allowed.private()
         } else {
@@ -233,7 +233,7 @@ impl Host {
     }
 }
 
-impl Sandbox {
+impl SandboxConfig {
     /// What is wrong with it, though its form is right.
     pub(super) fn problem(&self) -> Option<String> {
         let hosts = self.hosts.iter().chain(&self.registries);
@@ -259,10 +259,10 @@ impl Sandbox {
     }
 
     /// The limits of one command.
-    pub fn limits(&self) -> codeteam_sandbox::Limits {
-        let usual = codeteam_sandbox::Limits::default();
+    pub fn limits(&self) -> codeteam_sandbox::SandboxLimits {
+        let usual = codeteam_sandbox::SandboxLimits::default();
         let bytes = |mb: Option<u64>, usual| mb.map_or(usual, |mb| mb.saturating_mul(MIB));
-        codeteam_sandbox::Limits {
+        codeteam_sandbox::SandboxLimits {
             memory: bytes(self.limits.memory_mb, usual.memory),
             processes: self.limits.processes.unwrap_or(usual.processes),
             file_size: bytes(self.limits.file_size_mb, usual.file_size),
@@ -287,7 +287,7 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> Result<Sandbox, String> {
+    fn read(text: &str) -> Result<SandboxConfig, String> {
         codeteam_core::yaml::parse("config.yml", text).map_err(|problems| problems.to_string())
     }
 

@@ -3,7 +3,7 @@
 
 use codeteam_core::role::RoleFile;
 use codeteam_core::workflow::WorkflowFile;
-use codeteam_core::yaml::Either;
+use codeteam_core::yaml::ScalarOr;
 use schemars::SchemaGenerator;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::context::strategies::StrategyFile;
 
 /// A kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Schema {
+pub enum SchemaKind {
     /// `config.yml`.
     Config,
     /// `roles/*.yml`.
@@ -23,7 +23,7 @@ pub enum Schema {
     Strategy,
 }
 
-impl Schema {
+impl SchemaKind {
     /// Every kind.
     pub const ALL: [Self; 4] = [Self::Config, Self::Role, Self::Workflow, Self::Strategy];
 
@@ -39,15 +39,15 @@ impl Schema {
 }
 
 /// The JSON Schema of a kind of file.
-pub fn schema(of: Schema) -> Value {
+pub fn schema(of: SchemaKind) -> Value {
     let generator = || SchemaGenerator::default();
     let mut schema = match of {
-        Schema::Config => config(),
-        Schema::Role => generator().into_root_schema_for::<RoleFile>().to_value(),
-        Schema::Workflow => generator()
+        SchemaKind::Config => config(),
+        SchemaKind::Role => generator().into_root_schema_for::<RoleFile>().to_value(),
+        SchemaKind::Workflow => generator()
             .into_root_schema_for::<WorkflowFile>()
             .to_value(),
-        Schema::Strategy => generator()
+        SchemaKind::Strategy => generator()
             .into_root_schema_for::<StrategyFile>()
             .to_value(),
     };
@@ -58,7 +58,9 @@ pub fn schema(of: Schema) -> Value {
 /// The configuration, with the parts that are files of their own elsewhere.
 fn config() -> Value {
     let mut generator = SchemaGenerator::default();
-    let workflow = generator.subschema_for::<Either<WorkflowFile>>().to_value();
+    let workflow = generator
+        .subschema_for::<ScalarOr<WorkflowFile>>()
+        .to_value();
     let role = generator.subschema_for::<RoleFile>().to_value();
     let mut schema = generator.into_root_schema_for::<Config>().to_value();
     let mut workflow = workflow;

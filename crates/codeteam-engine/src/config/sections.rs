@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use codeteam_core::depth::SmallChange;
-use codeteam_core::role::Provider;
+use codeteam_core::depth::SmallChangeLimits;
+use codeteam_core::role::ModelProvider;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The model of roles that name none.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Llm {
+pub struct LlmConfig {
     /// Who serves it.
-    pub provider: Option<Provider>,
+    pub provider: Option<ModelProvider>,
     /// The model.
     pub model: Option<String>,
 }
@@ -21,7 +21,7 @@ pub struct Llm {
 /// Settings of one role.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Agent {
+pub struct AgentConfig {
     /// How many tokens its log may have before it is summarized.
     pub log_summarize_threshold: Option<u64>,
 }
@@ -29,7 +29,7 @@ pub struct Agent {
 /// How the repository is laid out, beyond `.codeteam`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Layout {
+pub enum LayoutKind {
     /// `prompts/`, `config/`, `kb/`, `workspace/` and `runs/` are the house of the workflow `strict`.
     Strict,
 }
@@ -37,7 +37,7 @@ pub enum Layout {
 /// What codeteam writes for people.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Output {
+pub struct OutputConfig {
     /// Where the stories of runs are written: a folder of the repository, from its top. If left out,
     /// `.codeteam/runs`.
     pub runs_dir: Option<PathBuf>,
@@ -48,7 +48,7 @@ pub struct Output {
 /// Which roles may go on in the session of their last attempt.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Continuity {
+pub struct ContinuityConfig {
     /// What holds for roles that are not named.
     pub default_mode: ContinuityMode,
     /// Whether any role may.
@@ -71,7 +71,7 @@ pub enum ContinuityMode {
 /// A package of the repository.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Package {
+pub struct PackageConfig {
     /// Its name.
     pub name: String,
     /// Where it is.
@@ -84,7 +84,7 @@ pub struct Package {
 /// Whether workers are chosen by how they did before.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Adaptive {
+pub struct AdaptiveConfig {
     /// Whether at all.
     pub enabled: bool,
     /// How many attempts it takes to judge.
@@ -100,7 +100,7 @@ pub struct Adaptive {
 /// What is taken out of what is kept and shown.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Redaction {
+pub struct RedactionConfig {
     /// What looks like a secret and is none, as regular expressions.
     pub allow: Vec<String>,
 }
@@ -108,28 +108,28 @@ pub struct Redaction {
 /// What is verified.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Verification {
+pub struct VerificationConfig {
     /// Commands that must exit with 0: what `gate: project` runs.
-    pub commands: Vec<Command>,
+    pub commands: Vec<CommandConfig>,
     /// Whether they find what they have built for earlier trees of the same task. Quicker, and
     /// what a worker had its tests leave there is found too.
     pub keep_worktree: bool,
     /// Files of these patterns are tests.
     pub test_paths: Vec<String>,
     /// Limits for what a change touches. What was above one before may stay, and may not grow.
-    pub metrics: Metrics,
+    pub metrics: MetricsConfig,
     /// How it is found out whether the tests of a change prove anything: without the rest of it they
     /// must fail.
-    pub proof: Proving,
+    pub proof: ProofConfig,
     /// What becomes of a run if one of the commands fails before anything is changed.
     /// If left out, a person at a terminal is asked; where nobody can be asked it does not start.
     pub baseline: Option<BaselinePolicy>,
     /// What a change may be at most to count as small: steps that name `small_change` have it judged
     /// by those roles alone.
-    pub small_change: SmallChange,
+    pub small_change: SmallChangeLimits,
     /// What a change must not do to get past the checks. Each rule fails the gate (`fail`), is told
     /// in the report and nothing more (`report`), or is not looked for (`off`).
-    pub honesty: Honesty,
+    pub honesty: HonestyConfig,
 }
 
 /// What becomes of a run if a check fails before anything is changed.
@@ -148,7 +148,7 @@ pub enum BaselinePolicy {
 /// How it is found out whether tests prove anything.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Proving {
+pub struct ProofConfig {
     /// The commands that run the tests; `{files}` stands for the test files that changed. If left
     /// out, those of `verification.commands` that look as if they ran tests, by their name
     /// (`Unit tests`) or what they run (`pytest`, `cargo test`, `npm test`, `go test`, `make check`,
@@ -175,30 +175,30 @@ pub enum ProofMode {
 /// What a change must not do to get past the checks.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Honesty {
+pub struct HonestyConfig {
     /// It touches no file that another unfinished task names, and none that the plan forbids. Other
     /// files that its own task does not name are told to reviewers.
-    pub scope: Option<Judging>,
+    pub scope: Option<HonestyMode>,
     /// Tests that were there are as they were: none gone, skipped or weakened.
-    pub tests_kept: Option<Judging>,
+    pub tests_kept: Option<HonestyMode>,
     /// What the checks go by is as it was: their configuration, scripts and programs.
-    pub gate_kept: Option<Judging>,
+    pub gate_kept: Option<HonestyMode>,
     /// It has no secret in it.
-    pub secrets: Option<Judging>,
+    pub secrets: Option<HonestyMode>,
     /// It has nothing in it that is left to be done.
-    pub stubs: Option<Judging>,
+    pub stubs: Option<HonestyMode>,
     /// It has no answer made for one test only.
-    pub hard_coded: Option<Judging>,
+    pub hard_coded: Option<HonestyMode>,
     /// It is not another task's change.
-    pub own_work: Option<Judging>,
+    pub own_work: Option<HonestyMode>,
     /// It has what its author says it has.
-    pub claims: Option<Judging>,
+    pub claims: Option<HonestyMode>,
 }
 
 /// What becomes of what a rule finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Judging {
+pub enum HonestyMode {
     /// It fails the gate.
     Fail,
     /// It is told.
@@ -210,7 +210,7 @@ pub enum Judging {
 /// Limits for what a change touches.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Metrics {
+pub struct MetricsConfig {
     /// Lines of a source file that is new or changed: the check `File Length`.
     pub max_file_lines: Option<u64>,
     /// Lines of a function or method that is new or changed: the check `Method Length`. Also
@@ -224,7 +224,7 @@ pub struct Metrics {
 /// A command that must exit with 0.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Command {
+pub struct CommandConfig {
     /// Its name in reports; the command itself if it has none.
     #[serde(default)]
     pub name: String,
@@ -238,7 +238,7 @@ pub struct Command {
 /// What may be used up by one run.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Limits {
+pub struct LimitsConfig {
     /// US dollars.
     pub max_cost_usd: Option<f64>,
     /// Tokens, read and written.
@@ -283,7 +283,7 @@ pub struct Limits {
 /// Branches and commits.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Git {
+pub struct GitConfig {
     /// Where the work goes: `branch` (a branch of its own, for you to merge), `current` (your branch is
     /// moved forward to it when the run is completed) or `none` (a patch is left, and no branch; the
     /// commits are kept under `refs/codeteam`).
@@ -319,7 +319,7 @@ pub enum GitMode {
     None,
 }
 
-impl Default for Git {
+impl Default for GitConfig {
     fn default() -> Self {
         Self {
             mode: GitMode::default(),

@@ -1,7 +1,7 @@
 //! The configuration as it may be shown: what people paste into issues has no secrets in it.
 
 use codeteam_context::redact::Redactor;
-use codeteam_core::yaml::{Node, Scalar, Value};
+use codeteam_core::yaml::{YamlNode, YamlScalar, YamlValue};
 
 /// What stands in place of a value that a server is given.
 const GIVEN: &str = "[redacted: environment]";
@@ -9,32 +9,32 @@ const GIVEN: &str = "[redacted: environment]";
 /// The same tree without its secrets: what MCP servers are given in their environment, and all that
 /// the redactor finds.
 #[must_use]
-pub fn concealed(mut node: Node, redactor: &Redactor) -> Node {
-    let servers = node.get_mut("mcp_servers").and_then(Node::as_map_mut);
+pub fn concealed(mut node: YamlNode, redactor: &Redactor) -> YamlNode {
+    let servers = node.get_mut("mcp_servers").and_then(YamlNode::as_map_mut);
     for (_, server) in servers.into_iter().flatten() {
-        let given = server.get_mut("env").and_then(Node::as_map_mut);
+        let given = server.get_mut("env").and_then(YamlNode::as_map_mut);
         for (_, value) in given.into_iter().flatten() {
-            value.value = Value::Scalar(Scalar::text(GIVEN));
+            value.value = YamlValue::Scalar(YamlScalar::text(GIVEN));
         }
     }
     conceal("", &mut node, redactor);
     node
 }
 
-fn conceal(key: &str, node: &mut Node, redactor: &Redactor) {
+fn conceal(key: &str, node: &mut YamlNode, redactor: &Redactor) {
     match &mut node.value {
-        Value::Map(entries) => {
+        YamlValue::Map(entries) => {
             for (key, value) in entries {
                 conceal(&key.name.clone(), value, redactor);
             }
         }
-        Value::List(list) => {
+        YamlValue::List(list) => {
             for item in list {
                 conceal(key, item, redactor);
             }
         }
         // By itself, and by the key it stands at: `password: …`.
-        Value::Scalar(scalar) if !scalar.text.starts_with("[redacted: ") => {
+        YamlValue::Scalar(scalar) if !scalar.text.starts_with("[redacted: ") => {
             let alone = redactor.redact(&scalar.text).text.into_owned();
             let lead = format!("{key}: ");
             let line = format!("{lead}{alone}");
@@ -44,23 +44,23 @@ fn conceal(key: &str, node: &mut Node, redactor: &Redactor) {
                 None => alone,
             };
             if told != scalar.text {
-                *scalar = Scalar::text(told);
+                *scalar = YamlScalar::text(told);
             }
         }
-        Value::Scalar(_) => {}
+        YamlValue::Scalar(_) => {}
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use codeteam_core::yaml::{Origins, Sources, read, write};
+    use codeteam_core::yaml::{OriginComments, SourceFiles, read, write};
 
     use super::*;
 
     fn shown(text: &str) -> String {
-        let node = read(&mut Sources::default(), "config.yml", text).unwrap();
+        let node = read(&mut SourceFiles::default(), "config.yml", text).unwrap();
         let redactor = Redactor::new(["correct-horse-battery".to_owned()]);
-        write(&concealed(node, &redactor), Origins::Left)
+        write(&concealed(node, &redactor), OriginComments::Left)
     }
 
     #[test]

@@ -2,25 +2,25 @@
 
 use super::*;
 
-struct Folders {
+struct ConfigFixture {
     folder: tempfile::TempDir,
-    origins: Origins,
+    origins: ConfigOrigins,
 }
 
-fn folders() -> Folders {
+fn folders() -> ConfigFixture {
     let folder = tempfile::tempdir().unwrap();
     let (project, home) = (folder.path().join("project"), folder.path().join("home"));
     std::fs::create_dir_all(&project).unwrap();
     std::fs::create_dir_all(home.join("codeteam")).unwrap();
-    let origins = Origins {
+    let origins = ConfigOrigins {
         project: Some(project),
         config_home: Some(home),
-        ..Origins::default()
+        ..ConfigOrigins::default()
     };
-    Folders { folder, origins }
+    ConfigFixture { folder, origins }
 }
 
-impl Folders {
+impl ConfigFixture {
     fn project(self, text: &str) -> Self {
         std::fs::write(self.folder.path().join("project/config.yml"), text).unwrap();
         self
@@ -134,11 +134,11 @@ fn a_repository_sends_no_other_key_to_a_server_of_the_users() {
         .project("workers:\n  local: { dialect: claude, protocol: anthropic, model: n }\n  builtin: { protocol: gemini }\n");
     let config = folders.load().unwrap();
     let local = &config.workers["local"];
-    assert_eq!(local.dialect, Some(crate::dialect::Name::Builtin));
-    assert_eq!(local.protocol, Some(crate::workers::Protocol::Openai));
+    assert_eq!(local.dialect, Some(crate::dialect::DialectName::Builtin));
+    assert_eq!(local.protocol, Some(crate::workers::ApiProtocol::Openai));
     assert_eq!(local.model.as_deref(), Some("n"));
     let builtin = &config.workers["builtin"];
-    assert_eq!(builtin.protocol, Some(crate::workers::Protocol::Gemini));
+    assert_eq!(builtin.protocol, Some(crate::workers::ApiProtocol::Gemini));
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_sandbox_by_its_name_alone_merges_too() {
     let config = folders.load().unwrap();
     assert_eq!(
         config.sandbox.backend,
-        Some(codeteam_core::event::Sandbox::Container)
+        Some(codeteam_core::event::SandboxKind::Container)
     );
     assert_eq!(config.requests.len(), 1, "{:?}", config.requests);
 }
@@ -192,9 +192,9 @@ fn a_sandbox_by_its_name_alone_merges_too() {
 #[test]
 fn branches_are_named_by_the_pattern() {
     let run = "2025-01-08_153042_add-password-reset";
-    let git = |pattern: &str| Git {
+    let git = |pattern: &str| GitConfig {
         branch_pattern: pattern.to_owned(),
-        ..Git::default()
+        ..GitConfig::default()
     };
     assert_eq!(
         git("ai/{task_id}-{description}").branch(run),
@@ -204,9 +204,9 @@ fn branches_are_named_by_the_pattern() {
         git("{date}/{slug}/{stamp}").branch(run),
         "2025-01-08/add-password-reset/2025-01-08_153042"
     );
-    let prefixed = Git {
+    let prefixed = GitConfig {
         branch_prefix: Some("team/".to_owned()),
-        ..Git::default()
+        ..GitConfig::default()
     };
     assert_eq!(prefixed.branch(run), format!("team/{run}"));
     let error = folders()
@@ -226,10 +226,13 @@ fn where_the_work_goes_all_in_all() {
     assert_eq!(none.mode(), GitMode::None);
     assert_eq!(none.branch("r"), "refs/codeteam/r/tip");
     let asks = |text: &str| git(text).asks_before();
-    assert_eq!(asks("git: { auto_commit: true }"), AsksBefore::Nothing);
-    assert_eq!(asks("git: { dry_run_preview: true }"), AsksBefore::First);
+    assert_eq!(asks("git: { auto_commit: true }"), CommitApproval::Nothing);
+    assert_eq!(
+        asks("git: { dry_run_preview: true }"),
+        CommitApproval::First
+    );
     let both = "git: { auto_commit: false, dry_run_preview: true }";
-    assert_eq!(asks(both), AsksBefore::Each);
+    assert_eq!(asks(both), CommitApproval::Each);
     let error = |text: &str| folders().project(text).load().unwrap_err();
     let named = error("git:\n  branch_prefix: refs/heads/team/\n");
     assert!(named.contains("leave `refs/heads/` out"), "{named}");
@@ -296,12 +299,12 @@ fn what_somebody_would_count_on_is_refused_with_advice() {
 
 #[test]
 fn the_schemas_know_every_key_and_refuse_others() {
-    for of in Schema::ALL {
+    for of in SchemaKind::ALL {
         let schema = schema(of);
         assert_eq!(schema["additionalProperties"], false, "{of:?}");
         assert!(schema["properties"].as_object().unwrap().len() > 4);
     }
-    let config = schema(Schema::Config);
+    let config = schema(SchemaKind::Config);
     for key in [
         "workflow",
         "roles",
@@ -323,9 +326,9 @@ fn the_default_policy_is_the_one_of_steps_that_name_none() {
         let project = folder.path().join(".codeteam");
         std::fs::create_dir(&project).unwrap();
         std::fs::write(project.join("config.yml"), text).unwrap();
-        let origins = Origins {
+        let origins = ConfigOrigins {
             project: Some(project),
-            ..Origins::default()
+            ..ConfigOrigins::default()
         };
         let config = Config::load(&origins).unwrap();
         config.surroundings().retry.unwrap()

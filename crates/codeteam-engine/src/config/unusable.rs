@@ -2,8 +2,8 @@
 //! middle of a run.
 
 use codeteam_context::redact::Redactor;
-use codeteam_context::strategy::Patterns;
-use codeteam_core::yaml::{Fault, Node, Place, meant};
+use codeteam_context::strategy::FilePatterns;
+use codeteam_core::yaml::{Diagnostic, SourcePosition, YamlNode, meant};
 
 use super::Config;
 
@@ -14,8 +14,8 @@ const BRANCH_PARTS: [&str; 6] = ["run", "stamp", "task_id", "date", "slug", "des
 const SAMPLE_RUN: &str = "2025-01-08_153042_add-a-flag";
 
 /// All that is wrong.
-pub(super) fn faults(config: &Config, node: &Node) -> Vec<Fault> {
-    let mut faults = Faults {
+pub(super) fn faults(config: &Config, node: &YamlNode) -> Vec<Diagnostic> {
+    let mut faults = FaultCollector {
         node,
         found: Vec::new(),
     };
@@ -28,23 +28,23 @@ pub(super) fn faults(config: &Config, node: &Node) -> Vec<Fault> {
 }
 
 /// What is wrong with a tree.
-struct Faults<'n> {
-    node: &'n Node,
-    found: Vec<Fault>,
+struct FaultCollector<'n> {
+    node: &'n YamlNode,
+    found: Vec<Diagnostic>,
 }
 
-impl Faults<'_> {
+impl FaultCollector<'_> {
     fn add(&mut self, path: &[&str], message: String) {
-        self.found.push(Fault::at(self.place(path), message));
+        self.found.push(Diagnostic::at(self.place(path), message));
     }
 
     fn hint(&mut self, path: &[&str], message: String, hint: impl Into<String>) {
         self.found
-            .push(Fault::at(self.place(path), message).hint(hint));
+            .push(Diagnostic::at(self.place(path), message).hint(hint));
     }
 
     /// Where something is said, or what it is in. A number is a place in a list.
-    fn place(&self, path: &[&str]) -> Place {
+    fn place(&self, path: &[&str]) -> SourcePosition {
         let mut here = self.node;
         for part in path {
             let item = part.parse::<usize>().ok();
@@ -58,7 +58,7 @@ impl Faults<'_> {
     }
 }
 
-fn branch(config: &Config, faults: &mut Faults<'_>) {
+fn branch(config: &Config, faults: &mut FaultCollector<'_>) {
     let git = &config.git;
     let (key, said) = match &git.branch_prefix {
         Some(prefix) => ("branch_prefix", prefix),
@@ -129,7 +129,7 @@ fn bad_reference(name: &str) -> Option<&'static str> {
     rules.into_iter().find(|(is, _)| *is).map(|(_, why)| why)
 }
 
-fn commands(config: &Config, faults: &mut Faults<'_>) {
+fn commands(config: &Config, faults: &mut FaultCollector<'_>) {
     const AT_ONCE: &str = "is 0, which would end it at once";
     for (index, command) in config.verification.commands.iter().enumerate() {
         let index = index.to_string();
@@ -170,7 +170,7 @@ fn commands(config: &Config, faults: &mut Faults<'_>) {
     }
 }
 
-fn patterns(config: &Config, faults: &mut Faults<'_>) {
+fn patterns(config: &Config, faults: &mut FaultCollector<'_>) {
     for (index, pattern) in config.redaction.allow.iter().enumerate() {
         if let Err(error) = Redactor::new([]).allow([pattern]) {
             let why = std::error::Error::source(&error).map(ToString::to_string);
@@ -192,7 +192,7 @@ fn patterns(config: &Config, faults: &mut Faults<'_>) {
     }
     for (key, patterns) in &config.context {
         for (index, pattern) in patterns.iter().enumerate() {
-            if Patterns::new([pattern]).is_err() {
+            if FilePatterns::new([pattern]).is_err() {
                 let path = ["context", key, &index.to_string()];
                 faults.add(
                     &path,
@@ -203,7 +203,7 @@ fn patterns(config: &Config, faults: &mut Faults<'_>) {
     }
 }
 
-fn servers(config: &Config, faults: &mut Faults<'_>) {
+fn servers(config: &Config, faults: &mut FaultCollector<'_>) {
     for (name, server) in &config.mcp_servers {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
         if name.is_empty() || !name.bytes().all(is_plain) {
@@ -222,7 +222,7 @@ fn servers(config: &Config, faults: &mut Faults<'_>) {
     }
 }
 
-fn numbers(config: &Config, faults: &mut Faults<'_>) {
+fn numbers(config: &Config, faults: &mut FaultCollector<'_>) {
     let limits = &config.limits;
     let amounts = [
         ("max_cost_usd", limits.max_cost_usd),

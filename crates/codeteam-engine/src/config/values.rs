@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use codeteam_core::message::Format;
+use codeteam_core::message::MessageFormat;
 
 use super::Config;
 
@@ -24,7 +24,7 @@ impl Config {
             ));
         }
         let form = self.git.commit_message_format.as_deref();
-        if let Some(Err(message)) = form.map(Format::parse) {
+        if let Some(Err(message)) = form.map(MessageFormat::parse) {
             let key = "git.commit_message_format";
             wrong.push((key, format!("`{key}`: {message}"), ""));
         }

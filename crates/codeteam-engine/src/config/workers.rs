@@ -6,20 +6,20 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::dialect;
-use crate::workers::Protocol;
+use crate::workers::ApiProtocol;
 
 /// A worker under a name of its own, or more about one that is known.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Worker {
+pub struct WorkerConfig {
     /// How it is spoken to; its name if that is a dialect.
-    pub dialect: Option<dialect::Name>,
+    pub dialect: Option<dialect::DialectName>,
     /// The model it asks.
     pub model: Option<String>,
     /// Whose quota it uses up; its name if it is not said.
     pub account: Option<String>,
     /// Which API the built-in worker speaks.
-    pub protocol: Option<Protocol>,
+    pub protocol: Option<ApiProtocol>,
     /// Where that API is. Only in the user's own configuration: keys are sent there.
     pub base_url: Option<String>,
     /// The variable of the user's environment that has its key. Only in the user's own.
@@ -41,7 +41,7 @@ pub struct Worker {
 /// What a million tokens cost, in US dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Price {
+pub struct ModelPrice {
     /// Read.
     pub input: f64,
     /// Written.
@@ -51,7 +51,7 @@ pub struct Price {
     pub cached_input: Option<f64>,
 }
 
-impl Worker {
+impl WorkerConfig {
     /// What of it only the user may say, if the repository says it.
     pub(super) fn presumption(&self) -> Option<&'static str> {
         let said = [

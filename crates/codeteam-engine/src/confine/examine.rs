@@ -8,13 +8,14 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codeteam_sandbox::Access;
+use codeteam_sandbox::MountAccess;
 use serde::{Deserialize, Serialize};
 
-use super::{Confinement, Profile};
+use super::{Confinement, SandboxProfile};
 use crate::git::NEEDED;
 use crate::process::{
-    self, Cancel, CommandSpec, Error, Limits, MARK, Network, Status, View, own_mark,
+    self, CancelToken, CommandLimits, CommandSpec, Error, ExitReason, HostView, MARK,
+    NetworkAccess, own_mark,
 };
 
 /// The hidden subcommand that looks.
@@ -22,7 +23,7 @@ const LOOK: &str = "sandbox-look";
 
 /// What to look for.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct SandboxProbe {
     /// Paths of the host that are nobody's business.
     pub paths: Vec<PathBuf>,
     /// Where the host can be knocked at.
@@ -31,7 +32,7 @@ pub struct Look {
 
 /// What one look has seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct SandboxObservation {
     /// Paths that are there after all.
     pub paths: Vec<PathBuf>,
     /// Whether the host was reached past the proxy.
@@ -42,26 +43,26 @@ pub struct Seen {
 
 /// What a profile was found to see.
 #[derive(Debug, Clone)]
-pub struct Looked {
+pub struct ProfileReport {
     /// The profile.
-    pub profile: Profile,
+    pub profile: SandboxProfile,
     /// What it saw, or why it could not look.
-    pub seen: Result<Seen, String>,
+    pub seen: Result<SandboxObservation, String>,
 }
 
-impl Look {
+impl SandboxProbe {
     /// What the program that runs confined does.
-    pub fn perform(self) -> Seen {
+    pub fn perform(self) -> SandboxObservation {
         let reaches =
             |address| TcpStream::connect_timeout(&address, Duration::from_secs(2)).is_ok();
-        Seen {
+        SandboxObservation {
             paths: self
                 .paths
                 .into_iter()
                 .filter(|path| path.symlink_metadata().is_ok())
                 .collect(),
             host: reaches(self.door),
-            proxy: reaches(Network::proxy()),
+            proxy: reaches(NetworkAccess::proxy()),
         }
     }
 }
@@ -78,7 +79,7 @@ impl Confinement {
     }
 
     /// Runs codeteam in each profile and lets it look for these paths and for the host.
-    pub fn examine(&self, paths: &[PathBuf]) -> Vec<Looked> {
+    pub fn examine(&self, paths: &[PathBuf]) -> Vec<ProfileReport> {
         // What is on the way to something that is shown is there, with nothing else in it.
         let is_on_the_way = |path: &PathBuf| {
             let mut shown = self.base.entries.iter();
@@ -86,8 +87,12 @@ impl Confinement {
         };
         let paths = paths.iter().filter(|path| !is_on_the_way(path));
         let paths: &[PathBuf] = &paths.cloned().collect::<Vec<_>>();
-        let profiles = [Profile::Worker, Profile::Executor, Profile::Setup];
-        let look = |profile| Looked {
+        let profiles = [
+            SandboxProfile::Worker,
+            SandboxProfile::Executor,
+            SandboxProfile::Setup,
+        ];
+        let look = |profile| ProfileReport {
             profile,
             seen: self.look(profile, paths),
         };
@@ -102,11 +107,11 @@ impl Confinement {
             args: vec!["-c".into(), script.into()],
             cwd: "/".into(),
             env: mark(),
-            view: View::default(),
+            view: HostView::default(),
             disk: None,
             brief: true,
         };
-        let (output, _) = self.run(Profile::Executor, &spec)?;
+        let (output, _) = self.run(SandboxProfile::Executor, &spec)?;
         let found = output.split_once('\n').and_then(|(path, version)| {
             let version = version.trim().strip_prefix("git version ")?;
             is_enough(version).then(|| PathBuf::from(path))
@@ -114,32 +119,47 @@ impl Confinement {
         found.ok_or_else(|| output.trim().replace('\n', ", "))
     }
 
-    fn look(&self, profile: Profile, paths: &[PathBuf]) -> Result<Seen, String> {
+    fn look(
+        &self,
+        profile: SandboxProfile,
+        paths: &[PathBuf],
+    ) -> Result<SandboxObservation, String> {
         // Nothing is accepted: that it can be connected to says it all.
         let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .and_then(|door| Ok((door.local_addr()?, door)))
             .map_err(|error| error.to_string())?;
         let (output, status) = self.run(profile, &self.looking(paths, door.0))?;
-        if status != Status::Exited(0) {
+        if status != ExitReason::Exited(0) {
             return Err(output.trim().to_owned());
         }
         serde_json::from_str(&output).map_err(|error| error.to_string())
     }
 
-    fn run(&self, profile: Profile, spec: &CommandSpec) -> Result<(String, Status), String> {
+    fn run(
+        &self,
+        profile: SandboxProfile,
+        spec: &CommandSpec,
+    ) -> Result<(String, ExitReason), String> {
         let mut output = String::new();
-        let exit = process::run(self, profile, spec, &LIMITS, &Cancel::new(), &mut |line| {
-            output.push_str(&line.text);
-            output.push('\n');
-        });
+        let exit = process::run(
+            self,
+            profile,
+            spec,
+            &LIMITS,
+            &CancelToken::new(),
+            &mut |line| {
+                output.push_str(&line.text);
+                output.push('\n');
+            },
+        );
         let exit = exit.map_err(|error: Error| error.to_string())?;
         Ok((output, exit.status))
     }
 
     fn looking(&self, paths: &[PathBuf], door: SocketAddr) -> CommandSpec {
-        let mut view = View::default();
-        view.show(self.codeteam.clone(), Access::ReadOnly);
-        view.network = Some(Network::default());
+        let mut view = HostView::default();
+        view.show(self.codeteam.clone(), MountAccess::ReadOnly);
+        view.network = Some(NetworkAccess::default());
         let mut args = vec![LOOK.into(), "--door".into(), door.to_string().into()];
         args.extend(paths.iter().map(OsString::from));
         CommandSpec {
@@ -168,7 +188,7 @@ fn is_enough(version: &str) -> bool {
     parts(version) >= parts(NEEDED)
 }
 
-const LIMITS: Limits = Limits {
+const LIMITS: CommandLimits = CommandLimits {
     wall: Duration::from_mins(1),
     line_bytes: 64 << 10,
     total_bytes: 1 << 20,

@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use codeteam_sandbox::policy::MIB;
-use codeteam_sandbox::{Entry, Kind, Policy, credentials};
+use codeteam_sandbox::{MountEntry, PathKind, SandboxPolicy, credentials};
 
-use super::Missing;
+use super::ConfinementError;
 use crate::config;
 use crate::env::Env;
 use crate::git::Repo;
@@ -39,28 +39,28 @@ pub fn private_paths(env: &Env, repo: Option<&Repo>) -> Vec<PathBuf> {
 
 /// Covers what is private in what every command sees of the system: a checkout may be in
 /// `/usr/src`. What has to be shown of it can lie on top.
-pub(super) fn cover_in_system(policy: &mut Policy, private: &[PathBuf]) {
+pub(super) fn cover_in_system(policy: &mut SandboxPolicy, private: &[PathBuf]) {
     for path in private {
         if shown_by(&policy.root, &policy.entries, path).is_none() {
             continue;
         }
         let target = path.clone();
         policy.entries.push(if path.is_dir() {
-            Entry::Scratch { target, bytes: MIB }
+            MountEntry::Scratch { target, bytes: MIB }
         } else {
-            let kind = Kind::File;
-            Entry::Hidden { target, kind }
+            let kind = PathKind::File;
+            MountEntry::Hidden { target, kind }
         });
     }
 }
 
 /// Covers credentials in the parts of the system that people install things in: the home of cargo is
 /// `/usr/local/cargo` in many images.
-pub(super) fn cover_credentials_in_system(policy: &mut Policy, private: &[PathBuf]) {
+pub(super) fn cover_credentials_in_system(policy: &mut SandboxPolicy, private: &[PathBuf]) {
     for folder in ["/usr/local", "/usr/etc", "/usr/src"].map(Path::new) {
         let found = credentials_in(folder, folder).into_iter();
         // What is private is covered as a whole, and parts of it may lie on top.
-        let is_covered = |entry: &Entry| {
+        let is_covered = |entry: &MountEntry| {
             let mut private = private.iter();
             private.any(|path| entry.target().starts_with(path))
         };
@@ -72,13 +72,13 @@ pub(super) fn cover_credentials_in_system(policy: &mut Policy, private: &[PathBu
 
 /// Refuses what shows something private: the system below, and what lies on it.
 pub(super) fn check(
-    system: &[Entry],
-    entries: &[Entry],
+    system: &[MountEntry],
+    entries: &[MountEntry],
     private: &[PathBuf],
-) -> Result<(), Missing> {
+) -> Result<(), ConfinementError> {
     for path in private {
         if let Some(shown) = shown_by(system, entries, path) {
-            return Err(Missing::Exposed {
+            return Err(ConfinementError::Exposed {
                 shown: shown.to_owned(),
                 private: path.clone(),
                 remedy: "name a smaller folder under `sandbox.toolchains`, or take it out of `PATH`",
@@ -90,15 +90,15 @@ pub(super) fn check(
 
 /// Refuses caches that would show something private.
 pub(super) fn check_caches(
-    config: &config::Sandbox,
+    config: &config::SandboxConfig,
     env: &Env,
     private: &[PathBuf],
-) -> Result<(), Missing> {
+) -> Result<(), ConfinementError> {
     let caches = config.caches.iter();
     let caches = caches.filter_map(|cache| config::absolute(&cache.path, env.home.as_deref()));
     for cache in caches.filter_map(|path| path.canonicalize().ok()) {
         if let Some(path) = private.iter().find(|path| path.starts_with(&cache)) {
-            return Err(Missing::Exposed {
+            return Err(ConfinementError::Exposed {
                 private: path.clone(),
                 shown: cache,
                 remedy: "name a smaller folder under `sandbox.caches`",
@@ -109,20 +109,24 @@ pub(super) fn check_caches(
 }
 
 /// What a cover lies on where a folder is shown that has credentials in it, or doors to the host.
-pub(crate) fn credentials_in(source: &Path, target: &Path) -> Vec<Entry> {
+pub(crate) fn credentials_in(source: &Path, target: &Path) -> Vec<MountEntry> {
     let found = credentials::find_below(source);
     let covers = found.into_iter().filter_map(|(path, kind)| {
         let target = target.join(path.strip_prefix(source).ok()?);
-        Some(Entry::Hidden { target, kind })
+        Some(MountEntry::Hidden { target, kind })
     });
     covers.collect()
 }
 
 /// The folder of the host that a policy shows a path by, if it does.
-fn shown_by<'p>(root: &'p [Entry], entries: &'p [Entry], path: &Path) -> Option<&'p Path> {
-    let layers: Vec<&Entry> = root.iter().chain(entries).collect();
-    let shows = |(at, entry): (usize, &&'p Entry)| {
-        let Entry::Bind { source, target, .. } = *entry else {
+fn shown_by<'p>(
+    root: &'p [MountEntry],
+    entries: &'p [MountEntry],
+    path: &Path,
+) -> Option<&'p Path> {
+    let layers: Vec<&MountEntry> = root.iter().chain(entries).collect();
+    let shows = |(at, entry): (usize, &&'p MountEntry)| {
+        let MountEntry::Bind { source, target, .. } = *entry else {
             return None;
         };
         let inside = target.join(path.strip_prefix(source).ok()?);
@@ -135,23 +139,24 @@ fn shown_by<'p>(root: &'p [Entry], entries: &'p [Entry], path: &Path) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use codeteam_sandbox::{Access, Limits, Profile};
+    use codeteam_sandbox::{MountAccess, SandboxLimits, SandboxProfile};
 
     use super::*;
 
-    fn policy(root: &[&str], shown: &[&str]) -> Policy {
-        let bind = |path: &&str| Entry::Bind {
+    fn policy(root: &[&str], shown: &[&str]) -> SandboxPolicy {
+        let bind = |path: &&str| MountEntry::Bind {
             source: path.into(),
             target: path.into(),
-            access: Access::ReadOnly,
+            access: MountAccess::ReadOnly,
         };
         let root = root.iter().map(bind).collect();
-        let mut policy = Policy::new(Profile::Executor, root, Limits::default());
+        let mut policy =
+            SandboxPolicy::new(SandboxProfile::Executor, root, SandboxLimits::default());
         policy.entries.extend(shown.iter().map(bind));
         policy
     }
 
-    fn refused(policy: &Policy, private: &str) -> Option<String> {
+    fn refused(policy: &SandboxPolicy, private: &str) -> Option<String> {
         let checked = check(&policy.root, &policy.entries, &[private.into()]);
         checked.err().map(|error| error.to_string())
     }
@@ -175,13 +180,13 @@ mod tests {
     #[test]
     fn what_is_shown_elsewhere_is_seen_too() {
         let mut shown = policy(&["/usr"], &[]);
-        shown.entries.push(Entry::Bind {
+        shown.entries.push(MountEntry::Bind {
             source: "/home/ada".into(),
             target: "/opt/tools".into(),
-            access: Access::ReadOnly,
+            access: MountAccess::ReadOnly,
         });
         assert!(refused(&shown, "/home/ada/.ssh").is_some());
-        shown.hide(Path::new("/opt/tools/.ssh"), Kind::Directory);
+        shown.hide(Path::new("/opt/tools/.ssh"), PathKind::Directory);
         assert_eq!(refused(&shown, "/home/ada/.ssh"), None);
     }
 
@@ -207,10 +212,10 @@ mod tests {
         let mut env = Env::read();
         env.home = Some(home.clone());
         let text = "caches: [ { path: \"~\" } ]";
-        let config: config::Sandbox = codeteam_core::yaml::parse("config.yml", text).unwrap();
+        let config: config::SandboxConfig = codeteam_core::yaml::parse("config.yml", text).unwrap();
         let checked = check_caches(&config, &env, &[home]);
         assert!(
-            matches!(checked, Err(Missing::Exposed { .. })),
+            matches!(checked, Err(ConfinementError::Exposed { .. })),
             "{checked:?}"
         );
     }

@@ -8,10 +8,10 @@ use std::path::{Component, Path, PathBuf};
 
 use codeteam_core::assignment::Assignment;
 
-use super::Place;
+use super::DocumentSources;
 use crate::git;
 use crate::inside;
-use crate::prompt::{Attached, Document};
+use crate::prompt::{ProjectDocument, PromptAttachments};
 
 /// How much of one document is told.
 const MAX_ONE: usize = 32 << 10;
@@ -37,8 +37,8 @@ pub const PLACEHOLDERS: [&str; 2] = ["(one paragraph)", "(what a newcomer gets w
 /// names.
 pub(super) fn read(
     assignment: &Assignment,
-    place: &Place<'_>,
-    attached: &mut Attached,
+    place: &DocumentSources<'_>,
+    attached: &mut PromptAttachments,
 ) -> Result<(), git::Error> {
     let mut room = MAX_ALL;
     let places = candidates(&assignment.targets);
@@ -151,7 +151,13 @@ fn is_unfilled(bytes: &[u8]) -> bool {
 }
 
 /// Adds a document as far as there is room for it.
-fn add(path: String, bytes: &[u8], length: usize, room: &mut usize, attached: &mut Attached) {
+fn add(
+    path: String,
+    bytes: &[u8],
+    length: usize,
+    room: &mut usize,
+    attached: &mut PromptAttachments,
+) {
     let text = String::from_utf8_lossy(bytes);
     if text.trim().is_empty() {
         return;
@@ -167,7 +173,7 @@ fn add(path: String, bytes: &[u8], length: usize, room: &mut usize, attached: &m
         length.saturating_sub(told.len()).max(1)
     };
     *room -= told.len();
-    attached.documents.push(Document {
+    attached.documents.push(ProjectDocument {
         path,
         text: told.to_owned(),
         left_out,
@@ -207,7 +213,7 @@ mod tests {
 
     #[test]
     fn there_is_room_for_so_much() {
-        let (mut room, mut attached) = (MAX_ALL, Attached::default());
+        let (mut room, mut attached) = (MAX_ALL, PromptAttachments::default());
         let long = vec![b'x'; MAX_ONE + 10];
         for i in 0..6 {
             add(format!("{i}"), &long, long.len(), &mut room, &mut attached);

@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
-use codeteam_context::files::{Content, File, Files};
+use codeteam_context::files::{FileContent, FileEntry, FileSet};
 use codeteam_context::language::Language;
 use codeteam_core::assignment::Assignment;
 use codeteam_core::event::CheckResult;
 use codeteam_core::plan::Task;
-use codeteam_core::role::Kind;
+use codeteam_core::role::RoleKind;
 use codeteam_core::submission::strict;
 use serde_json::{Value, json};
 
-use super::told::{Asked, Error};
+use super::told::{Error, PromptRequest};
 use crate::prompt;
 
 /// How long the summary of a repository may be, in characters.
@@ -22,17 +22,17 @@ const MAX_NOTE: usize = 80;
 const MAX_OUTPUT: usize = 50_000;
 
 /// The input of an assignment, without secrets.
-pub(super) fn input(asked: &Asked<'_>) -> Result<String, Error> {
+pub(super) fn input(asked: &PromptRequest<'_>) -> Result<String, Error> {
     let assignment = asked.assignment;
     let root = assignment.means.root.as_deref();
     let files = asked.project.files();
     let mut input = match assignment.kind {
-        Kind::Planner => json!({
+        RoleKind::Planner => json!({
             "goal": assignment.goal.trim(),
             "repo_summary": summary(files, root),
             "plan_id": strict::plan_id(&assignment.plan_id),
         }),
-        Kind::Implementer => {
+        RoleKind::Implementer => {
             let task = assignment
                 .task
                 .clone()
@@ -65,7 +65,7 @@ fn of_goal(assignment: &Assignment) -> Task {
 }
 
 /// The files of a task that are there, whole.
-fn shown(task: &Task, files: &dyn Files, root: Option<&str>) -> Result<Vec<Value>, Error> {
+fn shown(task: &Task, files: &dyn FileSet, root: Option<&str>) -> Result<Vec<Value>, Error> {
     let list = files.list();
     let mut shown = Vec::new();
     for path in &task.files {
@@ -74,15 +74,15 @@ fn shown(task: &Task, files: &dyn Files, root: Option<&str>) -> Result<Vec<Value
         };
         let path = strict::told(root, path);
         let why = match files.read(at) {
-            Content::Text(content) => {
+            FileContent::Text(content) => {
                 shown.push(json!({ "path": path, "content": content }));
                 continue;
             }
-            Content::Gone => continue,
-            Content::Binary => "it is no text",
-            Content::TooLarge => "it is too large",
-            Content::Other => "it is no plain file",
-            Content::Unreadable(_) => "it cannot be read",
+            FileContent::Gone => continue,
+            FileContent::Binary => "it is no text",
+            FileContent::TooLarge => "it is too large",
+            FileContent::Other => "it is no plain file",
+            FileContent::Unreadable(_) => "it cannot be read",
         };
         let path = path.to_owned();
         return Err(Error::Unshowable { path, why });
@@ -136,7 +136,7 @@ fn ends(text: String) -> String {
 
 /// How much is said of each file.
 #[derive(Clone, Copy, PartialEq)]
-enum Detail {
+enum SummaryDetail {
     /// Its language, its length and its first words.
     Words,
     /// Its language and its length.
@@ -146,22 +146,26 @@ enum Detail {
 }
 
 /// The files of a project, a line each, with as much said of each as there is room for.
-pub(crate) fn summary(files: &dyn Files, root: Option<&str>) -> String {
+pub(crate) fn summary(files: &dyn FileSet, root: Option<&str>) -> String {
     let list = files.list();
-    let own = |file: &File| match root {
+    let own = |file: &FileEntry| match root {
         None => !file.path.starts_with(".codeteam/"),
         Some(root) => strict::told(Some(root), &file.path) != file.path,
     };
-    let list: Vec<(usize, &File)> = list.iter().enumerate().filter(|(_, f)| own(f)).collect();
-    let tell = |(at, file): &(usize, &File), detail: Detail| {
+    let list: Vec<(usize, &FileEntry)> = list.iter().enumerate().filter(|(_, f)| own(f)).collect();
+    let tell = |(at, file): &(usize, &FileEntry), detail: SummaryDetail| {
         let path = strict::told(root, &file.path);
         match detail {
-            Detail::Words => described(path, &files.read(*at)),
-            Detail::Size => format!("{path} - {}, {} bytes", language(path), file.bytes),
-            Detail::Name => path.to_owned(),
+            SummaryDetail::Words => described(path, &files.read(*at)),
+            SummaryDetail::Size => format!("{path} - {}, {} bytes", language(path), file.bytes),
+            SummaryDetail::Name => path.to_owned(),
         }
     };
-    for detail in [Detail::Words, Detail::Size, Detail::Name] {
+    for detail in [
+        SummaryDetail::Words,
+        SummaryDetail::Size,
+        SummaryDetail::Name,
+    ] {
         let mut text = String::new();
         let mut length = 0;
         for (before, file) in list.iter().enumerate() {
@@ -172,7 +176,7 @@ pub(crate) fn summary(files: &dyn Files, root: Option<&str>) -> String {
             // What is left is told in a line too, unless it is nothing.
             let kept = if left > 1 { more.len() + 1 } else { 0 };
             if length + kept > MAX_SUMMARY {
-                if detail == Detail::Name {
+                if detail == SummaryDetail::Name {
                     text.push_str(&more);
                     return text;
                 }
@@ -190,12 +194,14 @@ pub(crate) fn summary(files: &dyn Files, root: Option<&str>) -> String {
 }
 
 /// A file in a line: what it is, how long it is, and what it says of itself.
-fn described(path: &str, content: &Content) -> String {
+fn described(path: &str, content: &FileContent) -> String {
     let text = match content {
-        Content::Text(text) => text,
-        Content::Binary => return format!("{path} - no text"),
-        Content::TooLarge => return format!("{path} - large"),
-        Content::Other | Content::Gone | Content::Unreadable(_) => return path.to_owned(),
+        FileContent::Text(text) => text,
+        FileContent::Binary => return format!("{path} - no text"),
+        FileContent::TooLarge => return format!("{path} - large"),
+        FileContent::Other | FileContent::Gone | FileContent::Unreadable(_) => {
+            return path.to_owned();
+        }
     };
     let lines = match text.lines().count() {
         1 => "1 line".to_owned(),

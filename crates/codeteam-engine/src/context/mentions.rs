@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use codeteam_context::files::File;
+use codeteam_context::files::FileEntry;
 
 /// No text is looked through beyond so many bytes.
 const MAX_TEXT: usize = 256 << 10;
 
 /// The files that a text names by their paths, in the order in which it names them. A name without a
 /// folder counts where only one file is called so.
-pub(super) fn find(text: &str, files: &[File]) -> Vec<String> {
+pub(super) fn find(text: &str, files: &[FileEntry]) -> Vec<String> {
     if text.trim().is_empty() {
         return Vec::new();
     }
@@ -58,12 +58,12 @@ mod tests {
             "Makefile",
             "docs/use.md",
         ];
-        let files: Vec<File> = paths.iter().map(|path| file(path)).collect();
+        let files: Vec<FileEntry> = paths.iter().map(|path| file(path)).collect();
         find(text, &files)
     }
 
-    fn file(path: &str) -> File {
-        File {
+    fn file(path: &str) -> FileEntry {
+        FileEntry {
             path: path.to_owned(),
             bytes: 1,
             stamp: None,

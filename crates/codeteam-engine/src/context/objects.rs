@@ -1,24 +1,24 @@
 //! The files of a tree in git's objects.
 
-use codeteam_context::files::{Content, File, Files, Stamp};
-use codeteam_context::strategy::Patterns;
+use codeteam_context::files::{FileContent, FileEntry, FileSet, FileStamp};
+use codeteam_context::strategy::FilePatterns;
 
-use crate::git::{Oid, Reader, Repo, TreeFile};
+use crate::git::{BlobReader, Oid, Repo, TreeFile};
 
 /// Longer files are not read.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// A tree. Nothing of its texts is held.
-pub(crate) struct Objects {
-    files: Vec<File>,
+pub(crate) struct GitTreeFiles {
+    files: Vec<FileEntry>,
     ids: Vec<Oid>,
-    texts: Reader,
+    texts: BlobReader,
 }
 
-impl Objects {
+impl GitTreeFiles {
     /// The plain files of a tree, but those that are hidden, and those that only editors read.
     pub(crate) fn new(repo: &Repo, tree: &Oid, hidden: &[String]) -> Result<Self, super::Error> {
-        let hidden = Patterns::hiding(hidden)?;
+        let hidden = FilePatterns::hiding(hidden)?;
         let mut all: Vec<(String, TreeFile)> = repo
             .all_files_of(tree)?
             .into_iter()
@@ -32,10 +32,10 @@ impl Objects {
             texts: repo.reader(),
         };
         for (path, file) in all {
-            objects.files.push(File {
+            objects.files.push(FileEntry {
                 path,
                 bytes: file.bytes,
-                stamp: Some(Stamp::Content(file.id.bytes())),
+                stamp: Some(FileStamp::Content(file.id.bytes())),
             });
             objects.ids.push(file.id);
         }
@@ -43,23 +43,25 @@ impl Objects {
     }
 }
 
-impl Files for Objects {
-    fn list(&self) -> &[File] {
+impl FileSet for GitTreeFiles {
+    fn list(&self) -> &[FileEntry] {
         &self.files
     }
 
-    fn read(&self, at: usize) -> Content {
+    fn read(&self, at: usize) -> FileContent {
         let (Some(file), Some(id)) = (self.files.get(at), self.ids.get(at)) else {
-            return Content::Gone;
+            return FileContent::Gone;
         };
         if file.bytes > MAX_BYTES {
-            return Content::TooLarge;
+            return FileContent::TooLarge;
         }
         match self.texts.read(id) {
-            Ok(Some(bytes)) if bytes.contains(&0) => Content::Binary,
-            Ok(Some(bytes)) => String::from_utf8(bytes).map_or(Content::Binary, Content::Text),
-            Ok(None) => Content::Gone,
-            Err(error) => Content::Unreadable(std::io::Error::other(error)),
+            Ok(Some(bytes)) if bytes.contains(&0) => FileContent::Binary,
+            Ok(Some(bytes)) => {
+                String::from_utf8(bytes).map_or(FileContent::Binary, FileContent::Text)
+            }
+            Ok(None) => FileContent::Gone,
+            Err(error) => FileContent::Unreadable(std::io::Error::other(error)),
         }
     }
 }

@@ -4,21 +4,21 @@
 use std::cell::OnceCell;
 use std::path::PathBuf;
 
-use codeteam_context::files::Files;
-use codeteam_context::find::meaning::Model;
-use codeteam_context::find::{self, Commit, Corpus, History, Sketches};
-use codeteam_context::graph::{self, Focus, Ranks};
-use codeteam_context::imports::{self, Graph, Source, Way};
-use codeteam_context::index::Index;
+use codeteam_context::files::FileSet;
+use codeteam_context::find::meaning::EmbeddingModel;
+use codeteam_context::find::{self, Commit, CommitHistory, SearchCorpus, SketchIndex};
+use codeteam_context::graph::{self, ImportanceRanks, TaskFocus};
+use codeteam_context::imports::{self, ImportDirection, ImportGraph, SourceFile};
+use codeteam_context::index::SourceIndex;
 use codeteam_context::map;
-use codeteam_context::outline::Kind;
-use codeteam_context::strategy::Project;
+use codeteam_context::outline::DefinitionKind;
+use codeteam_context::strategy::ProjectFacts;
 
 /// How many files are ranked: no part shows more.
 const RANKED: usize = 60;
 
 /// What a prompt is about.
-pub(crate) struct About<'a> {
+pub(crate) struct PromptSubject<'a> {
     /// What is to be done, in words.
     pub(crate) words: String,
     /// The files that it touches.
@@ -32,18 +32,18 @@ pub(crate) struct About<'a> {
 }
 
 /// A project, seen for one task.
-pub(crate) struct Sight<'a> {
-    files: &'a dyn Files,
-    about: About<'a>,
-    index: OnceCell<Index>,
-    graph: OnceCell<Graph>,
-    ranks: OnceCell<Ranks>,
+pub(crate) struct LazyProject<'a> {
+    files: &'a dyn FileSet,
+    about: PromptSubject<'a>,
+    index: OnceCell<SourceIndex>,
+    graph: OnceCell<ImportGraph>,
+    ranks: OnceCell<ImportanceRanks>,
     found: OnceCell<Vec<String>>,
 }
 
-impl<'a> Sight<'a> {
+impl<'a> LazyProject<'a> {
     /// Sees a project by its files.
-    pub(crate) fn new(files: &'a dyn Files, about: About<'a>) -> Self {
+    pub(crate) fn new(files: &'a dyn FileSet, about: PromptSubject<'a>) -> Self {
         Self {
             files,
             about,
@@ -58,63 +58,63 @@ impl<'a> Sight<'a> {
     /// shown anyway.
     pub(crate) fn map(&self, budget: usize) -> String {
         let ranks = self.ranks.get_or_init(|| {
-            let focus = Focus {
+            let focus = TaskFocus {
                 files: self.about.targets.clone(),
                 names: Vec::new(),
             };
             graph::rank(self.index(), &focus, &[])
         });
-        let options = map::Options {
-            touched: map::Touched::LeftOut,
-            ..map::Options::new(budget)
+        let options = map::MapOptions {
+            touched: map::FocusDisplay::LeftOut,
+            ..map::MapOptions::new(budget)
         };
         map::map(self.index(), ranks, &options).text
     }
 
-    fn index(&self) -> &Index {
+    fn index(&self) -> &SourceIndex {
         self.index
-            .get_or_init(|| Index::build(self.files, self.about.cache.as_deref(), &|_, _| {}))
+            .get_or_init(|| SourceIndex::build(self.files, self.about.cache.as_deref(), &|_, _| {}))
     }
 
-    fn graph(&self) -> &Graph {
+    fn graph(&self) -> &ImportGraph {
         self.graph.get_or_init(|| {
             let index = self.index();
             let imports: Vec<_> = (0..index.len()).map(|at| index.imports(at)).collect();
             // All of them: manifests say what is a package.
             let files = self.files.list().iter();
-            let sources = files.map(|file| Source {
+            let sources = files.map(|file| SourceFile {
                 path: &file.path,
                 imports: index.file(&file.path).map_or(&[], |at| &imports[at]),
             });
-            let sources: Vec<Source<'_>> = sources.collect();
-            Graph::of(&sources, &imports::reader(self.files))
+            let sources: Vec<SourceFile<'_>> = sources.collect();
+            ImportGraph::of(&sources, &imports::reader(self.files))
         })
     }
 
     fn found(&self) -> &[String] {
         self.found.get_or_init(|| {
-            let sketches = Sketches::take(self.files, self.about.cache.as_deref());
+            let sketches = SketchIndex::take(self.files, self.about.cache.as_deref());
             let files: Vec<_> = sketches.candidates().collect();
             let commits = (self.about.history)();
-            let history = History::new(&commits, files.iter().map(|file| file.path));
+            let history = CommitHistory::new(&commits, files.iter().map(|file| file.path));
             // A run does not start without its model; one that is gone since is done without.
             let model = self
                 .about
                 .model
                 .as_deref()
-                .and_then(|model| Model::load(model).ok());
+                .and_then(|model| EmbeddingModel::load(model).ok());
             let (words, cache) = (&self.about.words, self.about.cache.as_deref());
             let meaning = model.map(|model| model.nearness(words, &files, self.files, cache));
-            let corpus = Corpus {
+            let corpus = SearchCorpus {
                 files,
                 look: Some(&sketches),
                 history: Some(&history),
                 meaning,
             };
-            let options = find::Options {
+            let options = find::RankingOptions {
                 limit: RANKED,
                 reasons: false,
-                ..find::Options::default()
+                ..find::RankingOptions::default()
             };
             let found = find::rank(&self.about.words, &corpus, &options);
             // What cannot be kept is worked out again.
@@ -124,8 +124,8 @@ impl<'a> Sight<'a> {
     }
 }
 
-impl Project for Sight<'_> {
-    fn files(&self) -> &dyn Files {
+impl ProjectFacts for LazyProject<'_> {
+    fn files(&self) -> &dyn FileSet {
         self.files
     }
 
@@ -136,7 +136,9 @@ impl Project for Sight<'_> {
 
     fn importers_of(&self, path: &str, steps: usize) -> Vec<String> {
         let steps = u32::try_from(steps).unwrap_or(u32::MAX);
-        let found = self.graph().reach(&[path], Way::Importers, steps);
+        let found = self
+            .graph()
+            .reach(&[path], ImportDirection::Importers, steps);
         found
             .into_iter()
             .map(|reached| reached.path.to_owned())
@@ -157,14 +159,19 @@ impl Project for Sight<'_> {
         let (mut types, mut others) = (0, 0);
         for definition in top {
             match definition.kind {
-                Kind::Interface | Kind::Alias | Kind::Type => types += 1,
-                Kind::Function | Kind::Method | Kind::Macro => others += 1,
-                Kind::Value | Kind::Module | Kind::Impl => {}
+                DefinitionKind::Interface | DefinitionKind::Alias | DefinitionKind::Type => {
+                    types += 1
+                }
+                DefinitionKind::Function | DefinitionKind::Method | DefinitionKind::Macro => {
+                    others += 1
+                }
+                DefinitionKind::Value | DefinitionKind::Module | DefinitionKind::Impl => {}
             }
         }
         let methods = definitions.iter().filter(|one| {
             let outer = one.inside.and_then(|outer| definitions.get(outer as usize));
-            one.kind == Kind::Method && outer.is_some_and(|outer| outer.kind == Kind::Type)
+            one.kind == DefinitionKind::Method
+                && outer.is_some_and(|outer| outer.kind == DefinitionKind::Type)
         });
         types > 0 && others + methods.count() <= types / 2
     }

@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codeteam_context::strategy::{self, Part, SPECIAL, Strategy, VARIABLES};
-use codeteam_core::misplaced::Document;
+use codeteam_context::strategy::{self, SPECIAL, Strategy, StrategyPart, VARIABLES};
+use codeteam_core::misplaced::DocumentKind;
 use codeteam_core::role::Role;
 use codeteam_core::yaml::{
-    self, Either, Fault, OneOrMany, Placed, Problems, Sources, meant, typed_by_key,
+    self, Diagnostic, FileProblems, OneOrMany, ScalarOr, SourceFiles, WithPosition, meant,
+    typed_by_key,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -35,16 +36,16 @@ const ALIASES: &[(&str, &str)] = &[
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct StrategyFile {
     /// Its name; that of the file if left out.
-    name: Option<Placed<String>>,
+    name: Option<WithPosition<String>>,
     /// What it is for.
     description: String,
     /// How many tokens a prompt may be, if the role does not say.
     #[serde(alias = "token_budget")]
     budget: Option<u64>,
     /// What is shown, the most important first: `diff`, `changes`, `map`, `tree`, or files.
-    parts: Vec<Placed<Either<PartFile>>>,
+    parts: Vec<WithPosition<ScalarOr<PartFile>>>,
     /// Another order of importance, by the names of parts; those not named come last.
-    priority_order: Vec<Placed<String>>,
+    priority_order: Vec<WithPosition<String>>,
 }
 
 /// Files that are shown.
@@ -56,7 +57,7 @@ struct PartFile {
     /// The files, as patterns and variables.
     include: Option<OneOrMany<String>>,
     /// How they are shown.
-    form: Form,
+    form: PartForm,
     /// How many files at most.
     limit: Option<usize>,
 }
@@ -64,7 +65,7 @@ struct PartFile {
 /// How a file is shown.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Form {
+enum PartForm {
     /// All of it.
     #[default]
     Whole,
@@ -76,7 +77,7 @@ enum Form {
 
 /// All strategies there are.
 #[derive(Clone, Debug, Default)]
-pub struct Strategies {
+pub struct StrategyCatalog {
     known: BTreeMap<String, Strategy>,
     /// The texts of those that are not the built-in ones.
     own: BTreeMap<String, String>,
@@ -87,7 +88,7 @@ pub struct Strategies {
 pub enum Error {
     /// A file is wrong.
     #[error(transparent)]
-    Invalid(#[from] Problems),
+    Invalid(#[from] FileProblems),
     /// A file cannot be read.
     #[error("could not read `{}`", path.display())]
     Read {
@@ -112,11 +113,11 @@ pub enum Error {
         /// The role.
         role: String,
         /// What is wrong.
-        why: strategy::Unreadable,
+        why: strategy::InvalidPattern,
     },
 }
 
-impl Strategies {
+impl StrategyCatalog {
     /// The built-in ones, and over them those of folders, the last of which counts most. A folder
     /// that belongs to a repository comes with it, and must not lead out of there.
     pub fn load(folders: &[(PathBuf, Option<&Path>)]) -> Result<Self, Error> {
@@ -134,7 +135,7 @@ impl Strategies {
             }
         }
         let mut strategies = Self::built_in()?;
-        let mut sources = Sources::default();
+        let mut sources = SourceFiles::default();
         let mut faults = Vec::new();
         for (name, (file, text)) in own {
             match read(&mut sources, &file, &name, &text) {
@@ -153,7 +154,7 @@ impl Strategies {
     /// Those of a run: the built-in ones, and what it has pinned.
     pub fn pinned(own: &BTreeMap<String, String>) -> Result<Self, Error> {
         let mut strategies = Self::built_in()?;
-        let mut sources = Sources::default();
+        let mut sources = SourceFiles::default();
         for (name, text) in own {
             let strategy = read(&mut sources, name, name, text);
             let strategy = strategy.map_err(|faults| sources.problems(faults))?;
@@ -168,9 +169,9 @@ impl Strategies {
         self.own.clone()
     }
 
-    fn built_in() -> Result<Self, Problems> {
+    fn built_in() -> Result<Self, FileProblems> {
         let mut strategies = Self::default();
-        let mut sources = Sources::default();
+        let mut sources = SourceFiles::default();
         for (name, text) in built_in::folder("strategies", ".yml") {
             let file = format!("built-in strategy `{name}`");
             let strategy = read(&mut sources, &file, name, text);
@@ -245,9 +246,14 @@ fn files(folder: &Path) -> Vec<(String, PathBuf)> {
 }
 
 /// Reads a strategy.
-fn read(sources: &mut Sources, file: &str, name: &str, text: &str) -> Result<Strategy, Vec<Fault>> {
+fn read(
+    sources: &mut SourceFiles,
+    file: &str,
+    name: &str,
+    text: &str,
+) -> Result<Strategy, Vec<Diagnostic>> {
     let node = yaml::read(sources, file, text).map_err(|fault| vec![fault])?;
-    let misplaced = Document::Strategy.misplaced(&node);
+    let misplaced = DocumentKind::Strategy.misplaced(&node);
     if !misplaced.is_empty() {
         return Err(misplaced);
     }
@@ -257,7 +263,8 @@ fn read(sources: &mut Sources, file: &str, name: &str, text: &str) -> Result<Str
         && own.value != name
     {
         let message = format!("the file is called `{name}`, the strategy `{}`", own.value);
-        faults.push(Fault::at(own.place, message).hint("leave `name` out, or rename the file"));
+        faults
+            .push(Diagnostic::at(own.place, message).hint("leave `name` out, or rename the file"));
     }
     let mut strategy = Strategy {
         name: name.to_owned(),
@@ -265,19 +272,19 @@ fn read(sources: &mut Sources, file: &str, name: &str, text: &str) -> Result<Str
         parts: Vec::new(),
     };
     if said.parts.is_empty() {
-        let fault = Fault::at(node.place, "a strategy has `parts`");
+        let fault = Diagnostic::at(node.place, "a strategy has `parts`");
         faults.push(fault.hint("for example `parts: [{name: target, include: [$TARGET]}, diff]`"));
     }
     if said.parts.len() > MAX_PARTS {
         let message = format!("a strategy has at most {MAX_PARTS} parts");
-        faults.push(Fault::at(node.place, message));
+        faults.push(Diagnostic::at(node.place, message));
     }
     for part in said.parts {
         let place = part.place;
         match part_of(part, &strategy.parts) {
             Ok(part) => strategy.parts.push(part),
-            Err(fault) => faults.push(if fault.place == yaml::Place::NONE {
-                Fault { place, ..fault }
+            Err(fault) => faults.push(if fault.place == yaml::SourcePosition::NONE {
+                Diagnostic { place, ..fault }
             } else {
                 fault
             }),
@@ -291,34 +298,40 @@ fn read(sources: &mut Sources, file: &str, name: &str, text: &str) -> Result<Str
     }
 }
 
-fn part_of(part: Placed<Either<PartFile>>, before: &[Part]) -> Result<Part, Fault> {
+fn part_of(
+    part: WithPosition<ScalarOr<PartFile>>,
+    before: &[StrategyPart],
+) -> Result<StrategyPart, Diagnostic> {
     let place = part.place;
     let file = match part.value {
-        Either::Word(name) => PartFile {
+        ScalarOr::Word(name) => PartFile {
             name,
             ..PartFile::default()
         },
-        Either::Full(file) => file,
+        ScalarOr::Full(file) => file,
     };
     let name = canonical(&file.name).to_owned();
     let is_special = SPECIAL.contains(&name.as_str());
     let include = file.include.map(|many| many.0).unwrap_or_default();
     if name.is_empty() {
-        return Err(Fault::at(place, "a part has a `name`"));
+        return Err(Diagnostic::at(place, "a part has a `name`"));
     }
     if before.iter().any(|part| part.name == name) {
-        return Err(Fault::at(place, format!("there are two parts `{name}`")));
+        return Err(Diagnostic::at(
+            place,
+            format!("there are two parts `{name}`"),
+        ));
     }
     if matches!(name.as_str(), "system" | "task") {
         let message = format!("`{name}` is always there, and comes first");
-        return Err(Fault::at(place, message).hint("leave it out of `parts`"));
+        return Err(Diagnostic::at(place, message).hint("leave it out of `parts`"));
     }
     if is_special && !include.is_empty() {
-        let fault = Fault::at(place, format!("the part `{name}` is not made of files"));
+        let fault = Diagnostic::at(place, format!("the part `{name}` is not made of files"));
         return Err(fault.hint("leave `include` out, or give the part another name"));
     }
     if !is_special && include.is_empty() {
-        let fault = Fault::at(place, format!("the part `{name}` has no `include`"));
+        let fault = Diagnostic::at(place, format!("the part `{name}` has no `include`"));
         let hint = meant(&name, SPECIAL)
             .unwrap_or_else(|| format!("say which files, or name one of {}", SPECIAL.join(", ")));
         return Err(fault.hint(hint));
@@ -327,23 +340,23 @@ fn part_of(part: Placed<Either<PartFile>>, before: &[Part]) -> Result<Part, Faul
         word_of(word).map_err(|error| {
             let names = VARIABLES.iter().map(|variable| variable.name);
             let names = names.filter(|_| word.starts_with('$'));
-            Fault::at(place, error.to_string()).maybe(meant(word, names))
+            Diagnostic::at(place, error.to_string()).maybe(meant(word, names))
         })?;
     }
-    Ok(Part {
+    Ok(StrategyPart {
         name,
         include,
         form: match file.form {
-            Form::Whole => strategy::Form::Whole,
-            Form::Signatures => strategy::Form::Signatures,
-            Form::Public => strategy::Form::Public,
+            PartForm::Whole => strategy::FileForm::Whole,
+            PartForm::Signatures => strategy::FileForm::Signatures,
+            PartForm::Public => strategy::FileForm::Public,
         },
         limit: file.limit,
     })
 }
 
 /// Checks a pattern or a variable.
-fn word_of(word: &str) -> Result<(), strategy::Unreadable> {
+fn word_of(word: &str) -> Result<(), strategy::InvalidPattern> {
     if strategy::is_diff(word) {
         return Ok(());
     }
@@ -351,12 +364,12 @@ fn word_of(word: &str) -> Result<(), strategy::Unreadable> {
         if VARIABLES.iter().any(|variable| variable.name == word) {
             return Ok(());
         }
-        return Err(strategy::Unreadable {
+        return Err(strategy::InvalidPattern {
             pattern: word.to_owned(),
             why: "there is no such variable".to_owned(),
         });
     }
-    strategy::Patterns::new([word]).map(drop)
+    strategy::FilePatterns::new([word]).map(drop)
 }
 
 fn canonical(name: &str) -> &str {
@@ -365,16 +378,20 @@ fn canonical(name: &str) -> &str {
 }
 
 /// Puts the parts that are named first, in that order.
-fn reorder(parts: &mut [Part], order: &[Placed<String>], faults: &mut Vec<Fault>) {
+fn reorder(
+    parts: &mut [StrategyPart],
+    order: &[WithPosition<String>],
+    faults: &mut Vec<Diagnostic>,
+) {
     let names: Vec<&str> = order.iter().map(|name| canonical(&name.value)).collect();
     for (name, said) in names.iter().zip(order) {
         let known = parts.iter().map(|part| part.name.as_str());
         if !matches!(*name, "system" | "task") && !known.clone().any(|known| known == *name) {
             let message = format!("there is no part `{}`", said.value);
-            faults.push(Fault::at(said.place, message).maybe(meant(name, known)));
+            faults.push(Diagnostic::at(said.place, message).maybe(meant(name, known)));
         }
     }
-    let place = |part: &Part| names.iter().position(|name| *name == part.name);
+    let place = |part: &StrategyPart| names.iter().position(|name| *name == part.name);
     parts.sort_by_key(|part| place(part).unwrap_or(usize::MAX));
 }
 

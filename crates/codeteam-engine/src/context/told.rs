@@ -2,19 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use codeteam_context::assemble::{Assembled, Given, assemble};
-use codeteam_context::budget::{self, CannotFit, Fitted, Item, Need, Part, Short};
+use codeteam_context::assemble::{AssembledContext, ContextInputs, assemble};
+use codeteam_context::budget::{
+    self, ContextItem, ContextPart, ContextTooLarge, FittedContext, PartRequirement,
+    ShorteningMethod,
+};
 use codeteam_context::redact::Redactor;
-use codeteam_context::strategy::{self, Matter, Project, Wishes, choose};
+use codeteam_context::strategy::{self, ContextRequest, ProjectFacts, TaskFacts, choose};
 use codeteam_context::{listing, tokens};
 use codeteam_core::assignment::Assignment;
-use codeteam_core::context::{Packed, PackedPart};
-use codeteam_core::role::{Kind, Mode};
+use codeteam_core::context::{PackedContext, PackedPart};
+use codeteam_core::role::{EditMode, RoleKind};
 
-use super::strategies::Strategies;
-use super::{Place, documents, exact, mentions};
+use super::strategies::StrategyCatalog;
+use super::{DocumentSources, documents, exact, mentions};
 use crate::git;
-use crate::prompt::{self, Attached, Document, Prompt, ShownFile, ShownPart, Templates, variables};
+use crate::prompt::{
+    self, ProjectDocument, Prompt, PromptAttachments, ShownFile, ShownPart, TemplateCatalog,
+    variables,
+};
 
 /// The part with what the project says about itself.
 const DOCUMENTS: &str = "documents";
@@ -33,17 +39,17 @@ const FIRST: [&str; 4] = [
 const RELEVANT_SHARE: usize = 2;
 
 /// What a prompt is made of.
-pub(crate) struct Asked<'a> {
+pub(crate) struct PromptRequest<'a> {
     /// The assignment.
     pub(crate) assignment: &'a Assignment,
     /// The templates.
-    pub(crate) templates: &'a Templates,
+    pub(crate) templates: &'a TemplateCatalog,
     /// The strategies.
-    pub(crate) strategies: &'a Strategies,
+    pub(crate) strategies: &'a StrategyCatalog,
     /// Where documents are.
-    pub(crate) place: Place<'a>,
+    pub(crate) place: DocumentSources<'a>,
     /// What is known of the project.
-    pub(crate) project: &'a dyn Project,
+    pub(crate) project: &'a dyn ProjectFacts,
     /// Draws the map of the repository within so many tokens.
     pub(crate) map: &'a dyn Fn(usize) -> String,
     /// Takes secrets out.
@@ -64,9 +70,9 @@ pub(crate) struct Asked<'a> {
 
 /// What a worker is told, and how it was put together.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct RenderedPrompt {
     pub(crate) prompt: Prompt,
-    pub(crate) packed: Packed,
+    pub(crate) packed: PackedContext,
 }
 
 /// Why nothing can be told.
@@ -80,10 +86,10 @@ pub enum Error {
     Git(#[from] git::Error),
     /// A pattern means nothing.
     #[error(transparent)]
-    Pattern(#[from] strategy::Unreadable),
+    Pattern(#[from] strategy::InvalidPattern),
     /// What is needed is too long.
     #[error(transparent)]
-    CannotFit(#[from] CannotFit),
+    CannotFit(#[from] ContextTooLarge),
     /// A file that must be shown whole cannot be.
     #[error("`{path}` cannot be shown: {why}")]
     Unshowable {
@@ -95,19 +101,19 @@ pub enum Error {
 }
 
 /// Puts an assignment into words.
-pub(crate) fn told(asked: &Asked<'_>) -> Result<Told, Error> {
+pub(crate) fn told(asked: &PromptRequest<'_>) -> Result<RenderedPrompt, Error> {
     let needs = asked.templates.needs(asked.assignment);
     let budget = usize::try_from(asked.budget).unwrap_or(usize::MAX);
-    let mut fixed = Attached {
+    let mut fixed = PromptAttachments {
         schema_given: asked.schema_given,
-        ..Attached::default()
+        ..PromptAttachments::default()
     };
     named_variables(asked, &needs, budget, &mut fixed)?;
     if prompt::is_exact(asked.assignment) {
         fixed.input = Some(exact::input(asked)?);
     }
     let (mut assembled, lengths) = parts(asked, &needs)?;
-    let render = |attached: &Attached| -> Result<Prompt, Error> {
+    let render = |attached: &PromptAttachments| -> Result<Prompt, Error> {
         let (assignment, templates) = (asked.assignment, asked.templates);
         Ok(prompt::render(
             assignment,
@@ -139,14 +145,14 @@ pub(crate) fn told(asked: &Asked<'_>) -> Result<Told, Error> {
         let over = size.saturating_sub(budget);
         if over == 0 {
             let packed = packed(asked, &fitted, &assembled, size);
-            return Ok(Told { prompt, packed });
+            return Ok(RenderedPrompt { prompt, packed });
         }
         if is_least {
             let [(system, of_system), (task, of_task)] = sizes;
             let rest = size.saturating_sub(of_system + of_task);
             let parts = [(system, of_system), (task, of_task), ("the rest", rest)];
             let parts = parts.map(|(name, size)| (name.to_owned(), size, size));
-            return Err(CannotFit {
+            return Err(ContextTooLarge {
                 budget,
                 parts: parts.into(),
             }
@@ -159,13 +165,13 @@ pub(crate) fn told(asked: &Asked<'_>) -> Result<Told, Error> {
 
 /// What templates may ask for by name: the tree, and the files of the task.
 fn named_variables(
-    asked: &Asked<'_>,
+    asked: &PromptRequest<'_>,
     needs: &BTreeSet<String>,
     budget: usize,
-    attached: &mut Attached,
+    attached: &mut PromptAttachments,
 ) -> Result<(), Error> {
     let files = asked.project.files();
-    let hidden = strategy::Patterns::hiding(&asked.assignment.exclude)?;
+    let hidden = strategy::FilePatterns::hiding(&asked.assignment.exclude)?;
     if needs.contains(variables::REPO_MAP) {
         let paths = files.list().iter().map(|file| file.path.as_str());
         let paths: Vec<&str> = paths.filter(|path| !hidden.matches(path)).collect();
@@ -176,24 +182,24 @@ fn named_variables(
     }
     if needs.contains(variables::RELEVANT_FILES_CONTENT) {
         let target = strategy::Strategy {
-            parts: vec![strategy::Part {
+            parts: vec![strategy::StrategyPart {
                 name: strategy::TARGET.to_owned(),
                 include: vec!["$TARGET".to_owned(), "$MENTIONED".to_owned()],
-                ..strategy::Part::default()
+                ..strategy::StrategyPart::default()
             }],
             ..strategy::Strategy::default()
         };
-        let wishes = Wishes {
+        let wishes = ContextRequest {
             strategy: Some(&target),
             hidden: &asked.assignment.exclude,
-            ..Wishes::default()
+            ..ContextRequest::default()
         };
         let mentioned = mentioned(asked);
         let chosen = choose(&wishes, &matter(asked, &mentioned), asked.project)?;
         let assembled = assemble(&chosen, &given(asked), asked.project, asked.redactor);
         let mut parts = assembled.parts;
         for part in &mut parts {
-            part.need = Need::Wanted;
+            part.need = PartRequirement::Wanted;
         }
         let fitted = budget::fit(parts, &[], budget / RELEVANT_SHARE)?;
         for part in fitted.parts {
@@ -208,14 +214,14 @@ fn named_variables(
 }
 
 /// The files that the brief for this work names.
-fn mentioned(asked: &Asked<'_>) -> Vec<String> {
+fn mentioned(asked: &PromptRequest<'_>) -> Vec<String> {
     let brief = asked.assignment.brief.as_deref().unwrap_or_default();
     mentions::find(brief, asked.project.files().list())
 }
 
-fn matter<'a>(asked: &'a Asked<'_>, mentioned: &'a [String]) -> Matter<'a> {
+fn matter<'a>(asked: &'a PromptRequest<'_>, mentioned: &'a [String]) -> TaskFacts<'a> {
     let assignment = asked.assignment;
-    Matter {
+    TaskFacts {
         targets: &assignment.targets,
         mentioned,
         scope: &assignment.scope,
@@ -224,30 +230,33 @@ fn matter<'a>(asked: &'a Asked<'_>, mentioned: &'a [String]) -> Matter<'a> {
             .as_ref()
             .map(|change| change.files.as_slice())
             .unwrap_or_default(),
-        blind: assignment.means.mode == Mode::Edits,
+        blind: assignment.means.mode == EditMode::Edits,
     }
 }
 
-fn given<'a>(asked: &'a Asked<'_>) -> Given<'a> {
-    Given {
+fn given<'a>(asked: &'a PromptRequest<'_>) -> ContextInputs<'a> {
+    ContextInputs {
         diff: asked.diff.as_deref(),
         changes: asked.changes.as_deref(),
         map: asked.map,
-        blind: asked.assignment.means.mode == Mode::Edits,
+        blind: asked.assignment.means.mode == EditMode::Edits,
         names_targets: !asked.assignment.targets.is_empty(),
     }
 }
 
 /// How long each document is, by its path.
-type Lengths = BTreeMap<String, usize>;
+type DocumentLengths = BTreeMap<String, usize>;
 
 /// Everything that may be shown, in the order of its importance.
-fn parts(asked: &Asked<'_>, needs: &BTreeSet<String>) -> Result<(Assembled, Lengths), Error> {
+fn parts(
+    asked: &PromptRequest<'_>,
+    needs: &BTreeSet<String>,
+) -> Result<(AssembledContext, DocumentLengths), Error> {
     let assignment = asked.assignment;
     let continues = assignment.session.is_some();
     // An earlier try of this very visit was told the same.
     let repeats = continues && assignment.attempt > 1;
-    let mut assembled = Assembled::default();
+    let mut assembled = AssembledContext::default();
     if !repeats {
         let mut chosen = chosen(asked)?;
         chosen.parts.retain(|part| match part.name.as_str() {
@@ -262,15 +271,15 @@ fn parts(asked: &Asked<'_>, needs: &BTreeSet<String>) -> Result<(Assembled, Leng
     let after = after.take_while(|part| FIRST.contains(&part.name.as_str()));
     let mut at = after.count();
     if needs.contains("printed") {
-        let printed = (1..).zip(&asked.printed).map(|(i, text)| Item {
+        let printed = (1..).zip(&asked.printed).map(|(i, text)| ContextItem {
             name: format!("{PRINTED} {i}"),
             text: asked.redactor.redact(text).text.into_owned(),
-            short: Short::Ends,
+            short: ShorteningMethod::Ends,
             shortened: false,
         });
         insert(&mut assembled, &mut at, PRINTED, printed.collect());
     }
-    let mut lengths = Lengths::new();
+    let mut lengths = DocumentLengths::new();
     if needs.contains("documents") && !continues {
         let documents = documents(asked, &mut assembled, &mut lengths)?;
         insert(&mut assembled, &mut at, DOCUMENTS, documents);
@@ -278,11 +287,11 @@ fn parts(asked: &Asked<'_>, needs: &BTreeSet<String>) -> Result<(Assembled, Leng
     Ok((assembled, lengths))
 }
 
-fn insert(assembled: &mut Assembled, at: &mut usize, name: &str, items: Vec<Item>) {
+fn insert(assembled: &mut AssembledContext, at: &mut usize, name: &str, items: Vec<ContextItem>) {
     if !items.is_empty() {
-        let part = Part {
+        let part = ContextPart {
             name: name.to_owned(),
-            need: Need::Wanted,
+            need: PartRequirement::Wanted,
             items,
         };
         assembled.parts.insert(*at, part);
@@ -291,12 +300,12 @@ fn insert(assembled: &mut Assembled, at: &mut usize, name: &str, items: Vec<Item
 }
 
 /// The parts that the role's strategy and its own wishes come to.
-fn chosen(asked: &Asked<'_>) -> Result<strategy::Choice, Error> {
+fn chosen(asked: &PromptRequest<'_>) -> Result<strategy::ContextSelection, Error> {
     let assignment = asked.assignment;
     let context = &assignment.context;
     let strategy = context.strategy.as_deref();
-    let judges = matches!(assignment.kind, Kind::Gatekeeper | Kind::Scribe);
-    let wishes = Wishes {
+    let judges = matches!(assignment.kind, RoleKind::Gatekeeper | RoleKind::Scribe);
+    let wishes = ContextRequest {
         strategy: strategy.and_then(|name| asked.strategies.get(name)),
         include: &context.include,
         exclude: &context.exclude,
@@ -307,9 +316,9 @@ fn chosen(asked: &Asked<'_>) -> Result<strategy::Choice, Error> {
     let mentioned = mentioned(asked);
     let mut chosen = choose(&wishes, &matter(asked, &mentioned), asked.project)?;
     if judges && chosen.parts.iter().all(|part| part.name != strategy::DIFF) {
-        let diff = strategy::Chosen {
+        let diff = strategy::ChosenPart {
             name: strategy::DIFF.to_owned(),
-            body: strategy::Body::Special,
+            body: strategy::PartBody::Special,
         };
         chosen.parts.insert(0, diff);
     }
@@ -318,13 +327,13 @@ fn chosen(asked: &Asked<'_>) -> Result<strategy::Choice, Error> {
 
 /// The names of what a role would be shown, the most important first: for whoever can read the files
 /// where they are.
-pub(crate) fn named(asked: &Asked<'_>, most: usize) -> Result<Vec<String>, Error> {
-    let mut read = Attached::default();
+pub(crate) fn named(asked: &PromptRequest<'_>, most: usize) -> Result<Vec<String>, Error> {
+    let mut read = PromptAttachments::default();
     documents::read(asked.assignment, &asked.place, &mut read)?;
     let documents = read.documents.into_iter().map(|document| document.path);
     let mut names: Vec<String> = documents.collect();
     for part in chosen(asked)?.parts {
-        if let strategy::Body::Files(files) = part.body {
+        if let strategy::PartBody::Files(files) = part.body {
             let there = files.into_iter().filter(|file| file.at.is_some());
             names.extend(there.map(|file| file.path));
         }
@@ -337,19 +346,19 @@ pub(crate) fn named(asked: &Asked<'_>, most: usize) -> Result<Vec<String>, Error
 
 /// The documents of the project, as a part.
 fn documents(
-    asked: &Asked<'_>,
-    assembled: &mut Assembled,
-    lengths: &mut Lengths,
-) -> Result<Vec<Item>, Error> {
-    let mut read = Attached::default();
+    asked: &PromptRequest<'_>,
+    assembled: &mut AssembledContext,
+    lengths: &mut DocumentLengths,
+) -> Result<Vec<ContextItem>, Error> {
+    let mut read = PromptAttachments::default();
     documents::read(asked.assignment, &asked.place, &mut read)?;
     assembled.unreadable.extend(read.unshown);
     let items = read.documents.into_iter().map(|document| {
         let text = asked.redactor.redact(&document.text).text.into_owned();
         lengths.insert(document.path.clone(), text.len() + document.left_out);
-        Item {
+        ContextItem {
             text,
-            short: Short::Beginning,
+            short: ShorteningMethod::Beginning,
             shortened: document.left_out > 0,
             name: document.path,
         }
@@ -359,12 +368,12 @@ fn documents(
 
 /// What was made to fit, where templates look for it.
 fn attached(
-    asked: &Asked<'_>,
-    fixed: &Attached,
-    fitted: &Fitted,
-    assembled: &Assembled,
-    lengths: &Lengths,
-) -> Attached {
+    asked: &PromptRequest<'_>,
+    fixed: &PromptAttachments,
+    fitted: &FittedContext,
+    assembled: &AssembledContext,
+    lengths: &DocumentLengths,
+) -> PromptAttachments {
     let mut attached = fixed.clone();
     let mut missing = assembled.missing.clone();
     for part in &fitted.parts {
@@ -380,7 +389,7 @@ fn attached(
                 let shown = part.items.iter().map(|item| {
                     let whole = lengths.get(&item.name).copied().unwrap_or_default();
                     let left_out = whole.saturating_sub(item.text.len());
-                    Document {
+                    ProjectDocument {
                         path: item.name.clone(),
                         text: item.text.clone(),
                         left_out: if item.shortened { left_out.max(1) } else { 0 },
@@ -460,7 +469,12 @@ fn not_there(path: String) -> ShownFile {
 }
 
 /// What the log says of it.
-fn packed(asked: &Asked<'_>, fitted: &Fitted, assembled: &Assembled, tokens: usize) -> Packed {
+fn packed(
+    asked: &PromptRequest<'_>,
+    fitted: &FittedContext,
+    assembled: &AssembledContext,
+    tokens: usize,
+) -> PackedContext {
     let parts = fitted.parts.iter().map(|part| {
         let squeezed = part.items.iter().filter(|item| item.squeezed);
         PackedPart {
@@ -481,7 +495,7 @@ fn packed(asked: &Asked<'_>, fitted: &Fitted, assembled: &Assembled, tokens: usi
         ..PackedPart::default()
     });
     let redacted: BTreeMap<String, u32> = assembled.redacted.clone();
-    Packed {
+    PackedContext {
         strategy: asked
             .assignment
             .context

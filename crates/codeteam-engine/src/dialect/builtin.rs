@@ -1,22 +1,24 @@
 //! The built-in worker: `codeteam agent`, asking any model API.
 
 use codeteam_core::assignment::Assignment;
-use codeteam_core::role::Kind;
+use codeteam_core::role::RoleKind;
 use serde_json::json;
 
-use super::lines::Lines;
-use super::{Dialect, Fold, Listening, Needs, Program, Surroundings, tools};
+use super::lines::AgentFold;
+use super::{
+    CliRequirements, Dialect, FoldSettings, LaunchSettings, OutputFold, WorkerCommand, tools,
+};
 use crate::prompt::Prompt;
 
 /// Speaks to `codeteam agent`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Builtin;
+pub struct BuiltinDialect;
 
-impl Builtin {
+impl BuiltinDialect {
     /// Its own names for the tools that an assignment allows; none for all that it has.
     pub(crate) fn tools(assignment: &Assignment) -> Vec<String> {
         let is_default = assignment.means.allowed_tools.is_empty();
-        if is_default && assignment.kind != Kind::Scribe {
+        if is_default && assignment.kind != RoleKind::Scribe {
             // It knows itself who may change files, and what the user's settings make possible.
             return Vec::new();
         }
@@ -39,12 +41,17 @@ impl Builtin {
     }
 }
 
-impl Dialect for Builtin {
-    fn needs(&self) -> Option<&'static Needs> {
+impl Dialect for BuiltinDialect {
+    fn needs(&self) -> Option<&'static CliRequirements> {
         None
     }
 
-    fn command(&self, assignment: &Assignment, _: &Prompt, around: &Surroundings) -> Program {
+    fn command(
+        &self,
+        assignment: &Assignment,
+        _: &Prompt,
+        around: &LaunchSettings,
+    ) -> WorkerCommand {
         let mut args = vec![
             "agent".into(),
             "--assignment".into(),
@@ -88,16 +95,16 @@ impl Dialect for Builtin {
             args.extend(["--mcp-servers".into(), path.clone().into()]);
             files.push((path, servers));
         }
-        Program {
+        WorkerCommand {
             program: around.codeteam.clone().into(),
             args,
             files,
             reads: vec![around.codeteam.clone()],
-            ..Program::default()
+            ..WorkerCommand::default()
         }
     }
 
-    fn fold(&self, listening: &Listening) -> Box<dyn Fold> {
-        Box::new(Lines::new(&listening.account))
+    fn fold(&self, listening: &FoldSettings) -> Box<dyn OutputFold> {
+        Box::new(AgentFold::new(&listening.account))
     }
 }

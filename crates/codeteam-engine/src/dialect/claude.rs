@@ -9,24 +9,27 @@ use std::ffi::OsString;
 
 use codeteam_core::assignment::Assignment;
 use codeteam_core::budget::Usage;
-use codeteam_core::failure::{Facts, Quota, Stage, Trouble};
-use codeteam_core::ids::Time;
-use codeteam_core::input::WorkerEnd;
-use codeteam_core::role::{Mode, Provider};
+use codeteam_core::failure::{FailureCause, FailureFacts, FailureStage, ReachedQuota};
+use codeteam_core::ids::EpochMillis;
+use codeteam_core::input::WorkerOutcome;
+use codeteam_core::role::{EditMode, ModelProvider};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::heard::{Heard, OPEN_MESSAGES, OPEN_SUBMISSIONS, brief, clipped, drop_first};
-use super::{Dialect, Fold, Listening, Needs, Program, Surroundings, Told, quota, tools};
-use crate::process::{Exit, Line};
+use super::heard::{FoldState, OPEN_MESSAGES, OPEN_SUBMISSIONS, brief, clipped, drop_first};
+use super::{
+    CliRequirements, Dialect, FoldSettings, LaunchSettings, OutputFold, WorkerCommand, WorkerEvent,
+    quota, tools,
+};
+use crate::process::{CommandExit, OutputLine};
 use crate::prompt::Prompt;
 
 /// Speaks to Claude Code.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Claude;
+pub struct ClaudeDialect;
 
-const NEEDS: Needs = Needs {
+const NEEDS: CliRequirements = CliRequirements {
     program: "claude",
     package: "@anthropic-ai/claude-code",
     oldest: (2, 1, 0),
@@ -46,12 +49,17 @@ const NEEDS: Needs = Needs {
     login: "claude auth login",
 };
 
-impl Dialect for Claude {
-    fn needs(&self) -> Option<&'static Needs> {
+impl Dialect for ClaudeDialect {
+    fn needs(&self) -> Option<&'static CliRequirements> {
         Some(&NEEDS)
     }
 
-    fn command(&self, assignment: &Assignment, prompt: &Prompt, around: &Surroundings) -> Program {
+    fn command(
+        &self,
+        assignment: &Assignment,
+        prompt: &Prompt,
+        around: &LaunchSettings,
+    ) -> WorkerCommand {
         let (user, system) = (
             around.folder.join("prompt.md"),
             around.folder.join("role.md"),
@@ -97,19 +105,19 @@ impl Dialect for Claude {
         }
         arg(&["--append-system-prompt-file"]);
         args.push(system.into());
-        Program {
+        WorkerCommand {
             program: around.program.clone(),
             args,
             env: environment(assignment, around),
             files,
             stdin: Some(user),
-            ..Program::default()
+            ..WorkerCommand::default()
         }
     }
 
-    fn fold(&self, listening: &Listening) -> Box<dyn Fold> {
-        Box::new(Folding {
-            heard: Heard::new(listening),
+    fn fold(&self, listening: &FoldSettings) -> Box<dyn OutputFold> {
+        Box::new(ClaudeFold {
+            heard: FoldState::new(listening),
             listening: listening.clone(),
             spent: BTreeMap::new(),
             spent_before: Usage::default(),
@@ -131,8 +139,8 @@ impl Dialect for Claude {
 }
 
 /// The tools it gets, besides the one that takes its answer and those of MCP servers.
-fn tools_for(assignment: &Assignment, around: &Surroundings) -> String {
-    if assignment.means.mode == Mode::Edits {
+fn tools_for(assignment: &Assignment, around: &LaunchSettings) -> String {
+    if assignment.means.mode == EditMode::Edits {
         return String::new();
     }
     let mut tools = tools::CLAUDE.offered(assignment.kind, &assignment.means);
@@ -145,7 +153,7 @@ fn tools_for(assignment: &Assignment, around: &Surroundings) -> String {
     tools.join(",")
 }
 
-fn environment(assignment: &Assignment, around: &Surroundings) -> Vec<(OsString, OsString)> {
+fn environment(assignment: &Assignment, around: &LaunchSettings) -> Vec<(OsString, OsString)> {
     let mut env = vec![
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
         ("DISABLE_AUTOUPDATER", "1"),
@@ -154,9 +162,9 @@ fn environment(assignment: &Assignment, around: &Surroundings) -> Vec<(OsString,
         env.push(("IS_SANDBOX", "1"));
     }
     match assignment.means.provider {
-        Some(Provider::Bedrock) => env.push(("CLAUDE_CODE_USE_BEDROCK", "1")),
-        Some(Provider::Vertex) => env.push(("CLAUDE_CODE_USE_VERTEX", "1")),
-        Some(Provider::Anthropic) | None => {}
+        Some(ModelProvider::Bedrock) => env.push(("CLAUDE_CODE_USE_BEDROCK", "1")),
+        Some(ModelProvider::Vertex) => env.push(("CLAUDE_CODE_USE_VERTEX", "1")),
+        Some(ModelProvider::Anthropic) | None => {}
     }
     env.into_iter()
         .map(|(name, value)| (name.into(), value.into()))
@@ -168,9 +176,9 @@ fn dollars(microusd: u64) -> String {
     format!("{}.{:06}", microusd / 1_000_000, microusd % 1_000_000)
 }
 
-struct Folding {
-    heard: Heard,
-    listening: Listening,
+struct ClaudeFold {
+    heard: FoldState,
+    listening: FoldSettings,
     /// What each message has spent, for the case that no result ever comes.
     spent: BTreeMap<String, Usage>,
     /// What messages have spent that are no longer remembered one by one.
@@ -184,11 +192,11 @@ struct Folding {
     /// How long the API asked to be left alone the last time.
     retry_after_ms: Option<u64>,
     /// Why it need not go on.
-    hopeless: Option<Facts>,
+    hopeless: Option<FailureFacts>,
 }
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct ClaudeEvent<'a> {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
@@ -204,11 +212,11 @@ struct Event<'a> {
     /// Kept to the letter.
     #[serde(borrow)]
     structured_output: Option<&'a RawValue>,
-    usage: Option<Tokens>,
+    usage: Option<ClaudeTokens>,
     #[serde(rename = "modelUsage")]
-    model_usage: Option<BTreeMap<String, Tokens>>,
+    model_usage: Option<BTreeMap<String, ClaudeTokens>>,
     total_cost_usd: Option<f64>,
-    rate_limit_info: Option<RateLimit>,
+    rate_limit_info: Option<ClaudeRateLimit>,
     error_status: Option<u16>,
     api_error_status: Option<u16>,
     error: Option<Value>,
@@ -218,7 +226,7 @@ struct Event<'a> {
 
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
-struct Tokens {
+struct ClaudeTokens {
     #[serde(alias = "inputTokens", rename = "input_tokens")]
     input: u64,
     #[serde(
@@ -234,7 +242,7 @@ struct Tokens {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct RateLimit {
+struct ClaudeRateLimit {
     #[serde(default)]
     status: String,
     resets_at: Option<f64>,
@@ -243,7 +251,7 @@ struct RateLimit {
     is_using_overage: bool,
 }
 
-impl Tokens {
+impl ClaudeTokens {
     fn usage(self) -> Usage {
         Usage {
             input_tokens: self
@@ -257,22 +265,22 @@ impl Tokens {
     }
 }
 
-impl Fold for Folding {
-    fn line(&mut self, line: &Line<'_>) -> Vec<Told> {
+impl OutputFold for ClaudeFold {
+    fn line(&mut self, line: &OutputLine<'_>) -> Vec<WorkerEvent> {
         let text = match self.heard.event(line) {
             Ok(text) => text,
             Err(told) => return told,
         };
-        let Ok(event) = serde_json::from_str::<Event<'_>>(text) else {
+        let Ok(event) = serde_json::from_str::<ClaudeEvent<'_>>(text) else {
             let text = line.text.to_string();
-            return vec![Told::Noise { text }];
+            return vec![WorkerEvent::Noise { text }];
         };
         match (event.kind.as_str(), event.subtype.as_str()) {
             ("system", "init") => {
                 self.heard.model = event.model;
                 self.heard.session = event.session_id;
                 let id = self.heard.session.clone().unwrap_or_default();
-                vec![Told::Session { id }]
+                vec![WorkerEvent::Session { id }]
             }
             ("system", "api_retry") => {
                 let why = words(event.error.as_ref());
@@ -280,11 +288,11 @@ impl Fold for Folding {
                 let told = format!("the API did not answer ({why}); retry {again}");
                 if let (Some(401 | 403), 2..) = (event.error_status, again) {
                     // It would go on for three minutes, and no key gets better by that.
-                    self.hopeless = Some(Facts {
+                    self.hopeless = Some(FailureFacts {
                         http_status: event.error_status,
-                        trouble: Some(Trouble::Login),
+                        trouble: Some(FailureCause::Login),
                         message: format!("its key or login is not accepted ({why})"),
-                        ..Facts::default()
+                        ..FailureFacts::default()
                     });
                 }
                 if event.error_status == Some(429) {
@@ -311,7 +319,7 @@ impl Fold for Folding {
             }
             ("rate_limit_event", _) => self.limited(event.rate_limit_info),
             ("result", _) => self.ended(event),
-            (other, _) => vec![Told::Unknown {
+            (other, _) => vec![WorkerEvent::Unknown {
                 event: other.to_owned(),
             }],
         }
@@ -334,7 +342,7 @@ impl Fold for Folding {
         self.heard.session.as_deref()
     }
 
-    fn finish(&mut self, exit: &Exit) -> WorkerEnd {
+    fn finish(&mut self, exit: &CommandExit) -> WorkerOutcome {
         self.heard.finish(exit)
     }
 
@@ -342,7 +350,7 @@ impl Fold for Folding {
         self.heard.calls.describe_loop()
     }
 
-    fn hopeless(&self) -> Option<&Facts> {
+    fn hopeless(&self) -> Option<&FailureFacts> {
         self.hopeless.as_ref()
     }
 
@@ -351,14 +359,14 @@ impl Fold for Folding {
     }
 }
 
-impl Folding {
+impl ClaudeFold {
     /// A message of the model. The same one comes several times, once for each of its parts.
-    fn said(&mut self, message: Option<Value>) -> Vec<Told> {
+    fn said(&mut self, message: Option<Value>) -> Vec<WorkerEvent> {
         let Some(message) = message else {
             return Vec::new();
         };
         let id = message["id"].as_str().unwrap_or_default();
-        let tokens = serde_json::from_value::<Tokens>(message["usage"].clone());
+        let tokens = serde_json::from_value::<ClaudeTokens>(message["usage"].clone());
         self.spent
             .insert(id.to_owned(), tokens.unwrap_or_default().usage());
         if self.spent.len() > OPEN_MESSAGES
@@ -407,21 +415,21 @@ impl Folding {
         }
     }
 
-    fn limited(&mut self, info: Option<RateLimit>) -> Vec<Told> {
+    fn limited(&mut self, info: Option<ClaudeRateLimit>) -> Vec<WorkerEvent> {
         let Some(info) = info.filter(|info| info.status == "rejected" && !info.is_using_overage)
         else {
             return Vec::new();
         };
-        self.heard.quota = Some(Quota {
+        self.heard.quota = Some(ReachedQuota {
             account: self.listening.account.clone(),
             resets_in_ms: None,
             resets_at: info.resets_at.map(time),
         });
         let message = "its usage limit is reached".to_owned();
-        vec![Told::Limit { message }]
+        vec![WorkerEvent::Limit { message }]
     }
 
-    fn ended(&mut self, event: Event<'_>) -> Vec<Told> {
+    fn ended(&mut self, event: ClaudeEvent<'_>) -> Vec<WorkerEvent> {
         let mut usage = Usage::default();
         match &event.model_usage {
             Some(models) if !models.is_empty() => {
@@ -433,63 +441,63 @@ impl Folding {
         }
         usage.cost_microusd = event.total_cost_usd.map(crate::config::microusd);
         self.heard.usage = usage;
-        let mut told = vec![Told::Usage { usage }];
+        let mut told = vec![WorkerEvent::Usage { usage }];
         let said = event.result.unwrap_or_default();
         if event.is_error || event.subtype != "success" {
             let facts = self.failure(&event.subtype, &said, event.api_error_status);
             let message = facts.message.clone();
             self.heard.failure = Some(facts);
-            told.push(Told::Error { message });
+            told.push(WorkerEvent::Error { message });
         } else {
             let structured = event.structured_output.map(RawValue::get);
             self.heard.structured = structured.filter(|s| *s != "null").map(str::to_owned);
             self.heard.message = Some(said);
         }
-        told.push(Told::Final);
+        told.push(WorkerEvent::Final);
         told
     }
 
-    fn failure(&mut self, subtype: &str, said: &str, status: Option<u16>) -> Facts {
-        let mut facts = Facts {
+    fn failure(&mut self, subtype: &str, said: &str, status: Option<u16>) -> FailureFacts {
+        let mut facts = FailureFacts {
             message: clipped(said),
             http_status: status.or_else(|| status_in(said)),
-            ..Facts::default()
+            ..FailureFacts::default()
         };
         if facts.http_status == Some(429) {
             facts.retry_after_ms = self.retry_after_ms;
         }
         let lower = said.to_lowercase();
         facts.trouble = match self.error.as_deref() {
-            Some("billing_error") => Some(Trouble::Billing),
-            Some("authentication_failed") => Some(Trouble::Login),
-            Some("model_not_found") => Some(Trouble::Model),
+            Some("billing_error") => Some(FailureCause::Billing),
+            Some("authentication_failed") => Some(FailureCause::Login),
+            Some("model_not_found") => Some(FailureCause::Model),
             Some("server_error" | "unknown") if facts.http_status.is_none() => {
-                Some(Trouble::Unreachable)
+                Some(FailureCause::Unreachable)
             }
             _ => None,
         };
         let by_words = match subtype {
-            "error_max_turns" => Some(Trouble::Turns),
-            "error_max_budget_usd" => Some(Trouble::Cost),
+            "error_max_turns" => Some(FailureCause::Turns),
+            "error_max_budget_usd" => Some(FailureCause::Cost),
             "error_max_structured_output_retries" => {
-                facts.stage = Stage::BadAnswer;
+                facts.stage = FailureStage::BadAnswer;
                 None
             }
             _ if lower.contains("invalid api key") || lower.contains("please run /login") => {
-                Some(Trouble::Login)
+                Some(FailureCause::Login)
             }
-            _ if lower.contains("not logged in") => Some(Trouble::Login),
-            _ if lower.contains("prompt is too long") => Some(Trouble::Length),
+            _ if lower.contains("not logged in") => Some(FailureCause::Login),
+            _ if lower.contains("prompt is too long") => Some(FailureCause::Length),
             _ if lower.contains("usage policy") || lower.contains("unable to respond to this") => {
-                Some(Trouble::Refusal)
+                Some(FailureCause::Refusal)
             }
             _ => None,
         };
         facts.trouble = facts.trouble.or(by_words);
         if facts.message.is_empty() {
             facts.message = match facts.trouble {
-                Some(Trouble::Turns) => "it used up its turns before it was done".to_owned(),
-                Some(Trouble::Cost) => "it used up its money before it was done".to_owned(),
+                Some(FailureCause::Turns) => "it used up its turns before it was done".to_owned(),
+                Some(FailureCause::Cost) => "it used up its money before it was done".to_owned(),
                 _ => format!("it ended with `{subtype}`"),
             };
         }
@@ -508,9 +516,9 @@ const STRUCTURED: &str = "StructuredOutput";
 /// Its tools that change files.
 const WRITING: &[&str] = &["Write", "Edit", "MultiEdit", "NotebookEdit"];
 
-fn part(part: &Value) -> Vec<Told> {
+fn part(part: &Value) -> Vec<WorkerEvent> {
     match part["type"].as_str() {
-        Some("text") => vec![Told::Text {
+        Some("text") => vec![WorkerEvent::Text {
             text: part["text"].as_str().unwrap_or_default().to_owned(),
         }],
         Some("tool_use") if part["name"] == SUBMIT || part["name"] == STRUCTURED => Vec::new(),
@@ -519,17 +527,17 @@ fn part(part: &Value) -> Vec<Told> {
     }
 }
 
-fn used(name: &str, input: &Value) -> Vec<Told> {
+fn used(name: &str, input: &Value) -> Vec<WorkerEvent> {
     let field = |names: &[&str]| {
         let mut found = names.iter().filter_map(|name| input[*name].as_str());
         found.next().map(brief)
     };
     let path = field(&["file_path", "notebook_path"]);
     if let Some(path) = path.as_ref().filter(|_| WRITING.contains(&name)) {
-        return vec![Told::File { path: path.clone() }];
+        return vec![WorkerEvent::File { path: path.clone() }];
     }
     let detail = field(&["command", "pattern", "query", "url", "description"]).or(path);
-    vec![Told::Tool {
+    vec![WorkerEvent::Tool {
         name: name.to_owned(),
         detail: detail.unwrap_or_default(),
     }]
@@ -553,8 +561,8 @@ fn status_in(said: &str) -> Option<u16> {
 }
 
 /// Seconds since the epoch.
-fn time(seconds: f64) -> Time {
-    Time(milliseconds(seconds * 1_000.0))
+fn time(seconds: f64) -> EpochMillis {
+    EpochMillis(milliseconds(seconds * 1_000.0))
 }
 
 #[expect(

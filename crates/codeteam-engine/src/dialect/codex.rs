@@ -9,23 +9,26 @@ use std::path::Path;
 
 use codeteam_core::assignment::Assignment;
 use codeteam_core::budget::Usage;
-use codeteam_core::failure::{Facts, Trouble};
-use codeteam_core::input::WorkerEnd;
-use codeteam_core::role::{Kind, Mode};
+use codeteam_core::failure::{FailureCause, FailureFacts};
+use codeteam_core::input::WorkerOutcome;
+use codeteam_core::role::{EditMode, RoleKind};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::heard::{Heard, brief, clipped};
+use super::heard::{FoldState, brief, clipped};
 use super::tools::{self, ToolWord};
-use super::{Dialect, Fold, Listening, McpServer, Needs, Program, Surroundings, Told, quota};
-use crate::process::{Exit, Line};
+use super::{
+    CliRequirements, Dialect, FoldSettings, LaunchSettings, McpServer, OutputFold, WorkerCommand,
+    WorkerEvent, quota,
+};
+use crate::process::{CommandExit, OutputLine};
 use crate::prompt::Prompt;
 
 /// Speaks to Codex.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Codex;
+pub struct CodexDialect;
 
-const NEEDS: Needs = Needs {
+const NEEDS: CliRequirements = CliRequirements {
     program: "codex",
     package: "@openai/codex",
     oldest: (0, 150, 0),
@@ -62,12 +65,17 @@ const WITHOUT: &[&str] = &[
 /// What it works with; without them it can only answer.
 const TOOLS: &[&str] = &["shell_tool", "unified_exec", "view_image", "code_mode_host"];
 
-impl Dialect for Codex {
-    fn needs(&self) -> Option<&'static Needs> {
+impl Dialect for CodexDialect {
+    fn needs(&self) -> Option<&'static CliRequirements> {
         Some(&NEEDS)
     }
 
-    fn command(&self, assignment: &Assignment, prompt: &Prompt, around: &Surroundings) -> Program {
+    fn command(
+        &self,
+        assignment: &Assignment,
+        prompt: &Prompt,
+        around: &LaunchSettings,
+    ) -> WorkerCommand {
         let user = around.folder.join("prompt.md");
         let schema = around.folder.join("schema.json");
         let mut files = vec![
@@ -95,16 +103,16 @@ impl Dialect for Codex {
             arg(&["--disable", feature]);
         }
         // It has no list of tools: its shell reads, searches and changes files.
-        let is_bare = assignment.means.mode == Mode::Edits || !tools::has_tools(assignment);
+        let is_bare = assignment.means.mode == EditMode::Edits || !tools::has_tools(assignment);
         if is_bare {
             for feature in TOOLS {
                 arg(&["--disable", feature]);
             }
         }
         let mode = match (around.confined, assignment.kind, assignment.means.mode) {
-            (true, _, Mode::Tools) => "danger-full-access",
-            (false, Kind::Implementer, Mode::Tools) => "workspace-write",
-            (false, _, Mode::Tools) | (_, _, Mode::Edits) => "read-only",
+            (true, _, EditMode::Tools) => "danger-full-access",
+            (false, RoleKind::Implementer, EditMode::Tools) => "workspace-write",
+            (false, _, EditMode::Tools) | (_, _, EditMode::Edits) => "read-only",
         };
         let mut set = |name: &str, value: Value| arg(&["-c", &setting(name, &value)]);
         set("sandbox_mode", json!(mode));
@@ -112,7 +120,7 @@ impl Dialect for Codex {
         set("developer_instructions", json!(prompt.system));
         set("analytics.enabled", json!(false));
         set("features.unbounded_connection_retries", json!(false));
-        if assignment.means.mode == Mode::Edits || !tools::may_use(assignment, ToolWord::Web) {
+        if assignment.means.mode == EditMode::Edits || !tools::may_use(assignment, ToolWord::Web) {
             set("web_search", json!("disabled"));
         }
         if is_bare {
@@ -152,19 +160,19 @@ impl Dialect for Codex {
         arg(&["--output-schema"]);
         args.push(schema.into());
         args.push("-".into());
-        Program {
+        WorkerCommand {
             program: around.program.clone(),
             args,
             files,
             stdin: Some(user),
-            ..Program::default()
+            ..WorkerCommand::default()
         }
     }
 
-    fn fold(&self, listening: &Listening) -> Box<dyn Fold> {
-        let mut heard = Heard::new(listening);
+    fn fold(&self, listening: &FoldSettings) -> Box<dyn OutputFold> {
+        let mut heard = FoldState::new(listening);
         heard.model.clone_from(&listening.model);
-        Box::new(Folding {
+        Box::new(CodexFold {
             heard,
             listening: listening.clone(),
         })
@@ -291,18 +299,18 @@ fn nullable(mut schema: Value) -> Value {
     }
 }
 
-struct Folding {
-    heard: Heard,
-    listening: Listening,
+struct CodexFold {
+    heard: FoldState,
+    listening: FoldSettings,
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct CodexEvent {
     #[serde(rename = "type")]
     kind: String,
     thread_id: Option<String>,
     item: Option<Value>,
-    usage: Option<Tokens>,
+    usage: Option<CodexTokens>,
     #[serde(default)]
     message: String,
     error: Option<Value>,
@@ -310,7 +318,7 @@ struct Event {
 
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
-struct Tokens {
+struct CodexTokens {
     #[serde(rename = "input_tokens")]
     input: u64,
     #[serde(rename = "cached_input_tokens")]
@@ -319,21 +327,21 @@ struct Tokens {
     output: u64,
 }
 
-impl Fold for Folding {
-    fn line(&mut self, line: &Line<'_>) -> Vec<Told> {
+impl OutputFold for CodexFold {
+    fn line(&mut self, line: &OutputLine<'_>) -> Vec<WorkerEvent> {
         let text = match self.heard.event(line) {
             Ok(text) => text,
             Err(told) => return told,
         };
-        let Ok(event) = serde_json::from_str::<Event>(text) else {
+        let Ok(event) = serde_json::from_str::<CodexEvent>(text) else {
             let text = line.text.to_string();
-            return vec![Told::Noise { text }];
+            return vec![WorkerEvent::Noise { text }];
         };
         match event.kind.as_str() {
             "thread.started" => {
                 self.heard.session = event.thread_id;
                 let id = self.heard.session.clone().unwrap_or_default();
-                vec![Told::Session { id }]
+                vec![WorkerEvent::Session { id }]
             }
             "turn.started" | "item.updated" => Vec::new(),
             "item.started" => event
@@ -356,7 +364,7 @@ impl Fold for Folding {
                 self.limited(&event.message);
                 vec![self.heard.stumbled(&event.message, status)]
             }
-            other => vec![Told::Unknown {
+            other => vec![WorkerEvent::Unknown {
                 event: other.to_owned(),
             }],
         }
@@ -374,7 +382,7 @@ impl Fold for Folding {
         self.heard.session.as_deref()
     }
 
-    fn finish(&mut self, exit: &Exit) -> WorkerEnd {
+    fn finish(&mut self, exit: &CommandExit) -> WorkerOutcome {
         self.heard.finish(exit)
     }
 
@@ -387,8 +395,8 @@ impl Fold for Folding {
     }
 }
 
-impl Folding {
-    fn begun(&mut self, item: &Value) -> Vec<Told> {
+impl CodexFold {
+    fn begun(&mut self, item: &Value) -> Vec<WorkerEvent> {
         let is_word = ["agent_message", "reasoning", "todo_list", "plan"];
         if !is_word.iter().any(|word| item["type"] == *word) {
             // Whoever uses a tool after a message has not ended with it.
@@ -397,7 +405,7 @@ impl Folding {
         begun(item)
     }
 
-    fn done(&mut self, item: &Value) -> Vec<Told> {
+    fn done(&mut self, item: &Value) -> Vec<WorkerEvent> {
         let text = |name: &str| item[name].as_str().unwrap_or_default();
         match text("type") {
             "agent_message" => {
@@ -417,7 +425,7 @@ impl Folding {
                 changes
                     .iter()
                     .filter_map(|change| change["path"].as_str())
-                    .map(|path| Told::File {
+                    .map(|path| WorkerEvent::File {
                         path: path.to_owned(),
                     })
                     .collect()
@@ -431,7 +439,7 @@ impl Folding {
                 Vec::new()
             }
             // A warning more often than not; what ends a turn is told as such.
-            "error" => vec![Told::Noise {
+            "error" => vec![WorkerEvent::Noise {
                 text: clipped(text("message")),
             }],
             "command_execution" => {
@@ -439,7 +447,7 @@ impl Folding {
                 Vec::new()
             }
             "reasoning" | "todo_list" | "web_search" | "plan" => Vec::new(),
-            other => vec![Told::Unknown {
+            other => vec![WorkerEvent::Unknown {
                 event: format!("item {other}"),
             }],
         }
@@ -455,7 +463,7 @@ impl Folding {
         self.heard.calls.note(name, "", &told.to_string());
     }
 
-    fn ended(&mut self, tokens: Tokens) -> Vec<Told> {
+    fn ended(&mut self, tokens: CodexTokens) -> Vec<WorkerEvent> {
         let before = self.listening.before;
         let usage = Usage {
             input_tokens: tokens.input.saturating_sub(before.input_tokens),
@@ -464,36 +472,36 @@ impl Folding {
             cost_microusd: None,
         };
         self.heard.usage = usage;
-        vec![Told::Usage { usage }, Told::Final]
+        vec![WorkerEvent::Usage { usage }, WorkerEvent::Final]
     }
 
-    fn failed(&mut self, message: &str) -> Told {
-        let mut facts = Facts {
+    fn failed(&mut self, message: &str) -> WorkerEvent {
+        let mut facts = FailureFacts {
             message: clipped(message),
             http_status: status_in(message),
-            ..Facts::default()
+            ..FailureFacts::default()
         };
         let lower = message.to_lowercase();
         facts.trouble = if facts.http_status == Some(401) {
-            Some(Trouble::Login)
+            Some(FailureCause::Login)
         } else if lower.contains("check your plan and billing") {
-            Some(Trouble::Billing)
+            Some(FailureCause::Billing)
         } else if UNREACHABLE.iter().any(|words| lower.contains(words)) {
-            Some(Trouble::Unreachable)
+            Some(FailureCause::Unreachable)
         } else if lower.contains("context window") || lower.contains("context_length_exceeded") {
-            Some(Trouble::Length)
+            Some(FailureCause::Length)
         } else if lower.contains("is not supported") && lower.contains("model")
             || lower.contains("model_not_found")
             || lower.contains("does not exist") && lower.contains("model")
         {
-            Some(Trouble::Model)
+            Some(FailureCause::Model)
         } else {
             None
         };
         self.limited(message);
         let message = facts.message.clone();
         self.heard.failure = Some(facts);
-        Told::Error { message }
+        WorkerEvent::Error { message }
     }
 
     fn limited(&mut self, message: &str) {
@@ -502,7 +510,7 @@ impl Folding {
     }
 }
 
-fn begun(item: &Value) -> Vec<Told> {
+fn begun(item: &Value) -> Vec<WorkerEvent> {
     let text = |name: &str| item[name].as_str().unwrap_or_default();
     let (name, detail) = match text("type") {
         "command_execution" => ("run", brief(text("command"))),
@@ -510,7 +518,7 @@ fn begun(item: &Value) -> Vec<Told> {
         "web_search" => ("web", brief(text("query"))),
         _ => return Vec::new(),
     };
-    vec![Told::Tool {
+    vec![WorkerEvent::Tool {
         name: name.to_owned(),
         detail,
     }]

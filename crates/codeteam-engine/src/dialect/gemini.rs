@@ -9,25 +9,26 @@ use std::ffi::OsString;
 
 use codeteam_core::assignment::Assignment;
 use codeteam_core::budget::Usage;
-use codeteam_core::failure::{Facts, Trouble};
-use codeteam_core::input::WorkerEnd;
-use codeteam_core::role::Mode;
+use codeteam_core::failure::{FailureCause, FailureFacts};
+use codeteam_core::input::WorkerOutcome;
+use codeteam_core::role::EditMode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::heard::{Heard, OPEN_MESSAGES, OPEN_SUBMISSIONS, brief, clipped, drop_first};
+use super::heard::{FoldState, OPEN_MESSAGES, OPEN_SUBMISSIONS, brief, clipped, drop_first};
 use super::{
-    Dialect, Fold, Listening, Needs, Program, SUBMIT_SERVER, Surroundings, Told, quota, tools,
+    CliRequirements, Dialect, FoldSettings, LaunchSettings, OutputFold, SUBMIT_SERVER,
+    WorkerCommand, WorkerEvent, quota, tools,
 };
-use crate::process::{Exit, Line, Status, Stream};
+use crate::process::{CommandExit, ExitReason, OutputLine, OutputStream};
 use crate::prompt::Prompt;
 
 /// Speaks to the Gemini CLI.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Gemini;
+pub struct GeminiDialect;
 
-const NEEDS: Needs = Needs {
+const NEEDS: CliRequirements = CliRequirements {
     program: "gemini",
     package: "@google/gemini-cli",
     oldest: (0, 50, 0),
@@ -61,12 +62,17 @@ const TURN_LIMIT: i32 = 53;
 /// The exit code of a login that is missing.
 const NO_LOGIN: i32 = 41;
 
-impl Dialect for Gemini {
-    fn needs(&self) -> Option<&'static Needs> {
+impl Dialect for GeminiDialect {
+    fn needs(&self) -> Option<&'static CliRequirements> {
         Some(&NEEDS)
     }
 
-    fn command(&self, assignment: &Assignment, prompt: &Prompt, around: &Surroundings) -> Program {
+    fn command(
+        &self,
+        assignment: &Assignment,
+        prompt: &Prompt,
+        around: &LaunchSettings,
+    ) -> WorkerCommand {
         let user = around.folder.join("prompt.md");
         // Where it looks for them below a home, whichever that is.
         let home = around.folder.join("home");
@@ -92,7 +98,7 @@ impl Dialect for Gemini {
         // It has no system prompt of the caller's beside its own, so who it is comes first.
         let settings_file = settings.clone();
         let told = format!("{}\n\n{}", prompt.system, prompt.user);
-        Program {
+        WorkerCommand {
             program: around.program.clone(),
             args,
             env,
@@ -106,9 +112,9 @@ impl Dialect for Gemini {
         }
     }
 
-    fn fold(&self, listening: &Listening) -> Box<dyn Fold> {
-        Box::new(Folding {
-            heard: Heard::new(listening),
+    fn fold(&self, listening: &FoldSettings) -> Box<dyn OutputFold> {
+        Box::new(GeminiFold {
+            heard: FoldState::new(listening),
             listening: listening.clone(),
             speaking: String::new(),
             submitting: BTreeMap::new(),
@@ -121,7 +127,7 @@ impl Dialect for Gemini {
     }
 }
 
-fn settings_of(assignment: &Assignment, around: &Surroundings) -> Value {
+fn settings_of(assignment: &Assignment, around: &LaunchSettings) -> Value {
     let mut servers = serde_json::Map::new();
     for (name, server) in &around.mcp_servers {
         let mut value = json!(server);
@@ -164,8 +170,8 @@ fn settings_of(assignment: &Assignment, around: &Surroundings) -> Value {
 /// all there are.
 fn tools_for(assignment: &Assignment) -> Vec<String> {
     let mut tools = match assignment.means.mode {
-        Mode::Edits => Vec::new(),
-        Mode::Tools => tools::GEMINI.offered(assignment.kind, &assignment.means),
+        EditMode::Edits => Vec::new(),
+        EditMode::Tools => tools::GEMINI.offered(assignment.kind, &assignment.means),
     };
     let servers = assignment.means.mcp_servers.iter();
     tools.extend(servers.map(|server| format!("mcp_{server}_*")));
@@ -175,14 +181,14 @@ fn tools_for(assignment: &Assignment) -> Vec<String> {
 
 fn mode(assignment: &Assignment) -> &'static str {
     match assignment.means.mode {
-        Mode::Tools => "tools",
-        Mode::Edits => "edits",
+        EditMode::Tools => "tools",
+        EditMode::Edits => "edits",
     }
 }
 
-struct Folding {
-    heard: Heard,
-    listening: Listening,
+struct GeminiFold {
+    heard: FoldState,
+    listening: FoldSettings,
     /// The message that is being said, piece by piece.
     speaking: String,
     /// Answers that were handed in and not yet accepted, by the id of the call.
@@ -192,7 +198,7 @@ struct Folding {
 }
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct GeminiEvent<'a> {
     #[serde(rename = "type")]
     kind: String,
     session_id: Option<String>,
@@ -209,7 +215,7 @@ struct Event<'a> {
     parameters: Option<&'a RawValue>,
     #[serde(default)]
     status: String,
-    stats: Option<Stats>,
+    stats: Option<GeminiStats>,
     error: Option<Value>,
     #[serde(default)]
     message: String,
@@ -218,7 +224,7 @@ struct Event<'a> {
     output: String,
 }
 
-impl Event<'_> {
+impl GeminiEvent<'_> {
     /// What a tool gave, or why it did not.
     fn result(&self) -> String {
         let error = self.error.as_ref().map(Value::to_string);
@@ -233,32 +239,32 @@ impl Event<'_> {
 
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
-struct Stats {
+struct GeminiStats {
     input_tokens: u64,
     output_tokens: u64,
     total_tokens: u64,
     cached: u64,
 }
 
-impl Fold for Folding {
-    fn line(&mut self, line: &Line<'_>) -> Vec<Told> {
-        if line.stream == Stream::Stderr {
+impl OutputFold for GeminiFold {
+    fn line(&mut self, line: &OutputLine<'_>) -> Vec<WorkerEvent> {
+        if line.stream == OutputStream::Stderr {
             self.complained(&line.text);
         }
         let text = match self.heard.event(line) {
             Ok(text) => text,
             Err(told) => return told.into_iter().filter(|told| !is_chatter(told)).collect(),
         };
-        let Ok(event) = serde_json::from_str::<Event<'_>>(text) else {
+        let Ok(event) = serde_json::from_str::<GeminiEvent<'_>>(text) else {
             let text = line.text.to_string();
-            return vec![Told::Noise { text }];
+            return vec![WorkerEvent::Noise { text }];
         };
         match event.kind.as_str() {
             "init" => {
                 self.heard.model = event.model;
                 self.heard.session = event.session_id;
                 let id = self.heard.session.clone().unwrap_or_default();
-                vec![Told::Session { id }]
+                vec![WorkerEvent::Session { id }]
             }
             "message" if event.role == "assistant" => {
                 // A message that is longer than any answer is none.
@@ -296,7 +302,7 @@ impl Fold for Folding {
                 vec![told]
             }
             "result" => self.ended(&event),
-            other => vec![Told::Unknown {
+            other => vec![WorkerEvent::Unknown {
                 event: other.to_owned(),
             }],
         }
@@ -314,13 +320,13 @@ impl Fold for Folding {
         self.heard.session.as_deref()
     }
 
-    fn finish(&mut self, exit: &Exit) -> WorkerEnd {
+    fn finish(&mut self, exit: &CommandExit) -> WorkerOutcome {
         let trouble = match exit.status {
-            Status::Exited(TURN_LIMIT) => Some((Trouble::Turns, "it used up its turns")),
-            Status::Exited(NO_LOGIN) => Some((Trouble::Login, "it is not logged in")),
+            ExitReason::Exited(TURN_LIMIT) => Some((FailureCause::Turns, "it used up its turns")),
+            ExitReason::Exited(NO_LOGIN) => Some((FailureCause::Login, "it is not logged in")),
             _ => None,
         };
-        if let (Status::Exited(code), Some(facts)) = (exit.status, &mut self.heard.failure) {
+        if let (ExitReason::Exited(code), Some(facts)) = (exit.status, &mut self.heard.failure) {
             // An exit code is the HTTP status, as far as fits into it.
             let statuses = [400, 401, 403, 429, 500, 503];
             let told = statuses.into_iter().find(|status| status % 256 == code);
@@ -328,9 +334,9 @@ impl Fold for Folding {
             facts.http_status = facts.http_status.or(told);
         }
         if let Some((trouble, words)) = trouble {
-            let facts = self.heard.failure.get_or_insert_with(|| Facts {
+            let facts = self.heard.failure.get_or_insert_with(|| FailureFacts {
                 message: words.to_owned(),
-                ..Facts::default()
+                ..FailureFacts::default()
             });
             facts.trouble = Some(trouble);
         }
@@ -346,9 +352,9 @@ impl Fold for Folding {
     }
 }
 
-impl Folding {
+impl GeminiFold {
     /// What was said up to here is one message.
-    fn spoken(&mut self) -> Vec<Told> {
+    fn spoken(&mut self) -> Vec<WorkerEvent> {
         let text = std::mem::take(&mut self.speaking);
         if text.trim().is_empty() {
             return Vec::new();
@@ -356,7 +362,7 @@ impl Folding {
         self.heard.message(text)
     }
 
-    fn used(&mut self, event: &Event<'_>) -> Vec<Told> {
+    fn used(&mut self, event: &GeminiEvent<'_>) -> Vec<WorkerEvent> {
         let parameters = event.parameters.map_or("{}", RawValue::get);
         if event.tool_name == SUBMIT {
             let answer = parameters.to_owned();
@@ -380,16 +386,16 @@ impl Folding {
         };
         let path = field(&["file_path", "path"]);
         if let ("write_file" | "replace", Some(path)) = (event.tool_name.as_str(), &path) {
-            return vec![Told::File { path: path.clone() }];
+            return vec![WorkerEvent::File { path: path.clone() }];
         }
         let detail = field(&["command", "pattern", "query", "prompt"]).or(path);
-        vec![Told::Tool {
+        vec![WorkerEvent::Tool {
             name: event.tool_name.clone(),
             detail: detail.unwrap_or_default(),
         }]
     }
 
-    fn ended(&mut self, event: &Event<'_>) -> Vec<Told> {
+    fn ended(&mut self, event: &GeminiEvent<'_>) -> Vec<WorkerEvent> {
         let mut told = self.spoken();
         if let Some(stats) = &event.stats {
             let usage = Usage {
@@ -403,7 +409,7 @@ impl Folding {
                 cost_microusd: None,
             };
             self.heard.usage = usage;
-            told.push(Told::Usage { usage });
+            told.push(WorkerEvent::Usage { usage });
         }
         if event.status != "success" {
             let message = words(event.error.as_ref(), &event.message);
@@ -413,37 +419,37 @@ impl Folding {
                 None => told.push(self.failed(&message)),
             }
         }
-        told.push(Told::Final);
+        told.push(WorkerEvent::Final);
         told
     }
 
-    fn failed(&mut self, message: &str) -> Told {
+    fn failed(&mut self, message: &str) -> WorkerEvent {
         let lower = message.to_lowercase();
         let http_status = status_in(message);
         let trouble = if http_status == Some(401) || lower.contains("api key not valid") {
-            Some(Trouble::Login)
+            Some(FailureCause::Login)
         } else if http_status == Some(404) || lower.contains("is not found for api version") {
-            Some(Trouble::Model)
+            Some(FailureCause::Model)
         } else if lower.contains("token count") && lower.contains("exceeds") {
-            Some(Trouble::Length)
+            Some(FailureCause::Length)
         } else if UNREACHABLE.iter().any(|words| lower.contains(words)) {
-            Some(Trouble::Unreachable)
+            Some(FailureCause::Unreachable)
         } else if lower.contains("safety") || lower.contains("prohibited_content") {
-            Some(Trouble::Refusal)
+            Some(FailureCause::Refusal)
         } else {
             None
         };
         let found = quota::of(message, &self.listening.account, &self.listening.clock);
         self.heard.quota = found.or_else(|| self.heard.quota.take());
         let message = clipped(message);
-        self.heard.failure = Some(Facts {
+        self.heard.failure = Some(FailureFacts {
             message: message.clone(),
             http_status,
             trouble,
             retry_after_ms: retry_after(&lower),
-            ..Facts::default()
+            ..FailureFacts::default()
         });
-        Told::Error { message }
+        WorkerEvent::Error { message }
     }
 
     /// Limits are told on the error stream before anything else is. So are the errors of tools,
@@ -477,7 +483,7 @@ fn retry_after(lower: &str) -> Option<u64> {
 }
 
 /// What it says on every start, and nobody needs.
-fn is_chatter(told: &Told) -> bool {
+fn is_chatter(told: &WorkerEvent) -> bool {
     const CHATTER: &[&str] = &[
         "YOLO mode is enabled",
         "256-color support",
@@ -487,7 +493,7 @@ fn is_chatter(told: &Told) -> bool {
         "Basic terminal detected",
         "Failed to save settings",
     ];
-    let Told::Noise { text } = told else {
+    let WorkerEvent::Noise { text } = told else {
         return false;
     };
     CHATTER.iter().any(|words| text.contains(words))

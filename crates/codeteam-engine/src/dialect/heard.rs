@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use codeteam_core::budget::Usage;
-use codeteam_core::failure::{Facts, Quota, Stage, Trouble};
-use codeteam_core::input::WorkerEnd;
+use codeteam_core::failure::{FailureCause, FailureFacts, FailureStage, ReachedQuota};
+use codeteam_core::input::WorkerOutcome;
 
 use super::calls::CallLog;
-use super::{Listening, Told, answer, facts_of};
-use crate::process::{Exit, Line, Status};
+use super::{FoldSettings, WorkerEvent, answer, facts_of};
+use crate::process::{CommandExit, ExitReason, OutputLine};
 
 /// How much of a message is kept as the reason of a failure.
 const MAX_REASON: usize = 2_000;
@@ -29,7 +29,7 @@ pub(super) fn drop_first(entries: &mut BTreeMap<String, String>, most: usize) {
 
 /// What a worker has told so far.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct FoldState {
     pub(super) usage: Usage,
     pub(super) model: Option<String>,
     pub(super) session: Option<String>,
@@ -42,11 +42,11 @@ pub(super) struct Heard {
     /// The last message.
     pub(super) message: Option<String>,
     /// Why it gave up, if it said so.
-    pub(super) failure: Option<Facts>,
+    pub(super) failure: Option<FailureFacts>,
     /// The last thing that went wrong on the way, for want of anything better.
-    pub(super) trouble: Option<Facts>,
+    pub(super) trouble: Option<FailureFacts>,
     /// A usage limit that was reached.
-    pub(super) quota: Option<Quota>,
+    pub(super) quota: Option<ReachedQuota>,
     /// The calls of tools it has made.
     pub(super) calls: CallLog,
     /// What it could not write, in its own words.
@@ -61,9 +61,9 @@ pub(super) struct Heard {
     bare: bool,
 }
 
-impl Heard {
+impl FoldState {
     /// Has heard nothing yet.
-    pub(super) fn new(listening: &Listening) -> Self {
+    pub(super) fn new(listening: &FoldSettings) -> Self {
         Self {
             bare: listening.bare,
             ..Self::default()
@@ -71,9 +71,12 @@ impl Heard {
     }
 
     /// What is to be done with a line: an event to read, or what it tells already.
-    pub(super) fn event<'l>(&mut self, line: &'l Line<'_>) -> Result<&'l str, Vec<Told>> {
+    pub(super) fn event<'l>(
+        &mut self,
+        line: &'l OutputLine<'_>,
+    ) -> Result<&'l str, Vec<WorkerEvent>> {
         let text = line.text.trim();
-        let is_event = line.stream == crate::process::Stream::Stdout && text.starts_with('{');
+        let is_event = line.stream == crate::process::OutputStream::Stdout && text.starts_with('{');
         if is_event && !line.truncated {
             return Ok(text);
         }
@@ -81,7 +84,7 @@ impl Heard {
         if text.is_empty() {
             return Err(Vec::new());
         }
-        if line.stream == crate::process::Stream::Stderr {
+        if line.stream == crate::process::OutputStream::Stderr {
             self.last_words = clipped(text);
             let lower = text.to_lowercase();
             if self.complaint.is_empty() && COMPLAINTS.iter().any(|words| lower.starts_with(words))
@@ -90,7 +93,7 @@ impl Heard {
             }
         }
         let text = line.text.to_string();
-        Err(vec![Told::Noise { text }])
+        Err(vec![WorkerEvent::Noise { text }])
     }
 
     /// Notes an answer that was handed in. More than one is a fault, so only the first is kept.
@@ -100,69 +103,69 @@ impl Heard {
     }
 
     /// Notes what went wrong on the way; it may still end well.
-    pub(super) fn stumbled(&mut self, message: &str, status: Option<u16>) -> Told {
+    pub(super) fn stumbled(&mut self, message: &str, status: Option<u16>) -> WorkerEvent {
         let message = clipped(message);
-        self.trouble = Some(Facts {
+        self.trouble = Some(FailureFacts {
             message: message.clone(),
             http_status: status,
-            ..Facts::default()
+            ..FailureFacts::default()
         });
-        Told::Error { message }
+        WorkerEvent::Error { message }
     }
 
     /// What a message tells a person: nothing, if it is the answer.
-    pub(super) fn message(&mut self, text: String) -> Vec<Told> {
+    pub(super) fn message(&mut self, text: String) -> Vec<WorkerEvent> {
         let is_answer = answer::of(&text, false).is_some();
         self.message = Some(text.clone());
         if is_answer || text.trim().is_empty() {
             return Vec::new();
         }
-        vec![Told::Text { text }]
+        vec![WorkerEvent::Text { text }]
     }
 
     /// What became of it.
-    pub(super) fn finish(&mut self, exit: &Exit) -> WorkerEnd {
+    pub(super) fn finish(&mut self, exit: &CommandExit) -> WorkerOutcome {
         let cause = self.failure.take();
-        let is_done = cause.is_none() && exit.status == Status::Exited(0) && self.has_answer();
+        let is_done = cause.is_none() && exit.status == ExitReason::Exited(0) && self.has_answer();
         // A limit that it got over is none: it went on with another model, or at another price.
         if let Some(quota) = self.quota.take().filter(|_| !is_done) {
             let words = cause.map(|facts| facts.message);
             let words = words.unwrap_or_else(|| "its usage limit is reached".to_owned());
-            let mut facts = facts_of(exit, Stage::Worker, words);
+            let mut facts = facts_of(exit, FailureStage::Worker, words);
             facts.quota = Some(quota);
-            return WorkerEnd::Failed(facts);
+            return WorkerOutcome::Failed(facts);
         }
-        let Status::Exited(code) = exit.status else {
+        let ExitReason::Exited(code) = exit.status else {
             let words = self.words(exit.status);
-            return WorkerEnd::Failed(facts_of(exit, Stage::Worker, words));
+            return WorkerOutcome::Failed(facts_of(exit, FailureStage::Worker, words));
         };
         if let Some(mut facts) = cause {
             facts.exit = Some(code);
-            return WorkerEnd::Failed(facts);
+            return WorkerOutcome::Failed(facts);
         }
         if code != 0 {
             let trouble = self.trouble.take();
-            let mut facts = facts_of(exit, Stage::Worker, self.words(exit.status));
+            let mut facts = facts_of(exit, FailureStage::Worker, self.words(exit.status));
             if let Some(trouble) = trouble {
-                facts = Facts {
+                facts = FailureFacts {
                     exit: Some(code),
                     ..trouble
                 };
             } else if is_usage(&facts.message) {
-                facts.trouble = Some(Trouble::Version);
+                facts.trouble = Some(FailureCause::Version);
             }
-            return WorkerEnd::Failed(facts);
+            return WorkerOutcome::Failed(facts);
         }
         if let Some(answer) = self.structured.take() {
-            return WorkerEnd::Answered(answer);
+            return WorkerOutcome::Answered(answer);
         }
         match self.submissions {
             0 => {}
-            1 => return WorkerEnd::Answered(self.submitted.take().unwrap_or_default()),
+            1 => return WorkerOutcome::Answered(self.submitted.take().unwrap_or_default()),
             // Which one would count?
             n => {
                 let words = format!("it submitted more than once ({n} times)");
-                return WorkerEnd::Failed(facts_of(exit, Stage::BadAnswer, words));
+                return WorkerOutcome::Failed(facts_of(exit, FailureStage::BadAnswer, words));
             }
         }
         let message = self.message.take().unwrap_or_default();
@@ -170,10 +173,10 @@ impl Heard {
         let bare = self.bare && self.trouble.is_none();
         if let Some(answer) = answer::of(&message, bare) {
             let answer = if self.bare { message.trim() } else { answer };
-            return WorkerEnd::Answered(answer.to_owned());
+            return WorkerOutcome::Answered(answer.to_owned());
         }
         if let Some(trouble) = self.trouble.take() {
-            return WorkerEnd::Failed(Facts {
+            return WorkerOutcome::Failed(FailureFacts {
                 exit: Some(code),
                 ..trouble
             });
@@ -185,7 +188,7 @@ impl Heard {
         } else {
             "its last message is not exactly one JSON object"
         };
-        WorkerEnd::Failed(facts_of(exit, Stage::NoAnswer, words.to_owned()))
+        WorkerOutcome::Failed(facts_of(exit, FailureStage::NoAnswer, words.to_owned()))
     }
 
     fn has_answer(&self) -> bool {
@@ -194,7 +197,7 @@ impl Heard {
         self.structured.is_some() || self.submitted.is_some() || message.is_some()
     }
 
-    fn words(&mut self, status: Status) -> String {
+    fn words(&mut self, status: ExitReason) -> String {
         let last_words = std::mem::take(&mut self.last_words);
         let words = if self.complaint.is_empty() {
             last_words
@@ -203,10 +206,12 @@ impl Heard {
         };
         match status {
             // Whatever it said last, this is what ended it.
-            Status::Signalled(signal) if words.is_empty() => killed_by(signal),
-            Status::Signalled(signal) => format!("{}; its last words: {words}", killed_by(signal)),
+            ExitReason::Signalled(signal) if words.is_empty() => killed_by(signal),
+            ExitReason::Signalled(signal) => {
+                format!("{}; its last words: {words}", killed_by(signal))
+            }
             _ if !words.is_empty() => words,
-            Status::Exited(code) => format!("it ended with {code} and said nothing"),
+            ExitReason::Exited(code) => format!("it ended with {code} and said nothing"),
             _ => "it ended badly and said nothing".to_owned(),
         }
     }

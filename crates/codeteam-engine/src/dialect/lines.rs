@@ -1,26 +1,26 @@
 //! What codeteam's own workers say: one JSON object a line.
 
 use codeteam_core::budget::Usage;
-use codeteam_core::failure::{Facts, Quota, Trouble};
+use codeteam_core::failure::{FailureCause, FailureFacts, ReachedQuota};
 use codeteam_core::ids::Account;
-use codeteam_core::input::WorkerEnd;
+use codeteam_core::input::WorkerOutcome;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::heard::{Heard, clipped};
-use super::{Fold, Told};
-use crate::process::{Exit, Line};
+use super::heard::{FoldState, clipped};
+use super::{OutputFold, WorkerEvent};
+use crate::process::{CommandExit, OutputLine};
 
 /// The fold of `codeteam agent`, whether it plays a script or asks a model.
-pub(super) struct Lines {
-    heard: Heard,
+pub(super) struct AgentFold {
+    heard: FoldState,
     account: Account,
 }
 
-impl Lines {
+impl AgentFold {
     pub(super) fn new(account: &Account) -> Self {
         Self {
-            heard: Heard::default(),
+            heard: FoldState::default(),
             account: account.clone(),
         }
     }
@@ -29,7 +29,7 @@ impl Lines {
 /// One line of what the worker says. Flat, because a submission must be kept to the letter: core
 /// refuses doubled keys, and any buffering in between would lose them.
 #[derive(Deserialize)]
-struct Said<'a> {
+struct AgentEvent<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     #[serde(default)]
@@ -53,37 +53,37 @@ struct Said<'a> {
     #[serde(default)]
     message: String,
     status: Option<u16>,
-    trouble: Option<Trouble>,
+    trouble: Option<FailureCause>,
     retry_after_ms: Option<u64>,
     resets_in_ms: Option<u64>,
     #[serde(borrow)]
     submission: Option<&'a RawValue>,
 }
 
-impl Fold for Lines {
-    fn line(&mut self, line: &Line<'_>) -> Vec<Told> {
+impl OutputFold for AgentFold {
+    fn line(&mut self, line: &OutputLine<'_>) -> Vec<WorkerEvent> {
         let text = match self.heard.event(line) {
             Ok(text) => text,
             Err(told) => return told,
         };
-        let Ok(said) = serde_json::from_str::<Said<'_>>(text) else {
+        let Ok(said) = serde_json::from_str::<AgentEvent<'_>>(text) else {
             // Noise is kept in the transcript; it never becomes an answer.
             let text = line.text.to_string();
-            return vec![Told::Noise { text }];
+            return vec![WorkerEvent::Noise { text }];
         };
         match said.kind {
             "started" => {
                 self.heard.model = said.model;
                 Vec::new()
             }
-            "text" => vec![Told::Text { text: said.text }],
-            "tool" => vec![Told::Tool {
+            "text" => vec![WorkerEvent::Text { text: said.text }],
+            "tool" => vec![WorkerEvent::Tool {
                 name: said.name,
                 detail: said.detail,
             }],
-            "file" => vec![Told::File { path: said.path }],
+            "file" => vec![WorkerEvent::File { path: said.path }],
             "tool_result" => Vec::new(),
-            "trace" => vec![Told::Text {
+            "trace" => vec![WorkerEvent::Text {
                 text: format!("({}) {}", said.part, said.text),
             }]
             .into_iter()
@@ -92,21 +92,21 @@ impl Fold for Lines {
             "usage" => vec![self.spent(&said)],
             "error" => vec![self.failed(&said)],
             "rate_limit" => {
-                self.heard.quota = Some(Quota {
+                self.heard.quota = Some(ReachedQuota {
                     account: self.account.clone(),
                     resets_in_ms: said.resets_in_ms,
                     resets_at: None,
                 });
                 let message = "its usage limit is reached".to_owned();
-                vec![Told::Limit { message }]
+                vec![WorkerEvent::Limit { message }]
             }
             "submission" => {
                 if let Some(json) = said.submission {
                     self.heard.submit(json.get().to_owned());
                 }
-                vec![Told::Final]
+                vec![WorkerEvent::Final]
             }
-            other => vec![Told::Unknown {
+            other => vec![WorkerEvent::Unknown {
                 event: other.to_owned(),
             }],
         }
@@ -124,13 +124,13 @@ impl Fold for Lines {
         None
     }
 
-    fn finish(&mut self, exit: &Exit) -> WorkerEnd {
+    fn finish(&mut self, exit: &CommandExit) -> WorkerOutcome {
         self.heard.finish(exit)
     }
 }
 
-impl Lines {
-    fn spent(&mut self, said: &Said<'_>) -> Told {
+impl AgentFold {
+    fn spent(&mut self, said: &AgentEvent<'_>) -> WorkerEvent {
         let usage = Usage {
             input_tokens: said.input_tokens,
             cached_input_tokens: said.cached_input_tokens,
@@ -138,18 +138,18 @@ impl Lines {
             cost_microusd: said.cost_microusd,
         };
         self.heard.usage.add(usage);
-        Told::Usage { usage }
+        WorkerEvent::Usage { usage }
     }
 
-    fn failed(&mut self, said: &Said<'_>) -> Told {
+    fn failed(&mut self, said: &AgentEvent<'_>) -> WorkerEvent {
         let message = clipped(&said.message);
-        self.heard.trouble = Some(Facts {
+        self.heard.trouble = Some(FailureFacts {
             message: message.clone(),
             http_status: said.status,
             trouble: said.trouble,
             retry_after_ms: said.retry_after_ms,
-            ..Facts::default()
+            ..FailureFacts::default()
         });
-        Told::Error { message }
+        WorkerEvent::Error { message }
     }
 }

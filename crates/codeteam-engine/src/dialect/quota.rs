@@ -3,22 +3,22 @@
 //! CLIs tell of their limits in sentences meant for people. Everything here was seen in one of
 //! them; where an event has the time as a number, that counts and this is not asked.
 
-use codeteam_core::failure::Quota;
-use codeteam_core::ids::{Account, Time};
+use codeteam_core::failure::ReachedQuota;
+use codeteam_core::ids::{Account, EpochMillis};
 use jiff::civil::{Date, Time as OfDay};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 
 /// When a worker starts, and in which part of the world: what "resets 3pm" is measured by.
 #[derive(Clone, Debug)]
-pub struct Clock {
+pub struct LocalClock {
     /// When.
     pub now: Timestamp,
     /// Where.
     pub zone: TimeZone,
 }
 
-impl Clock {
+impl LocalClock {
     /// This moment, in the zone that workers are told to be in.
     pub fn read() -> Self {
         Self {
@@ -45,12 +45,12 @@ const LIMITS: &[&str] = &[
 ];
 
 /// The limit that a message tells of, if it does.
-pub(super) fn of(message: &str, account: &Account, clock: &Clock) -> Option<Quota> {
+pub(super) fn of(message: &str, account: &Account, clock: &LocalClock) -> Option<ReachedQuota> {
     let lower = message.to_lowercase();
     if !LIMITS.iter().any(|words| lower.contains(words)) {
         return None;
     }
-    let quota = |resets_in_ms, resets_at| Quota {
+    let quota = |resets_in_ms, resets_at| ReachedQuota {
         account: account.clone(),
         resets_in_ms,
         resets_at,
@@ -77,11 +77,11 @@ pub(super) fn of(message: &str, account: &Account, clock: &Clock) -> Option<Quot
 }
 
 /// Seconds or milliseconds since the epoch.
-pub(super) fn epoch(text: &str) -> Option<Time> {
+pub(super) fn epoch(text: &str) -> Option<EpochMillis> {
     let digits = text.split(|c: char| !c.is_ascii_digit()).next()?;
     match (digits.len(), digits.parse::<u64>().ok()?) {
-        (9..=10, seconds) => Some(Time(seconds * 1_000)),
-        (12..=13, milliseconds) => Some(Time(milliseconds)),
+        (9..=10, seconds) => Some(EpochMillis(seconds * 1_000)),
+        (12..=13, milliseconds) => Some(EpochMillis(milliseconds)),
         _ => None,
     }
 }
@@ -114,7 +114,7 @@ fn duration(text: &str) -> Option<u64> {
 }
 
 /// `3pm`, `3:30 PM (Europe/Berlin)`, `15:00`, `Oct 9 at 5pm`, `Oct 9th, 2026 3:05 PM`.
-fn moment(text: &str, clock: &Clock) -> Option<Time> {
+fn moment(text: &str, clock: &LocalClock) -> Option<EpochMillis> {
     let zone = text
         .split_once('(')
         .and_then(|(_, rest)| rest.split_once(')'))
@@ -135,7 +135,7 @@ fn moment(text: &str, clock: &Clock) -> Option<Time> {
     }
     u64::try_from(at_last.timestamp().as_millisecond())
         .ok()
-        .map(Time)
+        .map(EpochMillis)
 }
 
 /// Takes `oct 9`, `oct 9th 2026` off the front.
@@ -185,8 +185,8 @@ fn of_day(words: &[&str]) -> Option<OfDay> {
 mod tests {
     use super::*;
 
-    fn clock() -> Clock {
-        Clock {
+    fn clock() -> LocalClock {
+        LocalClock {
             now: "2026-10-08T13:20:00Z".parse().unwrap(),
             zone: TimeZone::UTC,
         }
@@ -197,7 +197,7 @@ mod tests {
         let Some(quota) = of(message, &Account::from("a"), &clock()) else {
             return "no limit".to_owned();
         };
-        let now = Time(u64::try_from(clock().now.as_millisecond()).unwrap());
+        let now = EpochMillis(u64::try_from(clock().now.as_millisecond()).unwrap());
         match (quota.resets_at, quota.resets_in_ms) {
             (None, None) => "unknown".to_owned(),
             (at, _) => {

@@ -4,20 +4,20 @@ use std::path::PathBuf;
 
 use codeteam_core::assignment::Assignment;
 
-use super::lines::Lines;
-use super::{Dialect, Fold, Listening, Needs, Program, Surroundings};
+use super::lines::AgentFold;
+use super::{CliRequirements, Dialect, FoldSettings, LaunchSettings, OutputFold, WorkerCommand};
 use crate::prompt::Prompt;
 
 /// Speaks to `codeteam agent --script`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Scripted;
+pub struct ScriptedDialect;
 
-impl Dialect for Scripted {
-    fn needs(&self) -> Option<&'static Needs> {
+impl Dialect for ScriptedDialect {
+    fn needs(&self) -> Option<&'static CliRequirements> {
         None
     }
 
-    fn command(&self, _: &Assignment, _: &Prompt, around: &Surroundings) -> Program {
+    fn command(&self, _: &Assignment, _: &Prompt, around: &LaunchSettings) -> WorkerCommand {
         let mut args = vec![
             "agent".into(),
             "--assignment".into(),
@@ -27,18 +27,18 @@ impl Dialect for Scripted {
         if let Some(script) = &around.model {
             args.extend(["--script".into(), script.into()]);
         }
-        Program {
+        WorkerCommand {
             program: around.codeteam.clone().into(),
             args,
             reads: [around.codeteam.clone()]
                 .into_iter()
                 .chain(around.model.iter().map(PathBuf::from))
                 .collect(),
-            ..Program::default()
+            ..WorkerCommand::default()
         }
     }
 
-    fn fold(&self, listening: &Listening) -> Box<dyn Fold> {
-        Box::new(Lines::new(&listening.account))
+    fn fold(&self, listening: &FoldSettings) -> Box<dyn OutputFold> {
+        Box::new(AgentFold::new(&listening.account))
     }
 }

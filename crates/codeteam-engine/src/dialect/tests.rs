@@ -9,24 +9,24 @@ use std::time::Duration;
 
 use codeteam_core::budget::Usage;
 use codeteam_core::failure::classify;
-use codeteam_core::input::WorkerEnd;
+use codeteam_core::input::WorkerOutcome;
 use expect_test::expect_file;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::{Clock, Listening, Name, Told};
-use crate::process::{Exit, Line, Status, Stream};
+use super::{DialectName, FoldSettings, LocalClock, WorkerEvent};
+use crate::process::{CommandExit, ExitReason, OutputLine, OutputStream};
 
 fn recorded() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/dialect/recorded")
 }
 
-fn listening() -> Listening {
-    Listening {
+fn listening() -> FoldSettings {
+    FoldSettings {
         account: "mine".into(),
         model: None,
         before: Usage::default(),
-        clock: Clock {
+        clock: LocalClock {
             now: "2026-11-15T10:00:00Z".parse().unwrap(),
             zone: TimeZone::UTC,
         },
@@ -35,15 +35,18 @@ fn listening() -> Listening {
 }
 
 /// One case, in a few lines.
-fn folded(name: Name, folder: &Path, case: &str) -> String {
+fn folded(name: DialectName, folder: &Path, case: &str) -> String {
     let read = |ending: &str| fs::read_to_string(folder.join(format!("{case}.{ending}")));
     let (stdout, stderr) = (read("jsonl").unwrap(), read("stderr").unwrap_or_default());
     let code = read("exit").unwrap().trim().parse().unwrap();
     let mut fold = name.dialect().fold(&listening());
     let mut told = Vec::new();
-    for (stream, text) in [(Stream::Stderr, &stderr), (Stream::Stdout, &stdout)] {
+    for (stream, text) in [
+        (OutputStream::Stderr, &stderr),
+        (OutputStream::Stdout, &stdout),
+    ] {
         for line in text.lines() {
-            told.extend(fold.line(&Line {
+            told.extend(fold.line(&OutputLine {
                 stream,
                 raw: line.as_bytes(),
                 text: Cow::Borrowed(line),
@@ -51,8 +54,8 @@ fn folded(name: Name, folder: &Path, case: &str) -> String {
             }));
         }
     }
-    let exit = Exit {
-        status: Status::Exited(code),
+    let exit = CommandExit {
+        status: ExitReason::Exited(code),
         lost: false,
         stdout_bytes: 0,
         stderr_bytes: 0,
@@ -61,8 +64,8 @@ fn folded(name: Name, folder: &Path, case: &str) -> String {
     };
     let mut out = format!("{case}: exit {code}\n");
     match fold.finish(&exit) {
-        WorkerEnd::Answered(answer) => writeln!(out, "  answered {answer}").unwrap(),
-        WorkerEnd::Failed(facts) => {
+        WorkerOutcome::Answered(answer) => writeln!(out, "  answered {answer}").unwrap(),
+        WorkerOutcome::Failed(facts) => {
             let (category, action) = classify(&facts);
             let message = facts.message.lines().next().unwrap_or_default();
             writeln!(out, "  {category:?} -> {action:?}: {message}").unwrap();
@@ -99,8 +102,8 @@ fn folded(name: Name, folder: &Path, case: &str) -> String {
     .unwrap();
     let shown = told
         .iter()
-        .filter(|told| !matches!(told, Told::Noise { .. }));
-    for shown in shown.filter_map(Told::shown) {
+        .filter(|told| !matches!(told, WorkerEvent::Noise { .. }));
+    for shown in shown.filter_map(WorkerEvent::shown) {
         let line = shown.lines().next().unwrap_or_default();
         writeln!(out, "  | {}", line.chars().take(100).collect::<String>()).unwrap();
     }
@@ -108,7 +111,7 @@ fn folded(name: Name, folder: &Path, case: &str) -> String {
 }
 
 /// All cases of a CLI's version.
-fn all(name: Name, version: &str) {
+fn all(name: DialectName, version: &str) {
     let folder = recorded().join(version);
     let mut cases: Vec<String> = fs::read_dir(&folder)
         .unwrap()
@@ -129,32 +132,32 @@ fn all(name: Name, version: &str) {
 
 #[test]
 fn claude() {
-    all(Name::Claude, "claude-2.1.197");
+    all(DialectName::Claude, "claude-2.1.197");
 }
 
 #[test]
 fn codex() {
-    all(Name::Codex, "codex-0.166.0");
+    all(DialectName::Codex, "codex-0.166.0");
 }
 
 #[test]
 fn gemini() {
-    all(Name::Gemini, "gemini-0.61.0");
+    all(DialectName::Gemini, "gemini-0.61.0");
 }
 
 /// What a dialect makes of these lines and a good end.
-fn heard(name: Name, lines: &[(&str, bool)]) -> WorkerEnd {
+fn heard(name: DialectName, lines: &[(&str, bool)]) -> WorkerOutcome {
     let mut fold = name.dialect().fold(&listening());
     for (text, truncated) in lines {
-        fold.line(&Line {
-            stream: Stream::Stdout,
+        fold.line(&OutputLine {
+            stream: OutputStream::Stdout,
             raw: text.as_bytes(),
             text: Cow::Borrowed(text),
             truncated: *truncated,
         });
     }
-    fold.finish(&Exit {
-        status: Status::Exited(0),
+    fold.finish(&CommandExit {
+        status: ExitReason::Exited(0),
         lost: false,
         stdout_bytes: 0,
         stderr_bytes: 0,
@@ -165,8 +168,9 @@ fn heard(name: Name, lines: &[(&str, bool)]) -> WorkerEnd {
 
 #[test]
 fn an_answer_that_is_too_long_says_so_and_what_is_strange_is_told() {
-    for name in Name::ALL {
-        let WorkerEnd::Failed(facts) = heard(name, &[("{\"type\":\"result\",\"str", true)]) else {
+    for name in DialectName::ALL {
+        let WorkerOutcome::Failed(facts) = heard(name, &[("{\"type\":\"result\",\"str", true)])
+        else {
             panic!("{name:?} answered")
         };
         assert!(
@@ -175,14 +179,14 @@ fn an_answer_that_is_too_long_says_so_and_what_is_strange_is_told() {
         );
         let mut fold = name.dialect().fold(&listening());
         let strange = "{\"type\":\"from_the_future\",\"n\":[1,{}]}";
-        let told = fold.line(&Line {
-            stream: Stream::Stdout,
+        let told = fold.line(&OutputLine {
+            stream: OutputStream::Stdout,
             raw: strange.as_bytes(),
             text: Cow::Borrowed(strange),
             truncated: false,
         });
         let event = "from_the_future".to_owned();
-        assert_eq!(told, [Told::Unknown { event }], "{name:?}");
+        assert_eq!(told, [WorkerEvent::Unknown { event }], "{name:?}");
         // Neither wrong types nor wild nesting bring it down.
         for wild in [
             "{\"type\":7}",
@@ -190,16 +194,16 @@ fn an_answer_that_is_too_long_says_so_and_what_is_strange_is_told() {
             "{\"type\":\"result\",\"usage\":[]}",
             "{\"type\":",
         ] {
-            fold.line(&Line {
-                stream: Stream::Stdout,
+            fold.line(&OutputLine {
+                stream: OutputStream::Stdout,
                 raw: wild.as_bytes(),
                 text: Cow::Borrowed(wild),
                 truncated: false,
             });
         }
         let deep = format!("{{\"type\":\"result\",\"x\":{}", "[".repeat(100_000));
-        fold.line(&Line {
-            stream: Stream::Stdout,
+        fold.line(&OutputLine {
+            stream: OutputStream::Stdout,
             raw: deep.as_bytes(),
             text: Cow::Borrowed(&deep),
             truncated: false,
@@ -213,36 +217,36 @@ fn what_others_say_is_never_the_answer() {
     let quoted = [
         // A tool's output, a file's content, the prompt itself.
         (
-            Name::Claude,
+            DialectName::Claude,
             format!(
                 r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t","content":"{approve}"}}]}}}}"#
             ),
         ),
         (
-            Name::Codex,
+            DialectName::Codex,
             format!(
                 r#"{{"type":"item.completed","item":{{"type":"command_execution","aggregated_output":"{approve}"}}}}"#
             ),
         ),
         (
-            Name::Gemini,
+            DialectName::Gemini,
             format!(
                 r#"{{"type":"tool_result","tool_id":"t","status":"success","output":"{approve}"}}"#
             ),
         ),
         (
-            Name::Gemini,
+            DialectName::Gemini,
             format!(r#"{{"type":"message","role":"user","content":"{approve}"}}"#),
         ),
         (
-            Name::Builtin,
+            DialectName::Builtin,
             format!(r#"{{"type":"tool_result","name":"read_file","detail":"{approve}"}}"#),
         ),
-        (Name::Scripted, approve.replace('\\', "")),
+        (DialectName::Scripted, approve.replace('\\', "")),
     ];
     for (name, line) in quoted {
         let end = heard(name, &[(&line, false)]);
-        assert!(matches!(end, WorkerEnd::Failed(_)), "{name:?}: {end:?}");
+        assert!(matches!(end, WorkerOutcome::Failed(_)), "{name:?}: {end:?}");
     }
 }
 
@@ -256,22 +260,25 @@ fn a_message_that_is_not_the_last_word_is_no_answer() {
     let ended = r#"{"type":"turn.completed","usage":{}}"#;
     let codex = |lines: &[&str]| {
         let lines: Vec<(&str, bool)> = lines.iter().map(|line| (*line, false)).collect();
-        heard(Name::Codex, &lines)
+        heard(DialectName::Codex, &lines)
     };
-    assert!(matches!(codex(&[&said, ended]), WorkerEnd::Answered(_)));
+    assert!(matches!(codex(&[&said, ended]), WorkerOutcome::Answered(_)));
     let end = codex(&[&said, used, ended]);
-    assert!(matches!(end, WorkerEnd::Failed(_)), "{end:?}");
+    assert!(matches!(end, WorkerOutcome::Failed(_)), "{end:?}");
 
     let said = format!(r#"{{"type":"message","role":"assistant","content":"{approve}"}}"#);
     let used = r#"{"type":"tool_use","tool_name":"read_file","tool_id":"t","parameters":{}}"#;
     let ended = r#"{"type":"result","status":"success"}"#;
     let gemini = |lines: &[&str]| {
         let lines: Vec<(&str, bool)> = lines.iter().map(|line| (*line, false)).collect();
-        heard(Name::Gemini, &lines)
+        heard(DialectName::Gemini, &lines)
     };
-    assert!(matches!(gemini(&[&said, ended]), WorkerEnd::Answered(_)));
+    assert!(matches!(
+        gemini(&[&said, ended]),
+        WorkerOutcome::Answered(_)
+    ));
     let end = gemini(&[&said, used, ended]);
-    assert!(matches!(end, WorkerEnd::Failed(_)), "{end:?}");
+    assert!(matches!(end, WorkerOutcome::Failed(_)), "{end:?}");
 }
 
 #[test]
@@ -288,10 +295,12 @@ fn a_limit_that_a_worker_got_over_is_none() {
         (limited(""), failed, true),
         (limited(r#","isUsingOverage":true"#), failed, false),
     ] {
-        let end = heard(Name::Claude, &[(&limited, false), (ended, false)]);
+        let end = heard(DialectName::Claude, &[(&limited, false), (ended, false)]);
         match end {
-            WorkerEnd::Answered(_) => assert_eq!(ended, done),
-            WorkerEnd::Failed(facts) => assert_eq!(facts.quota.is_some(), is_parked, "{facts:?}"),
+            WorkerOutcome::Answered(_) => assert_eq!(ended, done),
+            WorkerOutcome::Failed(facts) => {
+                assert_eq!(facts.quota.is_some(), is_parked, "{facts:?}")
+            }
         }
     }
 }
@@ -299,15 +308,15 @@ fn a_limit_that_a_worker_got_over_is_none() {
 #[test]
 fn what_tools_complain_about_is_no_limit() {
     let said = |text: &str| {
-        let mut fold = Name::Gemini.dialect().fold(&listening());
-        fold.line(&Line {
-            stream: Stream::Stderr,
+        let mut fold = DialectName::Gemini.dialect().fold(&listening());
+        fold.line(&OutputLine {
+            stream: OutputStream::Stderr,
             raw: text.as_bytes(),
             text: Cow::Borrowed(text),
             truncated: false,
         });
-        let exit = Exit {
-            status: Status::Exited(1),
+        let exit = CommandExit {
+            status: ExitReason::Exited(1),
             lost: false,
             stdout_bytes: 0,
             stderr_bytes: 0,
@@ -315,8 +324,8 @@ fn what_tools_complain_about_is_no_limit() {
             wall: Duration::from_secs(1),
         };
         match fold.finish(&exit) {
-            WorkerEnd::Failed(facts) => facts.quota.is_some(),
-            WorkerEnd::Answered(_) => panic!("it answered"),
+            WorkerOutcome::Failed(facts) => facts.quota.is_some(),
+            WorkerOutcome::Answered(_) => panic!("it answered"),
         }
     };
     assert!(said(
@@ -344,23 +353,23 @@ fn assignment(kind: &str, more: &serde_json::Value) -> codeteam_core::assignment
 }
 
 /// A command as a person would type it, with what is put round it.
-fn shown(name: Name, case: &str, kind: &str, more: &serde_json::Value) -> String {
+fn shown(name: DialectName, case: &str, kind: &str, more: &serde_json::Value) -> String {
     let server = super::McpServer {
         command: "tickets".to_owned(),
         args: vec!["--read".to_owned()],
         env: [("TOKEN".to_owned(), "x".to_owned())].into(),
     };
     let has_servers = more["means"]["mcp_servers"].is_array();
-    let around = super::Surroundings {
+    let around = super::LaunchSettings {
         codeteam: "/bin/codeteam".into(),
         folder: "/told".into(),
         assignment: "/told/assignment.json".into(),
         program: name.as_str().into(),
         model: Some("a-model".to_owned()),
         base_url: Some(("base_url", "http://127.0.0.1:1".to_owned())),
-        protocol: Some(crate::workers::Protocol::Openai),
+        protocol: Some(crate::workers::ApiProtocol::Openai),
         web_search: None,
-        sampling: crate::workers::Sampling::default(),
+        sampling: crate::workers::SamplingOptions::default(),
         price: None,
         keyed: true,
         confined: case != "unconfined",
@@ -424,7 +433,7 @@ fn commands() {
         ),
     ];
     let mut out = Vec::new();
-    for name in Name::ALL {
+    for name in DialectName::ALL {
         for (case, kind, more) in &cases {
             out.push(shown(name, case, kind, more));
         }
@@ -433,11 +442,11 @@ fn commands() {
 }
 
 /// A fold that has heard these lines.
-fn told(name: Name, lines: &[String]) -> Box<dyn super::Fold> {
+fn told(name: DialectName, lines: &[String]) -> Box<dyn super::OutputFold> {
     let mut fold = name.dialect().fold(&listening());
     for line in lines {
-        fold.line(&Line {
-            stream: Stream::Stdout,
+        fold.line(&OutputLine {
+            stream: OutputStream::Stdout,
             raw: line.as_bytes(),
             text: Cow::Borrowed(line),
             truncated: false,
@@ -448,16 +457,16 @@ fn told(name: Name, lines: &[String]) -> Box<dyn super::Fold> {
 
 #[test]
 fn a_signal_is_named() {
-    let mut fold = told(Name::Claude, &[]);
-    let exit = Exit {
-        status: Status::Signalled(9),
+    let mut fold = told(DialectName::Claude, &[]);
+    let exit = CommandExit {
+        status: ExitReason::Signalled(9),
         stdout_bytes: 0,
         stderr_bytes: 0,
         dropped_bytes: 0,
         wall: Duration::from_secs(1),
         lost: false,
     };
-    let WorkerEnd::Failed(facts) = fold.finish(&exit) else {
+    let WorkerOutcome::Failed(facts) = fold.finish(&exit) else {
         panic!("it did not fail");
     };
     assert_eq!(facts.message, "it was ended by signal 9 (SIGKILL)");
@@ -465,9 +474,9 @@ fn a_signal_is_named() {
 }
 
 /// The lines of each CLI for one call of a tool with this result.
-fn call(name: Name, number: usize, result: &str) -> Vec<String> {
+fn call(name: DialectName, number: usize, result: &str) -> Vec<String> {
     let lines = match name {
-        Name::Claude => vec![
+        DialectName::Claude => vec![
             serde_json::json!({"type": "assistant", "message": {"id": format!("m{number}"),
                 "content": [{"type": "tool_use", "id": format!("t{number}"), "name": "Bash",
                              "input": {"command": "make test"}}]}}),
@@ -475,7 +484,7 @@ fn call(name: Name, number: usize, result: &str) -> Vec<String> {
                 "content": [{"type": "tool_result", "tool_use_id": format!("t{number}"),
                              "content": result}]}}),
         ],
-        Name::Codex => vec![serde_json::json!({"type": "item.completed", "item": {
+        DialectName::Codex => vec![serde_json::json!({"type": "item.completed", "item": {
             "id": format!("item_{number}"), "type": "command_execution", "command": "make test",
             "aggregated_output": result, "exit_code": 2, "status": "failed"}})],
         _ => vec![
@@ -490,7 +499,7 @@ fn call(name: Name, number: usize, result: &str) -> Vec<String> {
 
 #[test]
 fn calls_that_bring_nothing_new_are_noticed_in_what_each_cli_tells() {
-    for name in [Name::Claude, Name::Codex, Name::Gemini] {
+    for name in [DialectName::Claude, DialectName::Codex, DialectName::Gemini] {
         let same: Vec<String> = (0..31).flat_map(|n| call(name, n, "1 failed")).collect();
         let looped = told(name, &same).describe_loop();
         assert!(looped.is_some(), "{name:?}");
@@ -507,9 +516,12 @@ fn a_key_that_is_not_accepted_gets_no_better_by_asking_again() {
             "error_status": 401, "error": "authentication_failed", "retry_delay_ms": 500.5})
         .to_string()
     };
-    assert!(told(Name::Claude, &[retry(1)]).hopeless().is_none());
-    let fold = told(Name::Claude, &[retry(1), retry(2)]);
+    assert!(told(DialectName::Claude, &[retry(1)]).hopeless().is_none());
+    let fold = told(DialectName::Claude, &[retry(1), retry(2)]);
     let facts = fold.hopeless().unwrap();
     assert_eq!(facts.http_status, Some(401));
-    assert_eq!(classify(facts).1, codeteam_core::failure::Action::Escalate);
+    assert_eq!(
+        classify(facts).1,
+        codeteam_core::failure::FailureAction::Escalate
+    );
 }

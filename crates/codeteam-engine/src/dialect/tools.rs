@@ -7,7 +7,7 @@
 //! to the model with each request.
 
 use codeteam_core::assignment::Assignment;
-use codeteam_core::role::{Kind, Means};
+use codeteam_core::role::{ExecutionOptions, RoleKind};
 
 /// A tool by what it is for, whichever worker has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,9 +78,9 @@ impl ToolWord {
     }
 
     /// What a role of a kind needs to do what it owes.
-    fn needed_by(kind: Kind) -> &'static [Self] {
+    fn needed_by(kind: RoleKind) -> &'static [Self] {
         match kind {
-            Kind::Implementer => &[
+            RoleKind::Implementer => &[
                 Self::Read,
                 Self::Search,
                 Self::List,
@@ -88,10 +88,10 @@ impl ToolWord {
                 Self::Write,
                 Self::Run,
             ],
-            Kind::Analyst | Kind::Designer | Kind::Planner | Kind::Gatekeeper => {
+            RoleKind::Analyst | RoleKind::Designer | RoleKind::Planner | RoleKind::Gatekeeper => {
                 &[Self::Read, Self::Search, Self::List, Self::Run]
             }
-            Kind::Scribe => &[Self::Read, Self::Search, Self::List],
+            RoleKind::Scribe => &[Self::Read, Self::Search, Self::List],
         }
     }
 }
@@ -190,7 +190,7 @@ pub(super) const BUILTIN: ToolNames = ToolNames {
 
 impl ToolNames {
     /// The tools of its own that a worker gets for a role.
-    pub(super) fn offered(&self, kind: Kind, means: &Means) -> Vec<String> {
+    pub(super) fn offered(&self, kind: RoleKind, means: &ExecutionOptions) -> Vec<String> {
         let allowed = &means.allowed_tools;
         if allowed.is_empty() {
             let words = ToolWord::needed_by(kind).iter();
@@ -226,7 +226,7 @@ impl ToolNames {
 }
 
 /// The tools of MCP servers that a role allows by name: `server__tool`, or `tool` alone.
-pub(super) fn of_servers(means: &Means) -> impl Iterator<Item = &str> {
+pub(super) fn of_servers(means: &ExecutionOptions) -> impl Iterator<Item = &str> {
     let names = means.allowed_tools.iter().map(String::as_str);
     names.filter(|name| !is_known(name))
 }
@@ -298,11 +298,11 @@ mod tests {
     use super::*;
 
     fn named_for_claude(allowed: &[&str]) -> Vec<String> {
-        let means = Means {
+        let means = ExecutionOptions {
             allowed_tools: allowed.iter().map(|&name| name.to_owned()).collect(),
-            ..Means::default()
+            ..ExecutionOptions::default()
         };
-        CLAUDE.offered(Kind::Implementer, &means)
+        CLAUDE.offered(RoleKind::Implementer, &means)
     }
 
     #[test]

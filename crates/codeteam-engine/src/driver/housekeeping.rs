@@ -8,45 +8,45 @@ use std::path::Path;
 use std::sync::Arc;
 
 use codeteam_core::Event;
-use codeteam_core::event::{Outcome, Sandbox};
-use codeteam_core::frame::{Frame, Stage, Tip};
+use codeteam_core::event::{FrameOutcome, SandboxKind};
+use codeteam_core::frame::{Frame, FrameStage, Tip};
 use codeteam_core::ids::{FramePath, RunId};
 
 use super::Driver;
 use crate::engine::Engine;
-use crate::git::{Oid, Signature};
+use crate::git::{CommitSignature, Oid};
 use crate::hand;
 use crate::perform::{self, now, with_causes, workspace_name};
-use crate::process::Patience;
-use crate::workspace::{self, Removed, Snapshot, Workspace};
+use crate::process::WaitLimit;
+use crate::workspace::{self, RemovalOutcome, SnapshotRequest, Workspace};
 
 /// A frame that ended and whose worktree may go; `base` is what a branch has of it.
-pub(super) struct Ending {
+pub(super) struct EndedFrame {
     frame: FramePath,
     base: Tip,
 }
 
 impl Driver<'_> {
     /// The ending that an event is about to be, before it is applied.
-    pub(super) fn ending(&self, event: &Event) -> Option<Ending> {
+    pub(super) fn ending(&self, event: &Event) -> Option<EndedFrame> {
         let Event::FrameEnded { frame, outcome } = event else {
             return None;
         };
-        let keep = matches!(outcome, Outcome::Failed(_))
-            || (frame.is_root() && *outcome != Outcome::Completed);
+        let keep = matches!(outcome, FrameOutcome::Failed(_))
+            || (frame.is_root() && *outcome != FrameOutcome::Completed);
         if keep {
             return None;
         }
         let base = self.run.frames.get(frame)?.base.clone();
-        Some(Ending {
+        Some(EndedFrame {
             frame: frame.clone(),
             base,
         })
     }
 
     /// Closes the worktrees of ended frames, beside the run: nothing waits for it but the end.
-    pub(super) fn clean_up(&mut self, ended: Vec<Ending>) {
-        for Ending { frame, base } in ended {
+    pub(super) fn clean_up(&mut self, ended: Vec<EndedFrame>) {
+        for EndedFrame { frame, base } in ended {
             if self.inflight.keys().any(|id| id.frame == frame) {
                 // Something is being cancelled in it; `sweep_worktrees` comes back to it.
                 continue;
@@ -56,7 +56,7 @@ impl Driver<'_> {
             let observer = Arc::clone(&self.observer);
             let interrupt = self.options.interrupt.clone();
             let close = move || {
-                let _obeys = Patience::obey(&interrupt);
+                let _obeys = WaitLimit::obey(&interrupt);
                 if let Err(error) = close_frame(&engine, &run, &frame, &base, sandbox) {
                     if interrupt.is_cancelled() {
                         // It is found again when the run is resumed or pruned.
@@ -109,7 +109,7 @@ impl Driver<'_> {
             .map(workspace_name)
             .collect();
         let root = self.engine.workspaces_of(&self.run.id);
-        let _obeys = Patience::obey(&self.options.interrupt);
+        let _obeys = WaitLimit::obey(&self.options.interrupt);
         let mut names = workspaces_in(&root);
         let edited = names.iter();
         let edited = edited.filter(|name| is_edited(&self.engine, &self.run.id, name));
@@ -161,7 +161,7 @@ fn is_edited(engine: &Engine, run: &RunId, name: &str) -> bool {
 
 /// The run's own frame keeps its worktree unless the run was completed.
 fn keeps_its_worktree(frame: &Frame) -> bool {
-    !matches!(frame.stage, Stage::Ended(Outcome::Completed))
+    !matches!(frame.stage, FrameStage::Ended(FrameOutcome::Completed))
 }
 
 /// Keeps what a frame's worktrees hold beyond `known` and removes them.
@@ -170,7 +170,7 @@ pub(crate) fn close_frame(
     run: &RunId,
     frame: &FramePath,
     known: &Tip,
-    sandbox: Sandbox,
+    sandbox: SandboxKind,
 ) -> Result<Vec<String>, workspace::Error> {
     let root = engine.workspaces_of(run);
     let own = workspace_name(frame);
@@ -230,19 +230,19 @@ pub(crate) fn close(
         return Ok(None);
     };
     let seconds = i64::try_from(now().0 / 1_000).unwrap_or(0);
-    let signature = Signature {
+    let signature = CommitSignature {
         identity: engine.identity()?.cloned().unwrap_or_default(),
         seconds,
     };
     let message = format!("Worktree `{name}` of run {run}, as it was left");
-    let removed = workspace.snapshot_and_remove(&Snapshot {
+    let removed = workspace.snapshot_and_remove(&SnapshotRequest {
         reference: &reference,
         parent: &parent,
         known_tree: &tree,
         message: &message,
         signature: &signature,
     })?;
-    Ok(matches!(removed, Removed::Kept { .. }).then_some(reference))
+    Ok(matches!(removed, RemovalOutcome::Kept { .. }).then_some(reference))
 }
 
 /// Where what a run's worktrees held is kept.

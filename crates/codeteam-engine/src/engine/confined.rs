@@ -3,27 +3,30 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use codeteam_core::event::Sandbox;
+use codeteam_core::event::SandboxKind;
 use codeteam_core::ids::RunId;
 
 use super::Engine;
 use crate::config;
-use crate::confine::{self, Confinement, Missing};
-use crate::process::{Disk, Launcher, MARK, Unconfined};
+use crate::confine::{self, Confinement, ConfinementError};
+use crate::process::{CommandLauncher, DiskLimit, MARK, UnconfinedLauncher};
 use crate::workspace::{self, Workspace};
 
 impl Engine {
     /// What confines workers and gates, found to work the first time it is asked for.
-    pub fn launcher(&self, sandbox: Sandbox) -> Result<Arc<dyn Launcher>, Missing> {
+    pub fn launcher(
+        &self,
+        sandbox: SandboxKind,
+    ) -> Result<Arc<dyn CommandLauncher>, ConfinementError> {
         self.launcher_by(sandbox, &self.config.sandbox)
     }
 
     /// The same, if this is what the configuration says of it.
     pub(crate) fn launcher_by(
         &self,
-        sandbox: Sandbox,
-        config: &config::Sandbox,
-    ) -> Result<Arc<dyn Launcher>, Missing> {
+        sandbox: SandboxKind,
+        config: &config::SandboxConfig,
+    ) -> Result<Arc<dyn CommandLauncher>, ConfinementError> {
         let key = (sandbox, format!("{config:?}"));
         let mut known = self
             .launchers
@@ -40,7 +43,7 @@ impl Engine {
             &self.codeteam,
             &self.workspaces.join(".sandbox"),
         )?;
-        let launcher: Arc<dyn Launcher> = match confinement {
+        let launcher: Arc<dyn CommandLauncher> = match confinement {
             Some(confinement) => Arc::new(confinement),
             None => Arc::new(self.unconfined()),
         };
@@ -49,7 +52,7 @@ impl Engine {
     }
 
     /// What runs a command on the host, as the user would.
-    pub(crate) fn unconfined(&self) -> Unconfined {
+    pub(crate) fn unconfined(&self) -> UnconfinedLauncher {
         confine::unconfined(&self.env)
     }
 
@@ -58,13 +61,13 @@ impl Engine {
     pub(crate) fn workspace(
         &self,
         run: &RunId,
-        sandbox: Sandbox,
+        sandbox: SandboxKind,
         name: &str,
     ) -> Result<Workspace, workspace::Error> {
         let workspace = Workspace::open(&self.repo, &self.workspaces_of(run), name)?;
         match sandbox {
-            Sandbox::None => Ok(workspace),
-            Sandbox::Bubblewrap | Sandbox::Container => {
+            SandboxKind::None => Ok(workspace),
+            SandboxKind::Bubblewrap | SandboxKind::Container => {
                 let mark = format!("{}/git", self.mark_of(run));
                 workspace.confined(&self.launcher(sandbox)?, &mark)
             }
@@ -72,9 +75,9 @@ impl Engine {
     }
 
     /// How much a command in a workspace may leave there.
-    pub(crate) fn disk(workspace: &Workspace, config: &config::Sandbox) -> Disk {
+    pub(crate) fn disk(workspace: &Workspace, config: &config::SandboxConfig) -> DiskLimit {
         let megabytes = config.limits.disk_mb;
-        Disk {
+        DiskLimit {
             folders: vec![workspace.tree_dir(), workspace.git_dir()],
             bytes: megabytes.unwrap_or(config::DISK_MB).saturating_mul(1 << 20),
         }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use codeteam_core::Run;
-use codeteam_core::event::Choices;
-use codeteam_core::hands::Hands;
+use codeteam_core::event::RunChoices;
+use codeteam_core::hands::Operator;
 use codeteam_core::ids::StepId;
 use codeteam_core::workflow::{Check, StepKind};
 
-use super::{Engine, Error, Project, Request};
+use super::{Engine, Error, Project, RunRequest};
 use crate::perform::with_causes;
 
 /// How the checks that are configured now compare with those of a run.
@@ -29,10 +29,10 @@ impl Engine {
     /// Compiles a run's workflow again and compares the checks of its gates.
     pub fn current_checks(&self, run: &Run) -> CurrentChecks {
         let choices = match &run.choices {
-            Some(choices) => Choices::clone(choices),
-            None => Choices {
+            Some(choices) => RunChoices::clone(choices),
+            None => RunChoices {
                 workflow: Some(run.workflow.name.clone()),
-                ..Choices::default()
+                ..RunChoices::default()
             },
         };
         let differing = match self.differing_checks(run, choices) {
@@ -46,7 +46,7 @@ impl Engine {
         if differing.is_empty() {
             return CurrentChecks::Same;
         }
-        if run.began_in == Hands::Session {
+        if run.began_in == Operator::Session {
             let why = "a session began the run, and could have changed the configuration itself";
             return CurrentChecks::Kept(why.to_owned());
         }
@@ -60,19 +60,19 @@ impl Engine {
     fn differing_checks(
         &self,
         run: &Run,
-        choices: Choices,
+        choices: RunChoices,
     ) -> Result<BTreeMap<StepId, Vec<Check>>, Error> {
-        let Choices {
+        let RunChoices {
             workflow,
             cast,
             set,
         } = choices;
         let project = Project::find_set(self.repo.top_level(), self.env.clone(), &set)?;
-        let compiled = project.workflow(&Request {
+        let compiled = project.workflow(&RunRequest {
             workflow,
             cast,
             hands: run.began_in,
-            ..Request::default()
+            ..RunRequest::default()
         })?;
         let mut differing = BTreeMap::new();
         for (id, step) in &compiled.workflow.steps {

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use codeteam_core::role::Kind;
+use codeteam_core::role::RoleKind;
 
 use crate::config::AccessRequest;
-use crate::confine::Missing;
+use crate::confine::ConfinementError;
 use crate::{bodies, config, driver, git, layout, library, store, workspace};
 
 /// Why the engine cannot go on.
@@ -27,7 +27,7 @@ pub enum Error {
     #[error(transparent)]
     Driver(#[from] driver::Error),
     #[error(transparent)]
-    Plan(#[from] codeteam_core::yaml::Problems),
+    Plan(#[from] codeteam_core::yaml::FileProblems),
     #[error("could not {doing} `{}`", path.display())]
     Io {
         doing: &'static str,
@@ -58,7 +58,7 @@ pub enum Error {
     Unreadable {
         run: String,
         seq: u64,
-        source: codeteam_core::event::Unreadable,
+        source: codeteam_core::event::EventReadError,
     },
     #[error("codeteam does not know the worker `{0}`")]
     UnknownWorker(String, Vec<String>),
@@ -71,9 +71,9 @@ pub enum Error {
     )]
     Miscast {
         role: String,
-        owed: Kind,
+        owed: RoleKind,
         other: String,
-        given: Kind,
+        given: RoleKind,
     },
     #[error("there is no worker: neither `claude` nor `codex` nor `gemini` is installed")]
     NoWorker,
@@ -122,7 +122,7 @@ pub enum Error {
     #[error(transparent)]
     Trust(#[from] crate::trust::Error),
     #[error("workers and gates cannot be confined here")]
-    Sandbox(#[from] Missing),
+    Sandbox(#[from] ConfinementError),
     #[error(transparent)]
     Layout(#[from] layout::Error),
     #[error("the workflow `{0}` goes by what the tests say, and no command runs any")]

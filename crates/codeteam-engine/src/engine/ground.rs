@@ -4,27 +4,27 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use codeteam_context::redact::Redactor;
-use codeteam_core::workflow::Compiled;
-use codeteam_core::yaml::Sources;
+use codeteam_core::workflow::CompiledWorkflow;
+use codeteam_core::yaml::SourceFiles;
 
-use super::{Error, Request, make_folder, project, redactor, refuse_links};
-use crate::config::{self, Config, Layers, Origins, Schema, schema};
-use crate::context::strategies::Strategies;
+use super::{Error, RunRequest, make_folder, project, redactor, refuse_links};
+use crate::config::{self, Config, ConfigLayers, ConfigOrigins, SchemaKind, schema};
+use crate::context::strategies::StrategyCatalog;
 use crate::env::Env;
 use crate::git::{self, Oid, Repo};
-use crate::library::{Library, Places};
-use crate::prompt::Templates;
+use crate::library::{Library, LibraryFolders};
+use crate::prompt::TemplateCatalog;
 
 /// Where a command works.
 #[derive(Clone, Debug)]
-pub struct Ground {
+pub struct CommandLocation {
     /// The top of the repository, if it is in one.
     pub root: Option<PathBuf>,
     /// What codeteam takes from its environment.
     pub env: Env,
 }
 
-impl Ground {
+impl CommandLocation {
     /// The repository that `start` is in, which need not have a commit; or none.
     pub fn find(start: &Path, env: Env) -> Result<Self, Error> {
         let root = match project::discover(start, &env) {
@@ -64,24 +64,24 @@ impl Ground {
     }
 
     /// What is configured here, with some values set by the command line: `key=value`.
-    pub fn layers(&self, set: &[String]) -> Result<(Config, Layers), config::Error> {
+    pub fn layers(&self, set: &[String]) -> Result<(Config, ConfigLayers), config::Error> {
         let origins = match self.project() {
-            Some(folder) => Origins::of(&self.env, &folder),
-            None => Origins {
+            Some(folder) => ConfigOrigins::of(&self.env, &folder),
+            None => ConfigOrigins {
                 config_home: self.env.config_home.clone(),
                 variables: self.env.settings.clone(),
-                ..Origins::default()
+                ..ConfigOrigins::default()
             },
         };
-        Config::layers(&Origins {
+        Config::layers(&ConfigOrigins {
             set: set.to_vec(),
             ..origins
         })
     }
 
     /// All roles and workflows there are here. `sources` are those of the configuration.
-    pub fn library(&self, config: &Config, sources: Sources) -> Library {
-        let places = Places {
+    pub fn library(&self, config: &Config, sources: SourceFiles) -> Library {
+        let places = LibraryFolders {
             user: self.user(),
             project: self.project().zip(self.root.clone()),
         };
@@ -91,27 +91,31 @@ impl Ground {
     }
 
     /// The templates of prompts that there are here.
-    pub fn templates(&self) -> Result<Templates, Error> {
+    pub fn templates(&self) -> Result<TemplateCatalog, Error> {
         let project = self.project().zip(Some(self.root.as_deref()));
         let user = self.user().map(|folder| (folder, None));
         let folders = [project, user].into_iter().flatten();
         let folders: Vec<_> = folders
             .map(|(folder, root)| (folder.join("prompts"), root))
             .collect();
-        Ok(Templates::load(&folders)?)
+        Ok(TemplateCatalog::load(&folders)?)
     }
 
     /// The context strategies there are here: the project's over the user's over the built-in ones.
-    pub fn strategies(&self) -> Result<Strategies, Error> {
+    pub fn strategies(&self) -> Result<StrategyCatalog, Error> {
         let project = self.project().zip(Some(self.root.as_deref()));
         let user = self.user().map(|folder| (folder, None));
         let folders: Vec<_> = [user, project].into_iter().flatten().collect();
-        Ok(Strategies::load(&folders)?)
+        Ok(StrategyCatalog::load(&folders)?)
     }
 
     /// The workflow that runs follow here.
-    pub fn workflow(&self, config: &Config, library: &mut Library) -> Result<Compiled, Error> {
-        project::meant(config, library, &Request::default())
+    pub fn workflow(
+        &self,
+        config: &Config,
+        library: &mut Library,
+    ) -> Result<CompiledWorkflow, Error> {
+        project::meant(config, library, &RunRequest::default())
     }
 
     /// Takes secrets out of what is shown.
@@ -134,7 +138,7 @@ impl Ground {
 
     /// Writes the JSON Schema of a kind of file into a folder of codeteam's, for editors. Says
     /// where, and whether it was other before.
-    pub fn write_schema(&self, folder: &Path, of: Schema) -> Result<(PathBuf, bool), Error> {
+    pub fn write_schema(&self, folder: &Path, of: SchemaKind) -> Result<(PathBuf, bool), Error> {
         let path = folder.join("schema").join(format!("{}.json", of.as_str()));
         let text = format!("{:#}\n", schema(of));
         if fs::read_to_string(&path).is_ok_and(|known| known == text) {

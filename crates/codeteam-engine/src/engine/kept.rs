@@ -7,7 +7,7 @@ use codeteam_core::ids::{FramePath, RunId};
 use codeteam_core::input::Decision;
 
 use super::{Engine, Error};
-use crate::driver::Posted;
+use crate::driver::PostedDecision;
 
 /// A decision that nobody has taken yet.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ impl Engine {
     pub fn kept_decisions(&self, run: &RunId) -> Result<Vec<KeptDecision>, Error> {
         let rows = self.store.inbox(run.as_str())?;
         let kept = rows.into_iter().filter_map(|row| {
-            let Posted { by, decision } = serde_json::from_str(&row.data).ok()?;
+            let PostedDecision { by, decision } = serde_json::from_str(&row.data).ok()?;
             let id = row.id;
             Some(KeptDecision { id, by, decision })
         });

@@ -9,9 +9,9 @@ use codeteam_core::ids::Tree;
 /// How commands of gates have ended on which trees, as far as this process knows: nobody wants to
 /// wait for the same twice.
 #[derive(Debug, Default)]
-pub(crate) struct Tried(Mutex<BTreeMap<(String, String), bool>>);
+pub(crate) struct CommandOutcomes(Mutex<BTreeMap<(String, String), bool>>);
 
-impl Tried {
+impl CommandOutcomes {
     /// Remembers whether a command passed on a tree.
     pub(crate) fn note(&self, tree: &str, command: &str, passed: bool) {
         let known = self.0.lock();
@@ -68,9 +68,9 @@ impl SetupDigests {
 /// Worktrees that were just collected and have not been handed to anyone since, so that they need
 /// not be compared with their tree again.
 #[derive(Debug, Default)]
-pub struct Untouched(Mutex<BTreeMap<PathBuf, Tree>>);
+pub struct CleanWorktrees(Mutex<BTreeMap<PathBuf, Tree>>);
 
-impl Untouched {
+impl CleanWorktrees {
     /// Notes that a worktree holds exactly a tree.
     pub fn note(&self, path: &Path, tree: &Tree) {
         if let Ok(mut known) = self.0.lock() {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn an_untouched_worktree_is_used_once() {
-        let untouched = Untouched::default();
+        let untouched = CleanWorktrees::default();
         let (path, tree) = (Path::new("/w"), Tree::from("t"));
         untouched.note(path, &tree);
         assert!(!untouched.take(path, &"other".into()));

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use codeteam_core::ids::{RunId, Time};
+use codeteam_core::ids::{EpochMillis, RunId};
 
 use super::{Engine, Error, refuse_links};
 use crate::git::reference;
@@ -14,7 +14,7 @@ impl Engine {
     /// An id for a run that neither the log nor a branch has, with its folders: the time and the
     /// goal's first words. The log is this work tree's own; branches and workspaces are shared by
     /// all of the repository.
-    pub(super) fn new_id(&self, goal: &str, at: Time) -> Result<RunId, Error> {
+    pub(super) fn new_id(&self, goal: &str, at: EpochMillis) -> Result<RunId, Error> {
         let base = format!("{}_{}", stamp(at), slug(goal));
         self.room_for(&self.config.git.branch(&base))?;
         for n in 1..1_000 {
@@ -139,7 +139,7 @@ fn claim(parent: &Path, name: &str) -> Result<bool, Error> {
 }
 
 /// `2025-01-08_153042`, in the user's time zone.
-pub(super) fn stamp(at: Time) -> String {
+pub(super) fn stamp(at: EpochMillis) -> String {
     let millis = i64::try_from(at.0).unwrap_or(0);
     jiff::Timestamp::from_millisecond(millis)
         .map(|t| {
@@ -177,11 +177,11 @@ mod tests {
     use super::*;
     use crate::engine::Project;
     use crate::env::Env;
-    use crate::git::fixture::Fixture;
+    use crate::git::fixture::GitFixture;
 
     #[test]
     fn runs_of_one_repository_that_begin_together_have_names_of_their_own() {
-        let fixture = Fixture::new();
+        let fixture = GitFixture::new();
         let other = fixture.path().join("other");
         let linked = other.to_str().unwrap();
         fixture.git(&fixture.main(), &["worktree", "add", "--quiet", linked]);
@@ -192,8 +192,8 @@ mod tests {
             Engine::open(Project::find(folder, env).unwrap(), "codeteam".into()).unwrap()
         };
         let engines = [engine(&fixture.main()), engine(&other), engine(&other)];
-        let ids = engines.map(|engine| engine.new_id("Greet", Time(0)).unwrap());
-        let base = format!("{}_greet", stamp(Time(0)));
+        let ids = engines.map(|engine| engine.new_id("Greet", EpochMillis(0)).unwrap());
+        let base = format!("{}_greet", stamp(EpochMillis(0)));
         assert_eq!(
             ids.map(|id| id.0),
             [base.clone(), format!("{base}-2"), format!("{base}-3")]

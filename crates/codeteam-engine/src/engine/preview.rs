@@ -6,16 +6,16 @@ use codeteam_core::plan::Plan;
 use codeteam_core::role::Role;
 
 use super::{Error, Project, redactor};
-use crate::context::strategies::Strategies;
-use crate::context::{self, About, Objects, Place, Sight};
+use crate::context::strategies::StrategyCatalog;
+use crate::context::{self, DocumentSources, GitTreeFiles, LazyProject, PromptSubject};
 use crate::find;
 use crate::layout;
-use crate::prompt::{self, Asked, Prompt, Templates};
+use crate::prompt::{self, AssignmentRequest, Prompt, TemplateCatalog};
 use crate::workers::{self, Worker};
 
 /// What a prompt is wanted for.
 #[derive(Clone, Debug, Default)]
-pub struct Preview {
+pub struct PreviewRequest {
     /// What the user wants.
     pub goal: String,
     /// The step that the role is asked at; its own name if none is given.
@@ -30,18 +30,18 @@ pub struct Preview {
 
 impl Project {
     /// The user's and the project's templates over the built-in ones.
-    pub fn templates(&self) -> Result<Templates, Error> {
+    pub fn templates(&self) -> Result<TemplateCatalog, Error> {
         let root = self.repo.top_level();
         let mut folders = vec![(self.folder.join("prompts"), Some(root))];
         if let Some(config) = &self.env.config_home {
             folders.push((config.join("codeteam/prompts"), None));
         }
-        Ok(Templates::load(&folders)?)
+        Ok(TemplateCatalog::load(&folders)?)
     }
 
     /// Exactly what a role's worker would be told at its first attempt, if it started from where
     /// the checkout stands. Nothing runs.
-    pub fn preview(&self, role: &Role, preview: Preview) -> Result<Prompt, Error> {
+    pub fn preview(&self, role: &Role, preview: PreviewRequest) -> Result<Prompt, Error> {
         let task = match &preview.task {
             None => None,
             Some(id) => {
@@ -51,7 +51,7 @@ impl Project {
             }
         };
         let tree = &self.head.tree;
-        let asked = Asked {
+        let asked = AssignmentRequest {
             goal: preview.goal,
             step: preview.step.unwrap_or_else(|| StepId(role.name.0.clone())),
             task,
@@ -64,23 +64,23 @@ impl Project {
         templates.check([role])?;
         let strategies = self.strategies()?;
         strategies.check(role)?;
-        let files = Objects::new(&self.repo, tree, &assignment.exclude)?;
+        let files = GitTreeFiles::new(&self.repo, tree, &assignment.exclude)?;
         let commit = &self.head.commit;
         let history = || find::past(&self.repo, commit, None).unwrap_or_default();
         let targets = assignment.task.as_ref().map(|task| task.files.clone());
-        let about = About {
+        let about = PromptSubject {
             words: context::words(&assignment),
             targets: targets.unwrap_or_default(),
             cache: None,
             model: self.embeddings_folder(),
             history: &history,
         };
-        let sight = Sight::new(&files, about);
-        let told = context::told(&context::Asked {
+        let sight = LazyProject::new(&files, about);
+        let told = context::told(&context::PromptRequest {
             assignment: &assignment,
             templates: &templates,
             strategies: &strategies,
-            place: Place {
+            place: DocumentSources {
                 repo: &self.repo,
                 base: tree,
                 folder: &self.folder,
@@ -114,13 +114,13 @@ impl Project {
     }
 
     /// The context strategies there are: the project's over the user's over the built-in ones.
-    pub fn strategies(&self) -> Result<Strategies, Error> {
+    pub fn strategies(&self) -> Result<StrategyCatalog, Error> {
         let root = self.repo.top_level();
         let user = self.env.config_home.as_ref();
         let user = user.map(|home| (home.join("codeteam"), None));
         let project = (self.folder.clone(), Some(root));
         let folders: Vec<_> = user.into_iter().chain([project]).collect();
-        Ok(Strategies::load(&folders)?)
+        Ok(StrategyCatalog::load(&folders)?)
     }
 }
 
@@ -129,9 +129,9 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::env::Env;
-    use crate::git::fixture::Fixture;
+    use crate::git::fixture::GitFixture;
 
-    fn project(fixture: &Fixture) -> Project {
+    fn project(fixture: &GitFixture) -> Project {
         let (repo, head) = fixture.open();
         let mut env = Env::read();
         env.config_home = Some(fixture.home());
@@ -156,19 +156,19 @@ mod tests {
         serde_json::from_value(plan).unwrap()
     }
 
-    fn preview(files: &[&str]) -> Preview {
-        Preview {
+    fn preview(files: &[&str]) -> PreviewRequest {
+        PreviewRequest {
             goal: "Greet people".to_owned(),
             plan: Some(plan(files)),
             task: Some("task-001".into()),
             rules: vec!["Write tests.".to_owned()],
-            ..Preview::default()
+            ..PreviewRequest::default()
         }
     }
 
     #[test]
     fn a_prompt_is_shown_as_it_would_be() {
-        let fixture = Fixture::new();
+        let fixture = GitFixture::new();
         fixture.write("AGENTS.md", "Of all.");
         fixture.write("src/AGENTS.md", "Of the source.");
         fixture.write("src/deep/a.rs", "fn a() {}\n");
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_users_own_documents_are_told_in_every_project() {
-        let fixture = Fixture::new();
+        let fixture = GitFixture::new();
         fixture.write(".codeteam/context/a.md", "The project's.");
         let folder = fixture.home().join("codeteam/context");
         std::fs::create_dir_all(&folder).unwrap();
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_context_that_is_a_little_too_long_is_shortened() {
-        let fixture = Fixture::new();
+        let fixture = GitFixture::new();
         for n in 0..12 {
             let lines: Vec<String> = (0..6 + n * 3)
                 .map(|line| {
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn whoever_answers_with_whole_files_sees_them_whole_without_a_task_too() {
-        let fixture = Fixture::new();
+        let fixture = GitFixture::new();
         let body = "def slugify(text):\n    return '-'.join(text.lower().split())\n";
         fixture.write("textkit/slug.py", body);
         fixture.write("textkit/other.py", "def other():\n    return 1\n");
@@ -299,9 +299,9 @@ mod tests {
             "name": "executor", "kind": "implementer", "means": { "mode": "edits" },
             "context": { "strategy": "implementer_targeted" },
         }));
-        let asked = Preview {
+        let asked = PreviewRequest {
             goal: "slugify must drop punctuation".to_owned(),
-            ..Preview::default()
+            ..PreviewRequest::default()
         };
         let user = project(&fixture).preview(&coder, asked).unwrap().user;
         assert!(user.contains(body), "{user}");
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn templates_of_the_project_come_before_those_of_the_user() {
-        let fixture = Fixture::new();
+        let fixture = GitFixture::new();
         let folders = [
             fixture.main().join(".codeteam/prompts"),
             fixture.home().join("codeteam/prompts"),
@@ -350,9 +350,9 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_said() {
-        let fixture = Fixture::new();
+        let fixture = GitFixture::new();
         let scribe = role(&serde_json::json!({ "name": "scribe", "kind": "scribe" }));
-        let asked = Preview {
+        let asked = PreviewRequest {
             task: Some("task-009".into()),
             ..preview(&[])
         };
@@ -365,7 +365,7 @@ mod tests {
 
     /// A small project in Python, and what a role with a strategy is told of it.
     fn shown(context: &serde_json::Value) -> Result<String, Error> {
-        let fixture = Fixture::new();
+        let fixture = GitFixture::new();
         let lines: Vec<String> = (0..200).map(|i| format!("    total += {i}\n")).collect();
         let long = lines.concat();
         let model = format!(

@@ -5,29 +5,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use codeteam_context::find::meaning::Model;
+use codeteam_context::find::meaning::EmbeddingModel;
 use codeteam_context::redact::Redactor;
 use codeteam_core::budget;
-use codeteam_core::event::{Choices, Sandbox};
+use codeteam_core::event::{RunChoices, SandboxKind};
 use codeteam_core::frame::Tip;
-use codeteam_core::hands::Hands;
+use codeteam_core::hands::Operator;
 use codeteam_core::ids::{Account, Commit, RoleName, TaskId, Tree, WorkerName};
-use codeteam_core::message::{self, Format};
+use codeteam_core::message::{self, MessageFormat};
 use codeteam_core::plan::{self, Plan};
-use codeteam_core::role::{Contract, Kind, Role};
-use codeteam_core::schedule::Status;
-use codeteam_core::workflow::{Check, CheckKind, Compiled, Delivery, Step, StepKind};
+use codeteam_core::role::{Contract, Role, RoleKind};
+use codeteam_core::schedule::TaskStatus;
+use codeteam_core::workflow::{Check, CheckKind, CompiledWorkflow, DeliveryMethod, Step, StepKind};
 
 use super::secrets::{RemovedSecrets, SecretFilter, filter_check_names, refuse_secret_names};
-use super::{Error, MAX_TASKS, Request};
+use super::{Error, MAX_TASKS, RunRequest};
 use crate::artifacts;
-use crate::config::{Config, GitMode, Origins};
+use crate::config::{Config, ConfigOrigins, GitMode};
 use crate::dialect;
 use crate::env::Env;
 use crate::find;
-use crate::git::{self, Git, Head, Identity, Oid, Repo};
-use crate::layout::{self, Layout};
-use crate::library::{CONFIGURED, Library, Places};
+use crate::git::{self, CheckoutHead, GitIdentity, GitProgram, Oid, Repo};
+use crate::layout::{self, StrictLayout};
+use crate::library::{CONFIGURED, Library, LibraryFolders};
 use crate::session;
 use crate::workers::{self, Worker};
 
@@ -36,7 +36,7 @@ pub struct Project {
     /// The user's repository.
     pub repo: Repo,
     /// Where its checkout stood when codeteam looked.
-    pub head: Head,
+    pub head: CheckoutHead,
     /// `.codeteam`, whether it exists or not.
     pub folder: PathBuf,
     /// The project's configuration.
@@ -46,25 +46,25 @@ pub struct Project {
 }
 
 /// A request with everything it names found and checked.
-pub struct Prepared {
+pub struct PreparedRun {
     pub(super) goal: String,
     /// What was taken out of the goal and the plan.
     pub(super) removed: RemovedSecrets,
-    pub(super) compiled: Compiled,
+    pub(super) compiled: CompiledWorkflow,
     pub(super) plan: Option<Plan>,
     pub(super) base: Tip,
-    pub(super) earlier: BTreeMap<TaskId, Status>,
-    pub(super) limits: budget::Limits,
+    pub(super) earlier: BTreeMap<TaskId, TaskStatus>,
+    pub(super) limits: budget::BudgetLimits,
     pub(super) max_tasks: usize,
     /// Who commits, if anything is to be committed.
-    pub(super) identity: Option<Identity>,
+    pub(super) identity: Option<GitIdentity>,
     /// The form of commit messages.
-    pub(super) message: Format,
-    pub(super) sandbox: Sandbox,
+    pub(super) message: MessageFormat,
+    pub(super) sandbox: SandboxKind,
     /// In whose hands it will be.
-    pub(super) hands: Hands,
+    pub(super) hands: Operator,
     /// What the person chose that the workflow is compiled with.
-    pub(super) choices: Choices,
+    pub(super) choices: RunChoices,
     /// Whether it is to run without what the repository asks for.
     pub(super) restricted: bool,
     pub(super) accounts: BTreeMap<WorkerName, Account>,
@@ -76,7 +76,7 @@ pub struct Prepared {
 
 /// Who carries a role out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cast {
+pub struct RoleAssignees {
     /// The role.
     pub role: RoleName,
     /// Its workers: one of them is enough.
@@ -85,14 +85,14 @@ pub struct Cast {
     pub model: Option<String>,
 }
 
-impl Prepared {
+impl PreparedRun {
     /// The commit that the run will start from.
     pub fn base(&self) -> &Tip {
         &self.base
     }
 
     /// What will confine its workers and gates.
-    pub fn sandbox(&self) -> Sandbox {
+    pub fn sandbox(&self) -> SandboxKind {
         self.sandbox
     }
 
@@ -159,11 +159,11 @@ impl Project {
         start: &Path,
         env: Env,
         set: &[String],
-        change: impl FnOnce(&mut Origins),
+        change: impl FnOnce(&mut ConfigOrigins),
     ) -> Result<Self, Error> {
         let (repo, head) = discover(start, &env)?;
         let folder = repo.top_level().join(".codeteam");
-        let mut origins = Origins::of(&env, &folder);
+        let mut origins = ConfigOrigins::of(&env, &folder);
         origins.set = set.to_vec();
         change(&mut origins);
         let config = Config::load(&origins)?;
@@ -181,7 +181,7 @@ impl Project {
     pub(crate) fn find_anyway(start: &Path, env: Env) -> Result<Self, Error> {
         let (repo, head) = discover(start, &env)?;
         let folder = repo.top_level().join(".codeteam");
-        let origins = Origins::of(&env, &folder);
+        let origins = ConfigOrigins::of(&env, &folder);
         let config = Config::load(&origins)
             .or_else(|_| Config::load(&origins.without_project()))
             .unwrap_or_default();
@@ -195,14 +195,14 @@ impl Project {
     }
 
     /// Reads a plan file.
-    pub fn read_plan(&self, path: &Path) -> Result<plan::Loaded, Error> {
+    pub fn read_plan(&self, path: &Path) -> Result<plan::LoadedPlan, Error> {
         read_plan(&self.repo, path, &self.config, &self.redactor()?)
     }
 
     /// Who would carry the project's roles out if a run started now.
-    pub fn casting(&self) -> Result<Vec<Cast>, Error> {
-        let compiled = self.compiled(&Request::default())?;
-        let cast = |role: Role| Cast {
+    pub fn casting(&self) -> Result<Vec<RoleAssignees>, Error> {
+        let compiled = self.compiled(&RunRequest::default())?;
+        let cast = |role: Role| RoleAssignees {
             role: role.name,
             workers: role.workers,
             model: role.model,
@@ -211,7 +211,7 @@ impl Project {
     }
 
     /// Finds everything a request names.
-    pub fn prepare(&self, request: &Request) -> Result<Prepared, Error> {
+    pub fn prepare(&self, request: &RunRequest) -> Result<PreparedRun, Error> {
         let open: Vec<_> = self.config.open_requests().cloned().collect();
         if !open.is_empty() && !request.restricted {
             return Err(Error::Untrusted(open));
@@ -248,7 +248,7 @@ impl Project {
             }
         }
         let sandbox = request.sandbox.or(self.config.sandbox.backend);
-        let sandbox = sandbox.unwrap_or(Sandbox::Bubblewrap);
+        let sandbox = sandbox.unwrap_or(SandboxKind::Bubblewrap);
         self.testable(&compiled, layout.as_ref(), sandbox)?;
         let templates = self.templates()?;
         templates.check(compiled.roles.values())?;
@@ -265,28 +265,28 @@ impl Project {
         let publishes = steps.any(|step| matches!(step.kind, StepKind::Publish { .. }));
         match git.mode() {
             GitMode::Branch => {}
-            GitMode::Current => workflow.deliver(Delivery::Forward {
+            GitMode::Current => workflow.deliver(DeliveryMethod::Forward {
                 branch: self.head.branch.clone(),
                 at: Commit(self.head.commit.as_str().to_owned()),
             }),
             GitMode::None if publishes => {
                 return Err(Error::NothingToPublish(workflow.name.clone()));
             }
-            GitMode::None => workflow.deliver(Delivery::Patch),
+            GitMode::None => workflow.deliver(DeliveryMethod::Patch),
         }
-        Ok(Prepared {
+        Ok(PreparedRun {
             goal,
             removed,
             identity,
             message: match git.message() {
                 // Unless something is configured, the commits of a session tell whose they are.
-                Format::Free if request.hands == Hands::Session => {
-                    Format::Template(message::SESSION.to_owned())
+                MessageFormat::Free if request.hands == Operator::Session => {
+                    MessageFormat::Template(message::SESSION.to_owned())
                 }
                 said => said,
             },
             hands: request.hands,
-            choices: Choices {
+            choices: RunChoices {
                 workflow: request.workflow.clone(),
                 cast: request.cast.clone(),
                 set: request.set.clone(),
@@ -310,7 +310,7 @@ impl Project {
     }
 
     /// Who commits what a workflow commits; there must be somebody if it does.
-    fn committer(&self, compiled: &Compiled) -> Result<Option<Identity>, Error> {
+    fn committer(&self, compiled: &CompiledWorkflow) -> Result<Option<GitIdentity>, Error> {
         let mut steps = compiled.workflow.steps.values();
         if !steps.any(|step| matches!(step.kind, StepKind::Commit { .. })) {
             return Ok(None);
@@ -328,13 +328,13 @@ impl Project {
     }
 
     /// The workflow that a request means, with its roles as their files say them.
-    pub fn workflow(&self, request: &Request) -> Result<Compiled, Error> {
+    pub fn workflow(&self, request: &RunRequest) -> Result<CompiledWorkflow, Error> {
         let mut compiled = self.workflow_as_written(request)?;
         filter_check_names(&mut compiled.workflow, &self.redactor()?);
         Ok(compiled)
     }
 
-    fn workflow_as_written(&self, request: &Request) -> Result<Compiled, Error> {
+    fn workflow_as_written(&self, request: &RunRequest) -> Result<CompiledWorkflow, Error> {
         let compiled = meant(&self.config, &mut self.library(), request)?;
         let Some(layout) = self.layout(&compiled)? else {
             return Ok(compiled);
@@ -347,9 +347,9 @@ impl Project {
     }
 
     /// What the project's own files say, where the configuration and the workflow go by them.
-    fn layout(&self, compiled: &Compiled) -> Result<Option<Layout>, Error> {
+    fn layout(&self, compiled: &CompiledWorkflow) -> Result<Option<StrictLayout>, Error> {
         let wanted = self.config.layout.is_some() && compiled.roles.values().any(layout::is_strict);
-        let layout = wanted.then(|| Layout::read(self.repo.top_level()));
+        let layout = wanted.then(|| StrictLayout::read(self.repo.top_level()));
         Ok(layout.transpose()?)
     }
 
@@ -365,12 +365,12 @@ impl Project {
     /// run them with.
     fn testable(
         &self,
-        compiled: &Compiled,
-        layout: Option<&Layout>,
-        sandbox: Sandbox,
+        compiled: &CompiledWorkflow,
+        layout: Option<&StrictLayout>,
+        sandbox: SandboxKind,
     ) -> Result<(), Error> {
         let mut roles = compiled.roles.values();
-        if !roles.any(|role| layout::is_strict(role) && role.kind == Kind::Gatekeeper) {
+        if !roles.any(|role| layout::is_strict(role) && role.kind == RoleKind::Gatekeeper) {
             return Ok(());
         }
         let is_run = |step: &Step| match &step.kind {
@@ -383,10 +383,10 @@ impl Project {
             return Err(Error::NoTests(compiled.workflow.name.clone()));
         }
         // In an image, or after a setup, there may be more than there is here.
-        if sandbox == Sandbox::Container || self.config.setup.is_some() {
+        if sandbox == SandboxKind::Container || self.config.setup.is_some() {
             return Ok(());
         }
-        for command in layout.into_iter().flat_map(Layout::commands) {
+        for command in layout.into_iter().flat_map(StrictLayout::commands) {
             let command = command.command;
             if let Some(program) = layout::program(&command).filter(|one| !self.has(one)) {
                 let program = program.to_owned();
@@ -397,7 +397,7 @@ impl Project {
     }
 
     /// The workflow, with a worker for every role.
-    fn compiled(&self, request: &Request) -> Result<Compiled, Error> {
+    fn compiled(&self, request: &RunRequest) -> Result<CompiledWorkflow, Error> {
         let mut compiled = self.workflow(request)?;
         let said = request.worker.as_ref().or(self.config.worker.as_ref());
         let script = self.script(request)?;
@@ -405,7 +405,7 @@ impl Project {
             self.only_installed(role);
             self.config.furnish(role);
             // A session is told of one form for each kind.
-            if request.hands == Hands::Session
+            if request.hands == Operator::Session
                 && role.contract == Contract::Native
                 && Contract::TeamMcp.kinds().contains(&role.kind)
             {
@@ -415,9 +415,9 @@ impl Project {
         let is_needed = compiled.roles.values().any(|role| role.workers.is_empty());
         let default = match said {
             Some(said) => WorkerName(said.clone()),
-            None if script.is_some() => WorkerName::from(dialect::Name::Scripted.as_str()),
+            None if script.is_some() => WorkerName::from(dialect::DialectName::Scripted.as_str()),
             // A session needs no worker; without one it cannot be passed on to workers.
-            None if is_needed && request.hands == Hands::Session => {
+            None if is_needed && request.hands == Operator::Session => {
                 workers::default(&self.config, &self.env).unwrap_or_default()
             }
             None if is_needed => {
@@ -494,13 +494,13 @@ impl Project {
     }
 
     /// The configured embedding model, if there is one.
-    pub fn embeddings(&self) -> Result<Option<Model>, Error> {
+    pub fn embeddings(&self) -> Result<Option<EmbeddingModel>, Error> {
         let folder = self.embeddings_folder();
-        let model = folder.as_deref().map(Model::load).transpose();
+        let model = folder.as_deref().map(EmbeddingModel::load).transpose();
         Ok(model.map_err(find::Error::from)?)
     }
 
-    fn script(&self, request: &Request) -> Result<Option<String>, Error> {
+    fn script(&self, request: &RunRequest) -> Result<Option<String>, Error> {
         let configured = self
             .config
             .script
@@ -521,8 +521,8 @@ impl Project {
 pub(super) fn meant(
     config: &Config,
     library: &mut Library,
-    request: &Request,
-) -> Result<Compiled, Error> {
+    request: &RunRequest,
+) -> Result<CompiledWorkflow, Error> {
     let own = compile(config, library, request, &BTreeMap::new())?;
     if request.cast.is_empty() {
         return Ok(own);
@@ -540,7 +540,7 @@ pub(super) fn meant(
         unknown.map(Error::from).next().unwrap_or(error)
     })?;
     for (role, other) in &request.cast {
-        let kind = |compiled: &Compiled, name: &str| {
+        let kind = |compiled: &CompiledWorkflow, name: &str| {
             let role = compiled.roles.get(&RoleName(name.replace('/', "-")))?;
             Some(role.kind)
         };
@@ -562,9 +562,9 @@ pub(super) fn meant(
 fn compile(
     config: &Config,
     library: &mut Library,
-    request: &Request,
+    request: &RunRequest,
     cast: &BTreeMap<String, String>,
-) -> Result<Compiled, Error> {
+) -> Result<CompiledWorkflow, Error> {
     let name = request.workflow.as_deref();
     let mut surroundings = config.surroundings();
     surroundings.cast.clone_from(cast);
@@ -575,7 +575,7 @@ fn compile(
             library.compile_configured(flow, surroundings)?
         }
         Some(name) => library.compile(name, surroundings)?,
-        None if request.hands == Hands::Session => {
+        None if request.hands == Operator::Session => {
             library.compile_for_session(flow, session::WORKFLOW, surroundings)?
         }
         None => library.compile_configured(flow, surroundings)?,
@@ -584,7 +584,7 @@ fn compile(
 
 /// All roles and workflows there are for a project.
 pub(crate) fn library(config: &Config, env: &Env, folder: &Path, root: &Path) -> Library {
-    let places = Places {
+    let places = LibraryFolders {
         user: env.user_folder(),
         project: Some((folder.to_owned(), root.to_owned())),
     };
@@ -594,7 +594,7 @@ pub(crate) fn library(config: &Config, env: &Env, folder: &Path, root: &Path) ->
 }
 
 /// The repository that `start` is in.
-pub(super) fn discover(start: &Path, env: &Env) -> Result<(Repo, Head), Error> {
+pub(super) fn discover(start: &Path, env: &Env) -> Result<(Repo, CheckoutHead), Error> {
     Ok(Repo::discover(&git(env)?, start)?)
 }
 
@@ -603,8 +603,8 @@ pub(super) fn repository(start: &Path, env: &Env) -> Result<Repo, Error> {
     Ok(Repo::find(&git(env)?, start)?)
 }
 
-fn git(env: &Env) -> Result<Git, git::Error> {
-    Git::new(git::Environment {
+fn git(env: &Env) -> Result<GitProgram, git::Error> {
+    GitProgram::new(git::GitEnvironment {
         path: env.path.clone(),
         home: env.home.clone().map(OsString::from),
         xdg_config_home: env.config_home.clone().map(OsString::from),
@@ -617,7 +617,7 @@ pub(super) fn read_plan(
     path: &Path,
     config: &Config,
     redactor: &Redactor,
-) -> Result<plan::Loaded, Error> {
+) -> Result<plan::LoadedPlan, Error> {
     let read = artifacts::read_plan(repo, path).map_err(|source| Error::Io {
         doing: "read the plan",
         path: path.to_owned(),

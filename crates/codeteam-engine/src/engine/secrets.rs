@@ -11,9 +11,9 @@
 //! in one of them is refused ([`refuse_secret_names`]). The names of checks are filtered when the workflow
 //! is compiled ([`filter_check_names`]), so that they are the same wherever they are compared.
 
-use codeteam_context::redact::{Hits, Redactor};
-use codeteam_core::event::{Delivered, RunStarted};
-use codeteam_core::input::{Decision, Input, WorkerEnd};
+use codeteam_context::redact::{RedactionCounts, Redactor};
+use codeteam_core::event::{DeliveryOutcome, RunStarted};
+use codeteam_core::input::{Decision, Input, WorkerOutcome};
 use codeteam_core::plan::Plan;
 use codeteam_core::workflow::{StepKind, Workflow};
 
@@ -77,7 +77,7 @@ pub(super) fn filter_check_names(workflow: &mut Workflow, redactor: &Redactor) {
 
 /// The secrets that were taken out of what somebody said, by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RemovedSecrets(Hits);
+pub struct RemovedSecrets(RedactionCounts);
 
 impl RemovedSecrets {
     /// What to say to whoever said it; nothing if there was no secret.
@@ -138,8 +138,8 @@ impl<'a> SecretFilter<'a> {
         match input {
             Input::Began(started) => self.started(started),
             Input::WorkerExited { report, .. } => match &mut report.end {
-                WorkerEnd::Answered(text) => self.text(text),
-                WorkerEnd::Failed(facts) => self.text(&mut facts.message),
+                WorkerOutcome::Answered(text) => self.text(text),
+                WorkerOutcome::Failed(facts) => self.text(&mut facts.message),
             },
             Input::GateFinished { results, .. } => {
                 for result in results {
@@ -152,7 +152,7 @@ impl<'a> SecretFilter<'a> {
             }
             Input::Published { output, .. } => self.text(output),
             Input::Delivered { outcome, .. } => {
-                if let Delivered::Left { why } = outcome {
+                if let DeliveryOutcome::Left { why } = outcome {
                     self.text(why);
                 }
             }
@@ -277,7 +277,10 @@ mod tests {
             filter.decision(&mut decision);
             let left = serde_json::to_string(&decision).unwrap();
             assert!(!left.contains(&token()), "{left}");
-            assert_eq!(filter.removed.0, Hits::from([("github token", count)]));
+            assert_eq!(
+                filter.removed.0,
+                RedactionCounts::from([("github token", count)])
+            );
             assert!(filter.removed.notice().unwrap().contains("github token"));
         }
         assert_eq!(RemovedSecrets::default().notice(), None);

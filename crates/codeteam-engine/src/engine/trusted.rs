@@ -1,7 +1,7 @@
 //! Keeps a run to what the user has trusted its repository with.
 
 use codeteam_core::Run;
-use codeteam_core::event::Sandbox;
+use codeteam_core::event::SandboxKind;
 
 use super::Engine;
 use crate::perform::Halt;
@@ -25,13 +25,17 @@ impl Engine {
         let Some(pinned) = pinned.find(|grant| grant.key == BACKEND) else {
             return Ok(());
         };
-        let configured = self.config.sandbox.backend.unwrap_or(Sandbox::Bubblewrap);
+        let configured = self
+            .config
+            .sandbox
+            .backend
+            .unwrap_or(SandboxKind::Bubblewrap);
         let store = TrustStore::of(&self.env);
         let is_trusted = store.is_some_and(|store| {
             let granted = store.granted(self.repo.top_level());
             granted.contains(pinned)
         });
-        if is_trusted || configured == run.sandbox || configured == Sandbox::None {
+        if is_trusted || configured == run.sandbox || configured == SandboxKind::None {
             return Ok(());
         }
         Err(Halt::Untrusted {

@@ -2,9 +2,9 @@
 
 /// What `NO_PROXY` says.
 #[derive(Clone, Debug, Default)]
-pub struct Direct(Vec<String>);
+pub struct ProxyExceptions(Vec<String>);
 
-impl Direct {
+impl ProxyExceptions {
     /// Reads names, each of which stands for what is below it too; `*` is everything.
     pub fn parse(text: &str) -> Self {
         let names = text.split([',', ' ']).map(name).filter(|n| !n.is_empty());
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn a_name_stands_for_what_is_below_it() {
-        let direct = Direct::parse("localhost, .Corp.example,*.lab,10.0.0.1");
+        let direct = ProxyExceptions::parse("localhost, .Corp.example,*.lab,10.0.0.1");
         for host in [
             "localhost",
             "corp.example",
@@ -50,7 +50,7 @@ mod tests {
         for host in ["notcorp.example", "example", "10.0.0.10", ""] {
             assert!(!direct.covers(host), "{host}");
         }
-        assert!(Direct::parse("*").covers("anything.example"));
-        assert!(!Direct::parse("").covers("anything.example"));
+        assert!(ProxyExceptions::parse("*").covers("anything.example"));
+        assert!(!ProxyExceptions::parse("").covers("anything.example"));
     }
 }

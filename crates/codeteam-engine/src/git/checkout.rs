@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::objects::paths;
 use super::private::{excluded, only_names_ignored};
 use super::repo::{OWN_DIRECTORY, oid};
-use super::{Error, Expected, Oid, Repo};
+use super::{Error, ExpectedRef, Oid, Repo};
 
 /// What git leaves in its directory while something of several steps is under way.
 const UNDER_WAY: &[&str] = &[
@@ -185,7 +185,7 @@ impl Repo {
         let index = self.checkout().args(["read-tree", "--reset"]).arg(target);
         self.git.run(&index)?;
         let name = super::reference(branch);
-        self.update_ref(&name, target, Expected::At(before))?;
+        self.update_ref(&name, target, ExpectedRef::At(before))?;
         // So that the next look at it need not compare every file. It does no harm if it cannot be.
         let refresh = self.checkout().args(["update-index", "-q", "--refresh"]);
         let _ = self.git.attempt(&refresh);

@@ -30,15 +30,15 @@ use codeteam_sandbox::Shim;
 use super::{Error, ObjectFormat};
 use crate::confine;
 use crate::process::{
-    self, BriefCommand, BriefError, BriefOutput, CommandSpec, Impatience, Launcher, MARK, Patience,
-    Profile, Spawned, View,
+    self, BriefCommand, BriefError, BriefOutput, CommandLauncher, CommandSpec, HostView, MARK,
+    SandboxProfile, SpawnedCommand, WaitError, WaitLimit,
 };
 use crate::walk::{self, SpecialFile};
 
 /// The oldest git that has `--attr-source` (2.41), the newest thing used here.
 pub const NEEDED: &str = "2.41";
 
-/// How long any call may take. Whoever knows better narrows the thread's [`Patience`].
+/// How long any call may take. Whoever knows better narrows the thread's [`WaitLimit`].
 const LONGEST: Duration = Duration::from_mins(10);
 
 /// What changes the user's checkout.
@@ -105,7 +105,7 @@ const PLUMBING: &[&str] = &[
 
 /// What git needs to know of codeteam's own environment.
 #[derive(Debug, Clone)]
-pub struct Environment {
+pub struct GitEnvironment {
     /// `PATH`: where `git` is looked for, and what the user's own filters see.
     pub path: OsString,
     /// `HOME`, for the user's configuration.
@@ -118,27 +118,27 @@ pub struct Environment {
 
 /// The `git` program, found once.
 #[derive(Debug, Clone)]
-pub struct Git(Arc<Inner>);
+pub struct GitProgram(Arc<GitProgramInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct GitProgramInner {
     program: PathBuf,
-    environment: Environment,
+    environment: GitEnvironment,
     /// Found when it is first needed.
     guard: OnceLock<Option<Shim>>,
 }
 
 /// Whose configuration a call sees; see the module's documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum GitConfigScope {
     Plumbing(ObjectFormat),
     Checkout,
 }
 
 /// One invocation of git, before it is spawned.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
-    kind: Kind,
+pub(super) struct GitCall {
+    kind: GitConfigScope,
     git_dir: Option<PathBuf>,
     work_tree: Option<PathBuf>,
     directory: PathBuf,
@@ -146,18 +146,18 @@ pub(super) struct Call {
     env: Vec<(&'static str, OsString)>,
     stdin: Option<Vec<u8>>,
     held: Option<Arc<File>>,
-    confined: Option<Confined>,
+    confined: Option<GitCallSandbox>,
 }
 
 /// What keeps a call in.
 #[derive(Clone)]
-struct Confined {
-    launcher: Arc<dyn Launcher>,
-    view: View,
+struct GitCallSandbox {
+    launcher: Arc<dyn CommandLauncher>,
+    view: HostView,
     mark: String,
 }
 
-impl std::fmt::Debug for Confined {
+impl std::fmt::Debug for GitCallSandbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.view.fmt(f)
     }
@@ -165,13 +165,13 @@ impl std::fmt::Debug for Confined {
 
 /// A git process that answers what it is asked, for as long as this is kept.
 #[derive(Debug)]
-pub(super) struct Talk {
+pub(super) struct GitBatchProcess {
     child: Child,
     asks: Option<ChildStdin>,
     pub(super) answers: BufReader<ChildStdout>,
 }
 
-impl Talk {
+impl GitBatchProcess {
     pub(super) fn ask(&mut self, question: &[u8]) -> io::Result<()> {
         match &mut self.asks {
             Some(asks) => asks.write_all(question),
@@ -185,7 +185,7 @@ impl Talk {
     }
 }
 
-impl Drop for Talk {
+impl Drop for GitBatchProcess {
     fn drop(&mut self) {
         // It ends when nobody asks any more.
         self.asks = None;
@@ -196,17 +196,17 @@ impl Drop for Talk {
 
 /// What a git process left behind.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(super) struct GitOutput {
     pub(super) status: ExitStatus,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: String,
 }
 
-impl Call {
+impl GitCall {
     /// A call on objects and references of `git_dir` alone.
-    pub(super) fn plumbing(git_dir: &Path, format: ObjectFormat) -> Call {
-        Call {
-            kind: Kind::Plumbing(format),
+    pub(super) fn plumbing(git_dir: &Path, format: ObjectFormat) -> GitCall {
+        GitCall {
+            kind: GitConfigScope::Plumbing(format),
             git_dir: Some(git_dir.to_owned()),
             work_tree: None,
             directory: git_dir.to_owned(),
@@ -219,9 +219,9 @@ impl Call {
     }
 
     /// A call in the user's checkout.
-    pub(super) fn checkout(directory: &Path) -> Call {
-        Call {
-            kind: Kind::Checkout,
+    pub(super) fn checkout(directory: &Path) -> GitCall {
+        GitCall {
+            kind: GitConfigScope::Checkout,
             git_dir: None,
             work_tree: None,
             directory: directory.to_owned(),
@@ -234,35 +234,35 @@ impl Call {
     }
 
     /// Names the repository, so that git neither searches nor asks who owns it.
-    pub(super) fn git_dir(mut self, git_dir: &Path) -> Call {
+    pub(super) fn git_dir(mut self, git_dir: &Path) -> GitCall {
         self.git_dir = Some(git_dir.to_owned());
         self
     }
 
     /// The call is about this work tree, and runs at its top.
-    pub(super) fn work_tree(mut self, work_tree: &Path) -> Call {
+    pub(super) fn work_tree(mut self, work_tree: &Path) -> GitCall {
         self.work_tree = Some(work_tree.to_owned());
         work_tree.clone_into(&mut self.directory);
         self
     }
 
-    pub(super) fn arg(mut self, arg: impl AsRef<OsStr>) -> Call {
+    pub(super) fn arg(mut self, arg: impl AsRef<OsStr>) -> GitCall {
         self.args.push(arg.as_ref().to_owned());
         self
     }
 
-    pub(super) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Call {
+    pub(super) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> GitCall {
         self.args
             .extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
-    pub(super) fn env(mut self, name: &'static str, value: impl AsRef<OsStr>) -> Call {
+    pub(super) fn env(mut self, name: &'static str, value: impl AsRef<OsStr>) -> GitCall {
         self.env.push((name, value.as_ref().to_owned()));
         self
     }
 
-    pub(super) fn stdin(mut self, bytes: Vec<u8>) -> Call {
+    pub(super) fn stdin(mut self, bytes: Vec<u8>) -> GitCall {
         self.stdin = Some(bytes);
         self
     }
@@ -270,7 +270,7 @@ impl Call {
     /// Gives the process a file to hold open (it becomes its input, which it
     /// does not read), so that a lock on it lasts as long as the process even
     /// if codeteam is killed.
-    pub(super) fn holding(mut self, file: Option<&Arc<File>>) -> Call {
+    pub(super) fn holding(mut self, file: Option<&Arc<File>>) -> GitCall {
         self.held = file.cloned();
         self
     }
@@ -279,11 +279,11 @@ impl Call {
     /// killed sandbox leaves is found by its mark.
     pub(super) fn confined(
         mut self,
-        launcher: Arc<dyn Launcher>,
-        view: View,
+        launcher: Arc<dyn CommandLauncher>,
+        view: HostView,
         mark: String,
-    ) -> Call {
-        self.confined = Some(Confined {
+    ) -> GitCall {
+        self.confined = Some(GitCallSandbox {
             launcher,
             view,
             mark,
@@ -310,7 +310,7 @@ impl Call {
     }
 
     /// The error of a call that git refused.
-    pub(super) fn failed(&self, output: Output) -> Error {
+    pub(super) fn failed(&self, output: GitOutput) -> Error {
         Error::Failed {
             argv: self.argv(),
             status: output.status,
@@ -338,8 +338,8 @@ impl Call {
         let argv = self.argv();
         match (error, blocking) {
             (_, Some(file)) => Error::Blocked { argv, file },
-            (BriefError::Impatient(Impatience::Cancelled), None) => Error::Cancelled { argv },
-            (BriefError::Impatient(Impatience::TimedOut) | BriefError::Stuck, None) => {
+            (BriefError::Impatient(WaitError::Cancelled), None) => Error::Cancelled { argv },
+            (BriefError::Impatient(WaitError::TimedOut) | BriefError::Stuck, None) => {
                 Error::TimedOut { argv }
             }
             (BriefError::Io(source), None) => Error::Spawn { argv, source },
@@ -351,13 +351,13 @@ impl Call {
     fn changes_checkout(&self) -> bool {
         let command = self.args.first();
         let changes = command.is_some_and(|name| CHANGES.iter().any(|known| name == known));
-        self.kind == Kind::Checkout && changes
+        self.kind == GitConfigScope::Checkout && changes
     }
 
     /// Waits for the end of a call that was started. If it is slow, the work tree is searched for
     /// files that git would wait for: a pipe in the place of a `.gitignore` never ends.
     fn finish(&self, command: BriefCommand) -> Result<BriefOutput, Error> {
-        let mut patience = Patience::current().at_most(LONGEST);
+        let mut patience = WaitLimit::current().at_most(LONGEST);
         if self.changes_checkout() {
             patience = patience.without_cancel();
         }
@@ -372,15 +372,15 @@ impl Call {
     }
 }
 
-impl Git {
+impl GitProgram {
     /// Finds `git` on the given search path. No process is started.
-    pub fn new(environment: Environment) -> Result<Git, Error> {
+    pub fn new(environment: GitEnvironment) -> Result<GitProgram, Error> {
         let program = std::env::split_paths(&environment.path)
             .filter(|directory| directory.is_absolute())
             .map(|directory| directory.join("git"))
             .find(|candidate| candidate.is_file());
         match program {
-            Some(program) => Ok(Git(Arc::new(Inner {
+            Some(program) => Ok(GitProgram(Arc::new(GitProgramInner {
                 program,
                 environment,
                 guard: OnceLock::new(),
@@ -393,7 +393,7 @@ impl Git {
 
     /// Whether the user keeps attributes for all repositories, at the usual place.
     pub(super) fn has_attributes(&self) -> bool {
-        let Environment {
+        let GitEnvironment {
             home,
             xdg_config_home,
             ..
@@ -404,7 +404,7 @@ impl Git {
     }
 
     /// Runs a call that must succeed, and returns what it printed.
-    pub(super) fn run(&self, call: &Call) -> Result<Vec<u8>, Error> {
+    pub(super) fn run(&self, call: &GitCall) -> Result<Vec<u8>, Error> {
         let output = self.attempt(call)?;
         if output.status.success() {
             Ok(output.stdout)
@@ -417,7 +417,7 @@ impl Git {
     ///
     /// A confined call whose sandbox was killed is launched again: all of them can be repeated, and
     /// nothing of the work tree is to blame.
-    pub(super) fn attempt(&self, call: &Call) -> Result<Output, Error> {
+    pub(super) fn attempt(&self, call: &GitCall) -> Result<GitOutput, Error> {
         for _ in 1..LAUNCHES {
             let output = call.finish(self.spawn(call, None)?)?;
             if !call.is_lost(&output) {
@@ -437,14 +437,14 @@ impl Git {
     }
 
     /// Starts a call that answers while it is asked.
-    pub(super) fn talk(&self, call: &Call) -> Result<Talk, Error> {
+    pub(super) fn talk(&self, call: &GitCall) -> Result<GitBatchProcess, Error> {
         let mut command = self.command(call);
         // Nobody reads what it complains about, which must not fill a pipe.
         command.stdin(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(call.spawn_error())?;
         let answers = child.stdout.take();
         let answers = answers.ok_or_else(|| call.unexpected("no output"))?;
-        Ok(Talk {
+        Ok(GitBatchProcess {
             asks: child.stdin.take(),
             child,
             answers: BufReader::new(answers),
@@ -457,7 +457,7 @@ impl Git {
         clippy::disallowed_methods,
         reason = "the one place in `git` that hands a command over to the user's own git"
     )]
-    pub(super) fn hand_over(&self, call: &Call) -> Result<ExitStatus, Error> {
+    pub(super) fn hand_over(&self, call: &GitCall) -> Result<ExitStatus, Error> {
         let stderr = io::stderr().as_fd().try_clone_to_owned();
         let mut command = Command::new(&self.0.program);
         command.args(&call.args).current_dir(&call.directory);
@@ -470,12 +470,12 @@ impl Git {
     }
 
     /// Runs two calls, the first one's output being the second one's input.
-    pub(super) fn pipe(&self, from: &Call, to: &Call) -> Result<(), Error> {
+    pub(super) fn pipe(&self, from: &GitCall, to: &GitCall) -> Result<(), Error> {
         let mut source = self.spawn(from, None)?;
         let between = source.take_stdout().map_or_else(Stdio::null, Stdio::from);
         // If the reader cannot start, the writer ends by itself: its pipe is gone.
         let sink = self.spawn(to, Some(between))?;
-        let patience = Patience::current();
+        let patience = WaitLimit::current();
         let (sent, received) = std::thread::scope(|scope| {
             let receiving = scope.spawn(|| {
                 let _same = patience.enter();
@@ -497,8 +497,8 @@ impl Git {
         }
     }
 
-    fn spawn(&self, call: &Call, stdin: Option<Stdio>) -> Result<BriefCommand, Error> {
-        let wanted = Patience::current().check();
+    fn spawn(&self, call: &GitCall, stdin: Option<Stdio>) -> Result<BriefCommand, Error> {
+        let wanted = WaitLimit::current().check();
         wanted.map_err(|impatience| call.ended(impatience.into(), None))?;
         if let Some(confined) = &call.confined {
             return self.spawn_confined(call, confined);
@@ -515,7 +515,11 @@ impl Git {
         Ok(BriefCommand::new(child, None, input))
     }
 
-    fn spawn_confined(&self, call: &Call, confined: &Confined) -> Result<BriefCommand, Error> {
+    fn spawn_confined(
+        &self,
+        call: &GitCall,
+        confined: &GitCallSandbox,
+    ) -> Result<BriefCommand, Error> {
         let plain = self.command(call);
         let variable =
             |(name, value): (&OsStr, Option<&OsStr>)| Some((name.to_owned(), value?.to_owned()));
@@ -531,9 +535,9 @@ impl Git {
             brief: true,
         };
         let failed = |error: process::Error| call.spawn_error()(io::Error::other(error));
-        let launch = confined.launcher.launch(&spec, Profile::Executor);
-        let (_, _, spawned) = launch.map_err(failed)?.spawn(process::Output::Pipes);
-        let Spawned { child, hold, .. } = spawned.map_err(call.spawn_error())?;
+        let launch = confined.launcher.launch(&spec, SandboxProfile::Executor);
+        let (_, _, spawned) = launch.map_err(failed)?.spawn(process::OutputChannel::Pipes);
+        let SpawnedCommand { child, hold, .. } = spawned.map_err(call.spawn_error())?;
         let mut command = BriefCommand::new(child, hold, None);
         command.serve().map_err(call.spawn_error())?;
         Ok(command)
@@ -542,8 +546,8 @@ impl Git {
     /// What a call is started by so that it ends with codeteam, even if that is killed. Only what
     /// looks at a work tree can be made to wait for ever; everything else ends in a moment, and had
     /// better do what it began.
-    fn guard(&self, call: &Call) -> Option<&Shim> {
-        let looks = call.kind == Kind::Checkout || call.work_tree.is_some();
+    fn guard(&self, call: &GitCall) -> Option<&Shim> {
+        let looks = call.kind == GitConfigScope::Checkout || call.work_tree.is_some();
         if call.confined.is_some() || call.changes_checkout() || !looks {
             return None;
         }
@@ -556,8 +560,8 @@ impl Git {
         clippy::disallowed_methods,
         reason = "the one place in `git` that spawns"
     )]
-    fn command(&self, call: &Call) -> Command {
-        let Inner {
+    fn command(&self, call: &GitCall) -> Command {
+        let GitProgramInner {
             program,
             environment,
             ..
@@ -584,7 +588,7 @@ impl Git {
             command.arg("-c").arg(option);
         }
         match call.kind {
-            Kind::Plumbing(format) => {
+            GitConfigScope::Plumbing(format) => {
                 command
                     .env("PATH", NOWHERE)
                     .env("GIT_EXEC_PATH", NOWHERE)
@@ -599,7 +603,7 @@ impl Git {
                 // Attributes name filters and drivers; here there are none.
                 command.arg(format!("--attr-source={}", format.empty_tree()));
             }
-            Kind::Checkout => {
+            GitConfigScope::Checkout => {
                 command.env("PATH", &environment.path);
                 if let Some(home) = &environment.home {
                     command.env("HOME", home);
@@ -628,7 +632,7 @@ fn option(name: &str, path: Option<&Path>) -> Option<OsString> {
     })
 }
 
-impl Call {
+impl GitCall {
     /// Whether something killed the sandbox of a call, or git in it, which codeteam did not.
     fn is_lost(&self, output: &BriefOutput) -> bool {
         // As a shell says it, a signal is 128 more than its number.
@@ -644,7 +648,7 @@ impl Call {
         }
     }
 
-    fn output(&self, output: BriefOutput) -> Result<Output, Error> {
+    fn output(&self, output: BriefOutput) -> Result<GitOutput, Error> {
         let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         if !output.was_confined {
             return Err(Error::Unconfined {
@@ -653,7 +657,7 @@ impl Call {
                 said: stderr,
             });
         }
-        Ok(Output {
+        Ok(GitOutput {
             status: output.status,
             stdout: output.stdout,
             stderr,

@@ -1,22 +1,22 @@
 //! Making commits, and finding them again by their trailers.
 
-use super::command::{Call, Git};
+use super::command::{GitCall, GitProgram};
 use super::repo::oid;
 use super::{Error, Oid, Repo};
 
 /// A name and an address, as commits carry them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct GitIdentity {
     /// The name.
     pub name: String,
     /// The mail address.
     pub email: String,
 }
 
-impl Default for Identity {
+impl Default for GitIdentity {
     /// codeteam's own, for what only codeteam sees.
-    fn default() -> Identity {
-        Identity {
+    fn default() -> GitIdentity {
+        GitIdentity {
             name: "codeteam".to_owned(),
             email: "codeteam@localhost".to_owned(),
         }
@@ -26,16 +26,16 @@ impl Default for Identity {
 /// Who makes a commit, and when. The time is an input, so that making a commit
 /// again gives the same commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Signature {
+pub struct CommitSignature {
     /// Author and committer.
-    pub identity: Identity,
+    pub identity: GitIdentity,
     /// Seconds since 1970, UTC.
     pub seconds: i64,
 }
 
 /// A commit, as found in a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommitInfo {
+pub struct BranchCommit {
     /// Its id.
     pub oid: Oid,
     /// Its tree.
@@ -48,7 +48,7 @@ pub struct CommitInfo {
     pub trailers: Vec<(String, String)>,
 }
 
-impl CommitInfo {
+impl BranchCommit {
     /// The value of the first trailer called `key`.
     pub fn trailer(&self, key: &str) -> Option<&str> {
         let found = self
@@ -61,7 +61,7 @@ impl CommitInfo {
 
 impl Repo {
     /// The identity in the user's configuration, if there is one. One process.
-    pub fn identity(&self) -> Result<Option<Identity>, Error> {
+    pub fn identity(&self) -> Result<Option<GitIdentity>, Error> {
         let call = self
             .checkout()
             // Without this git makes one up from the host's name.
@@ -71,7 +71,7 @@ impl Repo {
         let text = String::from_utf8_lossy(&output.stdout);
         let parts = text.split_once(" <").and_then(|(name, rest)| {
             let (email, _) = rest.split_once('>')?;
-            Some(Identity {
+            Some(GitIdentity {
                 name: name.to_owned(),
                 email: email.to_owned(),
             })
@@ -85,7 +85,7 @@ impl Repo {
         tree: &Oid,
         parents: &[&Oid],
         message: &str,
-        signature: &Signature,
+        signature: &CommitSignature,
     ) -> Result<Oid, Error> {
         commit_tree(
             &self.git,
@@ -98,17 +98,17 @@ impl Repo {
     }
 
     /// The commits of `tip` that `base` has not, newest first. One process.
-    pub fn commits_since(&self, base: &Oid, tip: &Oid) -> Result<Vec<CommitInfo>, Error> {
+    pub fn commits_since(&self, base: &Oid, tip: &Oid) -> Result<Vec<BranchCommit>, Error> {
         self.log_of(|call| call.arg("--end-of-options").arg(format!("{base}..{tip}")))
     }
 
     /// The newest commits of `tip`, at most so many, newest first. One process.
-    pub fn newest_commits(&self, tip: &Oid, most: usize) -> Result<Vec<CommitInfo>, Error> {
+    pub fn newest_commits(&self, tip: &Oid, most: usize) -> Result<Vec<BranchCommit>, Error> {
         let most = format!("--max-count={most}");
         self.log_of(|call| call.arg(most).arg("--end-of-options").arg(tip))
     }
 
-    fn log_of(&self, which: impl FnOnce(Call) -> Call) -> Result<Vec<CommitInfo>, Error> {
+    fn log_of(&self, which: impl FnOnce(GitCall) -> GitCall) -> Result<Vec<BranchCommit>, Error> {
         const FORMAT: &str = "--format=%H%x00%T%x00%P%x00%s%x00%(trailers:only=true,unfold=true)";
         let call = self
             .plumbing()
@@ -154,8 +154,8 @@ impl Repo {
         base: &Oid,
         tip: &Oid,
         trailers: &[(&str, &str)],
-    ) -> Result<Option<CommitInfo>, Error> {
-        let matches = |commit: &CommitInfo| {
+    ) -> Result<Option<BranchCommit>, Error> {
+        let matches = |commit: &BranchCommit| {
             trailers
                 .iter()
                 .all(|(key, value)| commit.trailer(key) == Some(value))
@@ -166,19 +166,19 @@ impl Repo {
 
 /// Makes a commit, with a call that says in which repository.
 pub(super) fn commit_tree(
-    git: &Git,
-    call: Call,
+    git: &GitProgram,
+    call: GitCall,
     tree: &Oid,
     parents: &[&Oid],
     message: &str,
-    signature: &Signature,
+    signature: &CommitSignature,
 ) -> Result<Oid, Error> {
     let mut call = call.arg("commit-tree").arg(tree).args(["-F", "-"]);
     for parent in parents {
         call = call.arg("-p").arg(parent);
     }
     let date = format!("@{} +0000", signature.seconds);
-    let Identity { name, email } = &signature.identity;
+    let GitIdentity { name, email } = &signature.identity;
     let call = call
         .env("GIT_AUTHOR_NAME", name)
         .env("GIT_AUTHOR_EMAIL", email)
@@ -190,12 +190,12 @@ pub(super) fn commit_tree(
     oid(&git.run(&call)?).ok_or_else(|| call.unexpected("no object id"))
 }
 
-fn commit_info(fields: &[&str]) -> Option<CommitInfo> {
+fn commit_info(fields: &[&str]) -> Option<BranchCommit> {
     let [oid, tree, parents, subject, trailers] = fields else {
         return None;
     };
     let parents: Option<Vec<Oid>> = parents.split_whitespace().map(Oid::parse).collect();
-    Some(CommitInfo {
+    Some(BranchCommit {
         oid: Oid::parse(oid)?,
         tree: Oid::parse(tree)?,
         parents: parents?,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use codeteam_context::quoted::unquote;
 
-use super::command::{Call, Git};
+use super::command::{GitCall, GitProgram};
 use super::objects::path;
 use super::{Error, Oid};
 
@@ -15,11 +15,11 @@ const GITLINK: u32 = 0o160_000;
 
 /// The difference between two trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diff {
+pub struct TreeDiff {
     /// The patch, as `git apply` takes it; binary files included.
     pub text: Vec<u8>,
     /// The files that differ, in git's order.
-    pub files: Vec<Changed>,
+    pub files: Vec<DiffEntry>,
     /// A hash of the patch without what depends on where it applies: the same
     /// change on another base has the same id.
     pub patch_id: String,
@@ -27,11 +27,11 @@ pub struct Diff {
 
 /// A file that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct DiffEntry {
     /// Where, relative to the top of the tree.
     pub path: PathBuf,
     /// What happened to it.
-    pub change: Change,
+    pub change: DiffStatus,
     /// Its mode before (0 if it was not there).
     pub old_mode: u32,
     /// Its mode after (0 if it is not there).
@@ -44,7 +44,7 @@ pub struct Changed {
 
 /// What happened to a file. A renamed one is deleted here and added there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum DiffStatus {
     /// It is new.
     Added,
     /// Its content or its mode changed.
@@ -55,7 +55,7 @@ pub enum Change {
     TypeChanged,
 }
 
-impl Diff {
+impl TreeDiff {
     /// Whether a file has a name that git, here or on another system, may take
     /// for one of its own.
     pub fn has_to_do_with_git(&self) -> bool {
@@ -77,7 +77,7 @@ impl Diff {
     /// other repositories, and of files whose mode changes.
     pub fn changed_lines(&self) -> Option<u32> {
         let is_plain = |mode: u32| matches!(mode, 0 | 0o100_644 | 0o100_755);
-        let is_of_lines = |file: &Changed| {
+        let is_of_lines = |file: &DiffEntry| {
             let same_mode = file.old_mode == 0 || file.new_mode == 0;
             is_plain(file.old_mode)
                 && is_plain(file.new_mode)
@@ -110,7 +110,7 @@ impl Diff {
 
     /// New or changed references to other repositories' commits, whose content
     /// nobody has seen.
-    pub fn gitlinks(&self) -> impl Iterator<Item = &Changed> {
+    pub fn gitlinks(&self) -> impl Iterator<Item = &DiffEntry> {
         self.files.iter().filter(|file| file.new_mode == GITLINK)
     }
 }
@@ -129,7 +129,12 @@ fn hunk_lengths(line: &[u8]) -> Option<(u64, u64)> {
 }
 
 /// Runs the diff with a call that says in which repository.
-pub(super) fn run(git: &Git, call: Call, from: &Oid, to: &Oid) -> Result<Diff, Error> {
+pub(super) fn run(
+    git: &GitProgram,
+    call: GitCall,
+    from: &Oid,
+    to: &Oid,
+) -> Result<TreeDiff, Error> {
     let call = call.arg("diff-tree").args(["--raw", "--patch", "--binary"]);
     let call = between(call, from, to);
     let output = git.run(&call)?;
@@ -137,7 +142,12 @@ pub(super) fn run(git: &Git, call: Call, from: &Oid, to: &Oid) -> Result<Diff, E
 }
 
 /// The files that differ, and nothing of what is in them.
-pub(super) fn files(git: &Git, call: Call, from: &Oid, to: &Oid) -> Result<Vec<Changed>, Error> {
+pub(super) fn files(
+    git: &GitProgram,
+    call: GitCall,
+    from: &Oid,
+    to: &Oid,
+) -> Result<Vec<DiffEntry>, Error> {
     let call = between(call.args(["diff-tree", "--raw"]), from, to);
     let diff = parse(&git.run(&call)?);
     let diff = diff.ok_or_else(|| call.unexpected("a garbled list of files"))?;
@@ -146,8 +156,8 @@ pub(super) fn files(git: &Git, call: Call, from: &Oid, to: &Oid) -> Result<Vec<C
 
 /// The lines that differ, but for bytes and longer files.
 pub(super) fn lines(
-    git: &Git,
-    call: Call,
+    git: &GitProgram,
+    call: GitCall,
     from: &Oid,
     to: &Oid,
     longest: usize,
@@ -159,7 +169,7 @@ pub(super) fn lines(
 }
 
 /// The options of all diffs, spelt out, so that no configuration of the repository changes a patch.
-fn between(call: Call, from: &Oid, to: &Oid) -> Call {
+fn between(call: GitCall, from: &Oid, to: &Oid) -> GitCall {
     call.args(["-r", "--no-abbrev", "--full-index"])
         .args([
             "--no-renames",
@@ -192,7 +202,7 @@ fn between(call: Call, from: &Oid, to: &Oid) -> Call {
 ///
 /// Not `-z`: it would also leave odd file names unquoted in the patch, which
 /// could then not be applied.
-fn parse(output: &[u8]) -> Option<Diff> {
+fn parse(output: &[u8]) -> Option<TreeDiff> {
     let mut files = Vec::new();
     let mut rest = output;
     while rest.starts_with(b":") {
@@ -201,7 +211,7 @@ fn parse(output: &[u8]) -> Option<Diff> {
         rest = &rest[end + 1..];
     }
     let text = rest.strip_prefix(b"\n").unwrap_or(rest);
-    Some(Diff {
+    Some(TreeDiff {
         text: text.to_vec(),
         files,
         patch_id: patch_id(text),
@@ -209,7 +219,7 @@ fn parse(output: &[u8]) -> Option<Diff> {
 }
 
 /// `old_mode new_mode old new letter<TAB>path`
-fn changed(line: &[u8]) -> Option<Changed> {
+fn changed(line: &[u8]) -> Option<DiffEntry> {
     let tab = line.iter().position(|&byte| byte == b'\t')?;
     let mut fields = std::str::from_utf8(&line[..tab]).ok()?.split(' ');
     let old_mode = u32::from_str_radix(fields.next()?, 8).ok()?;
@@ -217,15 +227,15 @@ fn changed(line: &[u8]) -> Option<Changed> {
     let old = Oid::parse(fields.next()?)?;
     let new = Oid::parse(fields.next()?)?;
     let change = match fields.next()? {
-        "A" => Change::Added,
-        "M" => Change::Modified,
-        "D" => Change::Deleted,
-        "T" => Change::TypeChanged,
+        "A" => DiffStatus::Added,
+        "M" => DiffStatus::Modified,
+        "D" => DiffStatus::Deleted,
+        "T" => DiffStatus::TypeChanged,
         _ => return None,
     };
     let path = path(&unquote(&line[tab + 1..]));
     let there = |oid: Oid| (!oid.is_zero()).then_some(oid);
-    Some(Changed {
+    Some(DiffEntry {
         path,
         change,
         old_mode,

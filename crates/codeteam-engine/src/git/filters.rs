@@ -9,9 +9,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::command::{Call, Git};
+use super::command::{GitCall, GitProgram};
 use super::objects::path;
-use super::{Diff, Error, Oid, PrivateDir, Repo};
+use super::{Error, Oid, PrivateGitDir, Repo, TreeDiff};
 
 /// How a file begins that a filter has been through.
 const CLEAN: &[(&str, &[u8])] = &[
@@ -56,10 +56,10 @@ impl Repo {
     /// are none, except the first time.
     pub fn unfiltered(
         &self,
-        private: &PrivateDir,
+        private: &PrivateGitDir,
         base: &Oid,
         tree: &Oid,
-        diff: &Diff,
+        diff: &TreeDiff,
         has_attributes: bool,
     ) -> Result<Vec<FilteredFile>, Error> {
         let settings = self.filter_settings()?;
@@ -101,7 +101,7 @@ impl Repo {
 
     /// The files of a change of the user's own checkout, which their git has put through its filters,
     /// whose filter is not configured here, so that they were stored as they are. Three processes.
-    pub fn unencrypted(&self, base: &Oid, diff: &Diff) -> Result<Vec<FilteredFile>, Error> {
+    pub fn unencrypted(&self, base: &Oid, diff: &TreeDiff) -> Result<Vec<FilteredFile>, Error> {
         let changed = changed_blobs(diff);
         if changed.is_empty() {
             return Ok(Vec::new());
@@ -130,7 +130,7 @@ impl Repo {
 
     /// The filters of paths by the attributes of a tree and the user's own. One process.
     fn filters_by(&self, tree: &Oid, names: &[&Path]) -> Result<Vec<(PathBuf, String)>, Error> {
-        let call = Call::checkout(self.top_level()).git_dir(&self.git_dir);
+        let call = GitCall::checkout(self.top_level()).git_dir(&self.git_dir);
         filters_of(&self.git, call, tree, names)
     }
 
@@ -173,7 +173,7 @@ fn read_settings(output: &[u8], has_attributes: bool) -> FilterSettings {
 }
 
 /// The plain files that a change has made or changed.
-fn changed_blobs(diff: &Diff) -> Vec<(&Path, &Oid)> {
+fn changed_blobs(diff: &TreeDiff) -> Vec<(&Path, &Oid)> {
     let files = diff.files.iter();
     let plain = files.filter(|file| matches!(file.new_mode, 0o100_644 | 0o100_755));
     plain
@@ -183,8 +183,8 @@ fn changed_blobs(diff: &Diff) -> Vec<(&Path, &Oid)> {
 
 /// The filters of paths by the attributes of a tree, with a call that says in which repository.
 fn filters_of(
-    git: &Git,
-    call: Call,
+    git: &GitProgram,
+    call: GitCall,
     tree: &Oid,
     names: &[&Path],
 ) -> Result<Vec<(PathBuf, String)>, Error> {

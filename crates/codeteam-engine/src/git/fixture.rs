@@ -5,24 +5,24 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use super::{Environment, Git, Head, Identity, Oid, Repo, Signature};
+use super::{CheckoutHead, CommitSignature, GitEnvironment, GitIdentity, GitProgram, Oid, Repo};
 
 /// A directory with a repository `main` in it, which has one commit.
-pub(crate) struct Fixture {
+pub(crate) struct GitFixture {
     directory: tempfile::TempDir,
 }
 
-impl Fixture {
+impl GitFixture {
     /// A repository with one file, `file`, on the branch `main`.
-    pub(crate) fn new() -> Fixture {
-        let fixture = Fixture::unborn();
+    pub(crate) fn new() -> GitFixture {
+        let fixture = GitFixture::unborn();
         fixture.write("file", "one\ntwo\nthree\n");
         fixture.commit_all("first");
         fixture
     }
 
-    pub(crate) fn unborn() -> Fixture {
-        let fixture = Fixture {
+    pub(crate) fn unborn() -> GitFixture {
+        let fixture = GitFixture {
             directory: tempfile::tempdir().unwrap(),
         };
         std::fs::create_dir(fixture.home()).unwrap();
@@ -47,8 +47,8 @@ impl Fixture {
         self.path().join("home")
     }
 
-    pub(crate) fn program(&self) -> Git {
-        Git::new(Environment {
+    pub(crate) fn program(&self) -> GitProgram {
+        GitProgram::new(GitEnvironment {
             path: search_path(),
             home: Some(self.home().into_os_string()),
             xdg_config_home: None,
@@ -57,7 +57,7 @@ impl Fixture {
         .unwrap()
     }
 
-    pub(crate) fn open(&self) -> (Repo, Head) {
+    pub(crate) fn open(&self) -> (Repo, CheckoutHead) {
         Repo::discover(&self.program(), &self.main()).unwrap()
     }
 
@@ -121,9 +121,9 @@ impl Fixture {
     }
 }
 
-pub(crate) fn signature() -> Signature {
-    Signature {
-        identity: Identity {
+pub(crate) fn signature() -> CommitSignature {
+    CommitSignature {
+        identity: GitIdentity {
             name: "Tess".to_owned(),
             email: "tess@example.org".to_owned(),
         },

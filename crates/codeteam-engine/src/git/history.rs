@@ -1,7 +1,7 @@
 //! Past commits, with their messages and the files they touched.
 
-use codeteam_context::find::words::Bag;
-use codeteam_context::find::{Commit, Touched, history};
+use codeteam_context::find::words::WordBag;
+use codeteam_context::find::{Commit, TouchedFile, history};
 
 use super::{Error, Oid, Repo};
 
@@ -127,7 +127,7 @@ fn commits(output: &[u8]) -> Option<Vec<Commit>> {
                 parents,
                 time,
                 subject: message.lines().next().unwrap_or_default().to_owned(),
-                words: Bag::of(&message),
+                words: WordBag::of(&message),
                 files: Vec::new(),
             });
             continue;
@@ -143,7 +143,7 @@ fn commits(output: &[u8]) -> Option<Vec<Commit>> {
             b'A' | b'D' | b'M' | b'T' | b'U' | b'X' => (path, None),
             _ => return None,
         };
-        commit.files.push(Touched {
+        commit.files.push(TouchedFile {
             path,
             before,
             added: matches!(field[0], b'A' | b'C'),

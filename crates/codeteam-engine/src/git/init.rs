@@ -2,23 +2,23 @@
 
 use std::path::Path;
 
-use super::command::Call;
-use super::{Error, Git, Identity, Signature};
+use super::command::GitCall;
+use super::{CommitSignature, Error, GitIdentity, GitProgram};
 
-impl Git {
+impl GitProgram {
     /// Makes a repository of a directory, on the branch `main`, with everything in it as the first
     /// commit. Three processes.
     pub fn init(
         &self,
         directory: &Path,
         message: &str,
-        signature: &Signature,
+        signature: &CommitSignature,
     ) -> Result<(), Error> {
-        let call = |args: &[&str]| Call::checkout(directory).args(args);
+        let call = |args: &[&str]| GitCall::checkout(directory).args(args);
         self.run(&call(&["init", "--quiet", "--initial-branch=main"]))?;
         self.run(&call(&["add", "--all"]))?;
         let date = format!("@{} +0000", signature.seconds);
-        let Identity { name, email } = &signature.identity;
+        let GitIdentity { name, email } = &signature.identity;
         let commit = call(&["commit", "--quiet", "--message", message])
             .env("GIT_AUTHOR_NAME", name)
             .env("GIT_AUTHOR_EMAIL", email)

@@ -5,15 +5,15 @@ use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use super::command::{Call, Git, Output};
+use super::command::{GitCall, GitOutput, GitProgram};
 use super::commits::commit_tree;
 use super::objects::paths;
 use super::repo::oid;
-use super::{Error, Head, Identity, Oid, Repo, Signature};
+use super::{CheckoutHead, CommitSignature, Error, GitIdentity, Oid, Repo};
 
 /// What merging two trees gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Merged {
+pub enum MergeOutcome {
     /// Both sides, in one tree.
     Clean {
         /// The merged tree, written to the main repository.
@@ -26,7 +26,7 @@ pub enum Merged {
     },
 }
 
-impl Merged {
+impl MergeOutcome {
     /// The merged tree, if there is no conflict.
     pub fn tree(&self) -> Option<&Oid> {
         match self {
@@ -46,13 +46,13 @@ impl Merged {
 
 /// How a run's branch may enter the user's branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strategy<'a> {
+pub enum MergeStrategy<'a> {
     /// Only if the user's branch has nothing of its own.
     FastForward,
     /// With a merge commit, always.
     MergeCommit {
         /// Who makes it.
-        by: &'a Identity,
+        by: &'a GitIdentity,
         /// Its message.
         message: &'a str,
     },
@@ -60,7 +60,7 @@ pub enum Strategy<'a> {
 
 /// Where the user's branch is after a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MergedInto {
+pub struct BranchMove {
     /// Where it was.
     pub before: Oid,
     /// Where it is.
@@ -72,13 +72,13 @@ impl Repo {
     /// touching any checkout. Each may be a commit or a tree. One process.
     ///
     /// Attributes are not looked at: a merge driver is a program.
-    pub fn merge_trees(&self, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<Merged, Error> {
+    pub fn merge_trees(&self, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<MergeOutcome, Error> {
         merge_trees(&self.git, &self.plumbing(), base, ours, theirs)
     }
 
     /// What would be if `target` were merged into `onto`: their trees, merged from where they
     /// parted. Two processes.
-    pub fn merge_commits(&self, onto: &Oid, target: &Oid) -> Result<Merged, Error> {
+    pub fn merge_commits(&self, onto: &Oid, target: &Oid) -> Result<MergeOutcome, Error> {
         let call = self.plumbing().arg("merge-base").arg(onto).arg(target);
         let output = self.git.attempt(&call)?;
         match oid(&output.stdout) {
@@ -100,11 +100,11 @@ impl Repo {
     pub fn merge_into_checkout(
         &self,
         target: &Oid,
-        strategy: Strategy<'_>,
-    ) -> Result<MergedInto, Error> {
+        strategy: MergeStrategy<'_>,
+    ) -> Result<BranchMove, Error> {
         let changed = self.changed_files("--untracked-files=no")?;
         let before = self.head()?;
-        let may_hold = strategy == Strategy::FastForward && !self.is_under_way();
+        let may_hold = strategy == MergeStrategy::FastForward && !self.is_under_way();
         if !changed.is_empty() {
             if !may_hold {
                 return Err(Error::Dirty { files: changed });
@@ -159,18 +159,18 @@ impl Repo {
     fn merge_here(
         &self,
         target: &Oid,
-        strategy: Strategy<'_>,
-        before: Head,
-    ) -> Result<MergedInto, Error> {
+        strategy: MergeStrategy<'_>,
+        before: CheckoutHead,
+    ) -> Result<BranchMove, Error> {
         let call = self
             .checkout()
             .args(["merge", "--no-edit", "--no-stat", "--no-autostash"])
             // What is ignored is the user's all the same.
             .arg("--no-overwrite-ignore");
         let call = match strategy {
-            Strategy::FastForward => call.arg("--ff-only").arg(target),
-            Strategy::MergeCommit {
-                by: Identity { name, email },
+            MergeStrategy::FastForward => call.arg("--ff-only").arg(target),
+            MergeStrategy::MergeCommit {
+                by: GitIdentity { name, email },
                 message,
             } => call
                 .env("GIT_AUTHOR_NAME", name)
@@ -185,17 +185,23 @@ impl Repo {
             return Err(self.undo(&call, output, before, target));
         }
         let after = match strategy {
-            Strategy::FastForward => target.clone(),
-            Strategy::MergeCommit { .. } => self.head()?.commit,
+            MergeStrategy::FastForward => target.clone(),
+            MergeStrategy::MergeCommit { .. } => self.head()?.commit,
         };
-        Ok(MergedInto {
+        Ok(BranchMove {
             before: before.commit,
             after,
         })
     }
 
     /// Leaves the checkout as it was, and says why the merge did not happen.
-    fn undo(&self, merge: &Call, output: Output, before: Head, target: &Oid) -> Error {
+    fn undo(
+        &self,
+        merge: &GitCall,
+        output: GitOutput,
+        before: CheckoutHead,
+        target: &Oid,
+    ) -> Error {
         if output.stderr.contains("Not possible to fast-forward") {
             let branch = before.branch.unwrap_or_else(|| "HEAD".to_owned());
             return Error::NotFastForward {
@@ -233,12 +239,12 @@ impl Repo {
 
 /// Merges two trees, with a call that says in which repository the result is written.
 pub(super) fn merge_trees(
-    git: &Git,
-    call: &Call,
+    git: &GitProgram,
+    call: &GitCall,
     base: &Oid,
     ours: &Oid,
     theirs: &Oid,
-) -> Result<Merged, Error> {
+) -> Result<MergeOutcome, Error> {
     let merge = merge_call(call, base, ours, theirs);
     let output = git.attempt(&merge)?;
     if output.status.code().is_some_and(|code| code > 1) {
@@ -251,14 +257,14 @@ pub(super) fn merge_trees(
 /// The same, for a git that wants commits. Four processes; the commits are
 /// referenced by nothing, and git drops them in time.
 pub(super) fn merge_as_commits(
-    git: &Git,
-    call: &Call,
+    git: &GitProgram,
+    call: &GitCall,
     base: &Oid,
     ours: &Oid,
     theirs: &Oid,
-) -> Result<Merged, Error> {
-    let signature = Signature {
-        identity: Identity::default(),
+) -> Result<MergeOutcome, Error> {
+    let signature = CommitSignature {
+        identity: GitIdentity::default(),
         seconds: 0,
     };
     let commit = |treeish: &Oid| {
@@ -280,7 +286,7 @@ pub(super) fn merge_as_commits(
     merged(&merge, output)
 }
 
-fn merge_call(call: &Call, base: &Oid, ours: &Oid, theirs: &Oid) -> Call {
+fn merge_call(call: &GitCall, base: &Oid, ours: &Oid, theirs: &Oid) -> GitCall {
     call.clone()
         .args([
             "merge-tree",
@@ -310,17 +316,17 @@ fn refusal(stderr: &str) -> Option<Error> {
         .map(|files| Error::InTheWay { files })
 }
 
-fn merged(call: &Call, output: Output) -> Result<Merged, Error> {
+fn merged(call: &GitCall, output: GitOutput) -> Result<MergeOutcome, Error> {
     let (tree, files) = match output.stdout.iter().position(|&byte| byte == 0) {
         Some(end) => output.stdout.split_at(end),
         None => (&output.stdout[..], &[][..]),
     };
     match output.status.code() {
         Some(0) => match oid(tree) {
-            Some(tree) => Ok(Merged::Clean { tree }),
+            Some(tree) => Ok(MergeOutcome::Clean { tree }),
             None => Err(call.unexpected("no tree")),
         },
-        Some(1) => Ok(Merged::Conflict {
+        Some(1) => Ok(MergeOutcome::Conflict {
             files: paths(files),
         }),
         _ => Err(call.failed(output)),

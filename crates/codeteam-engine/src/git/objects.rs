@@ -8,8 +8,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::command::{Call, Git, Talk};
-use super::{Diff, Error, Repo, diff};
+use super::command::{GitBatchProcess, GitCall, GitProgram};
+use super::{Error, Repo, TreeDiff, diff};
 
 /// The id of a git object: 40 or 64 lower-case hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -164,8 +164,8 @@ impl Repo {
     }
 
     /// Reads blobs one by one. One process for all, when the first is asked for.
-    pub fn reader(&self) -> Reader {
-        Reader::new(&self.git, self.plumbing())
+    pub fn reader(&self) -> BlobReader {
+        BlobReader::new(&self.git, self.plumbing())
     }
 
     /// The content of a blob. One process.
@@ -201,7 +201,7 @@ impl Repo {
     }
 
     /// What changed between two trees (or commits). One process.
-    pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Diff, Error> {
+    pub fn diff(&self, from: &Oid, to: &Oid) -> Result<TreeDiff, Error> {
         diff::run(&self.git, self.plumbing(), from, to)
     }
 
@@ -214,7 +214,11 @@ impl Repo {
 }
 
 /// All plain files of a tree, with a call that says in which repository.
-pub(super) fn all_files(git: &Git, call: Call, tree: &Oid) -> Result<Vec<TreeFile>, Error> {
+pub(super) fn all_files(
+    git: &GitProgram,
+    call: GitCall,
+    tree: &Oid,
+) -> Result<Vec<TreeFile>, Error> {
     let call = call
         .args(["ls-tree", "-r", "-z", "-l", "--full-tree"])
         .arg(tree);
@@ -228,7 +232,11 @@ pub(super) fn all_files(git: &Git, call: Call, tree: &Oid) -> Result<Vec<TreeFil
 pub(super) const ASKED: usize = 1_000;
 
 /// The contents of blobs, with a call that says in which repository.
-pub(super) fn blobs(git: &Git, call: &Call, ids: &[&Oid]) -> Result<BTreeMap<Oid, Vec<u8>>, Error> {
+pub(super) fn blobs(
+    git: &GitProgram,
+    call: &GitCall,
+    ids: &[&Oid],
+) -> Result<BTreeMap<Oid, Vec<u8>>, Error> {
     let mut found = BTreeMap::new();
     for ids in ids.chunks(ASKED) {
         let mut asked = String::new();
@@ -246,15 +254,15 @@ pub(super) fn blobs(git: &Git, call: &Call, ids: &[&Oid]) -> Result<BTreeMap<Oid
 
 /// Reads blobs one by one, so that nobody needs to hold many.
 #[derive(Debug)]
-pub struct Reader {
-    git: Git,
-    call: Call,
-    talk: Mutex<Option<Talk>>,
+pub struct BlobReader {
+    git: GitProgram,
+    call: GitCall,
+    talk: Mutex<Option<GitBatchProcess>>,
 }
 
-impl Reader {
+impl BlobReader {
     /// With a call that says in which repository.
-    pub(super) fn new(git: &Git, call: Call) -> Self {
+    pub(super) fn new(git: &GitProgram, call: GitCall) -> Self {
         Self {
             git: git.clone(),
             call: call.args(["cat-file", "--batch"]),
@@ -277,7 +285,7 @@ impl Reader {
     }
 }
 
-fn answer(talk: &mut Talk, id: &Oid) -> io::Result<Option<Vec<u8>>> {
+fn answer(talk: &mut GitBatchProcess, id: &Oid) -> io::Result<Option<Vec<u8>>> {
     talk.ask(format!("{id}\n").as_bytes())?;
     let mut head = String::new();
     talk.answers.read_line(&mut head)?;
@@ -300,7 +308,11 @@ fn answer(talk: &mut Talk, id: &Oid) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// The lengths of blobs, those that are there, with a call that says in which repository.
-pub(super) fn sizes(git: &Git, call: &Call, ids: &[&Oid]) -> Result<BTreeMap<Oid, u64>, Error> {
+pub(super) fn sizes(
+    git: &GitProgram,
+    call: &GitCall,
+    ids: &[&Oid],
+) -> Result<BTreeMap<Oid, u64>, Error> {
     let mut found = BTreeMap::new();
     for ids in ids.chunks(ASKED) {
         let mut asked = String::new();
@@ -348,8 +360,8 @@ fn objects(mut rest: &[u8], found: &mut BTreeMap<Oid, Vec<u8>>) -> Option<()> {
 
 /// Writes a tree into an empty directory, with a call that says from where.
 pub(super) fn checkout_into(
-    git: &Git,
-    call: Call,
+    git: &GitProgram,
+    call: GitCall,
     tree: &Oid,
     directory: &Path,
 ) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 //!
 //! The work tree's own `.git` is never read: a worker could have swapped it
 //! for one whose configuration runs programs. What a work tree can still do is
-//! contain other repositories; see [`PrivateDir::index`] for why they matter.
+//! contain other repositories; see [`PrivateGitDir::index`] for why they matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -12,31 +12,31 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use codeteam_sandbox::Access;
+use codeteam_sandbox::MountAccess;
 
-use super::command::{Call, Git, Output};
+use super::command::{GitCall, GitOutput, GitProgram};
 use super::objects::paths as paths_of;
 use super::repo::{OWN_DIRECTORY, oid};
 use super::{
-    Changed, Diff, Error, IndexEntry, Merged, ObjectFormat, Oid, Reader, Repo, TreeFile, diff,
-    index, merge, objects,
+    BlobReader, DiffEntry, Error, IndexEntry, MergeOutcome, ObjectFormat, Oid, Repo, TreeDiff,
+    TreeFile, diff, index, merge, objects,
 };
-use crate::process::{Launcher, View};
+use crate::process::{CommandLauncher, HostView};
 
 /// A git directory, its index and its objects, beside a work tree.
 #[derive(Debug, Clone)]
-pub struct PrivateDir {
-    git: Git,
+pub struct PrivateGitDir {
+    git: GitProgram,
     format: ObjectFormat,
     git_dir: PathBuf,
     work_tree: PathBuf,
     held: Option<Arc<File>>,
-    fence: Option<Fence>,
+    fence: Option<WorkTreeSandbox>,
 }
 
 /// A file of a tree that is to be otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed {
+pub struct TreeEdit {
     /// Where.
     pub path: PathBuf,
     /// Its mode and content; `None` if it is to be gone.
@@ -45,13 +45,13 @@ pub struct Placed {
 
 /// What keeps git in.
 #[derive(Clone)]
-struct Fence {
-    launcher: Arc<dyn Launcher>,
+struct WorkTreeSandbox {
+    launcher: Arc<dyn CommandLauncher>,
     objects: Vec<PathBuf>,
     mark: String,
 }
 
-impl std::fmt::Debug for Fence {
+impl std::fmt::Debug for WorkTreeSandbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.launcher.describe())
     }
@@ -59,7 +59,7 @@ impl std::fmt::Debug for Fence {
 
 /// Which files of a work tree are recorded. Ignored ones never are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum SnapshotScope {
     /// What a worker is asked for: everything but codeteam's own directory,
     /// which stays as the index has it.
     Changes,
@@ -71,8 +71,8 @@ pub enum Scope {
 impl Repo {
     /// A handle to a private git directory that borrows this repository's
     /// objects. No process; nothing is created.
-    pub fn private_dir(&self, git_dir: &Path, work_tree: &Path) -> PrivateDir {
-        PrivateDir {
+    pub fn private_dir(&self, git_dir: &Path, work_tree: &Path) -> PrivateGitDir {
+        PrivateGitDir {
             git: self.git.clone(),
             format: self.format,
             git_dir: git_dir.to_owned(),
@@ -86,10 +86,10 @@ impl Repo {
     /// over from a private directory, checking each. Two processes.
     ///
     /// What is refused half-way leaves objects behind that nothing refers to:
-    /// see [`PrivateDir::examine`]. They become loose objects, as if the user had
+    /// see [`PrivateGitDir::examine`]. They become loose objects, as if the user had
     /// added the files, so that the user's own git tidies them up as it always
     /// does.
-    pub fn receive(&self, from: &PrivateDir, tree: &Oid, base: &Oid) -> Result<(), Error> {
+    pub fn receive(&self, from: &PrivateGitDir, tree: &Oid, base: &Oid) -> Result<(), Error> {
         let pack = from.pack(tree, base);
         unpacked(self.git.pipe(&pack, &unpack(self.plumbing())))
     }
@@ -102,7 +102,7 @@ impl Repo {
     }
 }
 
-fn pack(call: Call, tree: &Oid, base: &Oid) -> Call {
+fn pack(call: GitCall, tree: &Oid, base: &Oid) -> GitCall {
     // Deltas would cost time to make and be undone at the other end.
     call.args([
         "pack-objects",
@@ -115,7 +115,7 @@ fn pack(call: Call, tree: &Oid, base: &Oid) -> Call {
     .stdin(format!("{tree}\n^{base}^{{tree}}\n").into_bytes())
 }
 
-fn unpack(call: Call) -> Call {
+fn unpack(call: GitCall) -> GitCall {
     call.args(["unpack-objects", "-q", "--strict"])
 }
 
@@ -128,13 +128,13 @@ fn unpacked(done: Result<(), Error>) -> Result<(), Error> {
     }
 }
 
-impl PrivateDir {
+impl PrivateGitDir {
     /// Makes the tracked files of the work tree be those of `tree`. One process.
     pub fn checkout(&self, tree: &Oid) -> Result<(), Error> {
         self.git
             .run(
                 &self
-                    .in_tree(Access::Writable)
+                    .in_tree(MountAccess::Writable)
                     .args(["read-tree", "--reset", "-u"])
                     .arg(tree),
             )
@@ -148,7 +148,7 @@ impl PrivateDir {
         unpacked(self.git.pipe(&self.pack(tree, base), &unpack(self.call())))
     }
 
-    fn pack(&self, tree: &Oid, base: &Oid) -> Call {
+    fn pack(&self, tree: &Oid, base: &Oid) -> GitCall {
         pack(self.call(), tree, base)
     }
 
@@ -176,13 +176,13 @@ impl PrivateDir {
 
     /// Puts the work tree's files into the index, but for those named, and says what git could not
     /// look into and left out. One process.
-    pub fn add_all(&self, scope: Scope, but: &[PathBuf]) -> Result<Option<String>, Error> {
-        let mut call = self.in_tree(Access::ReadOnly).args(["add", "--all"]);
-        if scope == Scope::Everything {
+    pub fn add_all(&self, scope: SnapshotScope, but: &[PathBuf]) -> Result<Option<String>, Error> {
+        let mut call = self.in_tree(MountAccess::ReadOnly).args(["add", "--all"]);
+        if scope == SnapshotScope::Everything {
             call = call.arg("--ignore-errors");
         }
         call = call.args(["--", "."]);
-        if scope == Scope::Changes {
+        if scope == SnapshotScope::Changes {
             call = call.arg(excluded(Path::new(OWN_DIRECTORY)));
         }
         let call = call
@@ -194,7 +194,7 @@ impl PrivateDir {
             return Ok(left_out(&output.stderr));
         }
         let files_only = is_about_files(&output.stderr);
-        if scope == Scope::Everything && output.status.code() == Some(1) && files_only {
+        if scope == SnapshotScope::Everything && output.status.code() == Some(1) && files_only {
             return Ok(Some(output.stderr));
         }
         Err(match nested(&output.stderr) {
@@ -210,7 +210,7 @@ impl PrivateDir {
     /// names them. Two processes, or more if there are many.
     pub fn restore(&self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
         let wanted: BTreeSet<&PathBuf> = paths.iter().collect();
-        let list = self.in_tree(Access::ReadOnly);
+        let list = self.in_tree(MountAccess::ReadOnly);
         let list = list.args(["ls-files", "-z", "--modified", "--deleted", "--deduplicate"]);
         let changed: Vec<PathBuf> = paths_of(&self.git.run(&list)?)
             .into_iter()
@@ -221,14 +221,14 @@ impl PrivateDir {
         }
         // Confined commands read nothing from standard input.
         for some in changed.chunks(MOST_ARGUMENTS) {
-            let put = self.in_tree(Access::Writable);
+            let put = self.in_tree(MountAccess::Writable);
             let put = put.args(["checkout-index", "--force", "--"]).args(some);
             self.git.run(&put)?;
         }
         Ok(changed)
     }
 
-    /// The tree that a patch, as [`Diff`] carries it, makes of another one. Three processes; neither
+    /// The tree that a patch, as [`TreeDiff`] carries it, makes of another one. Three processes; neither
     /// the index nor the work tree is touched.
     pub fn tree_by_patch(&self, tree: &Oid, patch: &[u8]) -> Result<Oid, Error> {
         let index = self.git_dir.join("index.patched");
@@ -259,7 +259,9 @@ impl PrivateDir {
         if paths.is_empty() {
             return Ok(paths);
         }
-        let call = self.in_tree(Access::ReadOnly).args(["check-ignore", "-z"]);
+        let call = self
+            .in_tree(MountAccess::ReadOnly)
+            .args(["check-ignore", "-z"]);
         let call = call.arg("--").args(&paths);
         let output = self.git.attempt(&call)?;
         // 1 says that none is.
@@ -276,7 +278,7 @@ impl PrivateDir {
     /// The files of the work tree that git does not track and that no `.gitignore` in it names,
     /// whatever else is ignored here. One process.
     pub fn untracked(&self) -> Result<Vec<PathBuf>, Error> {
-        let call = self.in_tree(Access::ReadOnly);
+        let call = self.in_tree(MountAccess::ReadOnly);
         let call = call.args(["ls-files", "-z", "--others"]);
         let output = self
             .git
@@ -287,17 +289,17 @@ impl PrivateDir {
     /// Removes untracked files that are not ignored. One process.
     pub fn remove_untracked(&self) -> Result<(), Error> {
         self.git
-            .run(&self.in_tree(Access::Writable).args(["clean", "-ffdq"]))
+            .run(&self.in_tree(MountAccess::Writable).args(["clean", "-ffdq"]))
             .map(drop)
     }
 
     /// What changed between two trees. One process.
-    pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Diff, Error> {
+    pub fn diff(&self, from: &Oid, to: &Oid) -> Result<TreeDiff, Error> {
         diff::run(&self.git, self.call(), from, to)
     }
 
     /// Which files differ between two trees, without a patch. One process.
-    pub fn differing(&self, from: &Oid, to: &Oid) -> Result<Vec<Changed>, Error> {
+    pub fn differing(&self, from: &Oid, to: &Oid) -> Result<Vec<DiffEntry>, Error> {
         diff::files(&self.git, self.call(), from, to)
     }
 
@@ -323,20 +325,20 @@ impl PrivateDir {
     }
 
     /// Reads blobs one by one. One process for all, when the first is asked for.
-    pub fn reader(&self) -> Reader {
-        Reader::new(&self.git, self.call())
+    pub fn reader(&self) -> BlobReader {
+        BlobReader::new(&self.git, self.call())
     }
 
     /// Merges `ours` and `theirs`, which came from `base`, into a tree among this directory's own
     /// objects: nothing tidies up there, while in the user's repository a tree that no reference
     /// leads to may be gone with the next `git gc`. One process; four with an old git.
-    pub fn merge_trees(&self, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<Merged, Error> {
+    pub fn merge_trees(&self, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<MergeOutcome, Error> {
         merge::merge_trees(&self.git, &self.call(), base, ours, theirs)
     }
 
     /// A tree like another, but for some files: each with its mode and content, or gone. Three
     /// processes; the index stays as it is.
-    pub fn tree_with(&self, tree: &Oid, files: &[Placed]) -> Result<Oid, Error> {
+    pub fn tree_with(&self, tree: &Oid, files: &[TreeEdit]) -> Result<Oid, Error> {
         let index = self.git_dir.join("index.made");
         let call = || self.call().env("GIT_INDEX_FILE", &index);
         let zero = self.format.zero();
@@ -509,23 +511,23 @@ impl PrivateDir {
 
     /// The same, whose processes hold `file` open for as long as they live.
     #[must_use]
-    pub fn holding(mut self, file: File) -> PrivateDir {
+    pub fn holding(mut self, file: File) -> PrivateGitDir {
         self.held = Some(Arc::new(file));
         self
     }
 
     /// The program.
-    pub(super) fn git(&self) -> &Git {
+    pub(super) fn git(&self) -> &GitProgram {
         &self.git
     }
 
     /// A call on this directory's objects, and on those it borrows.
-    pub(super) fn objects_call(&self) -> Call {
+    pub(super) fn objects_call(&self) -> GitCall {
         self.call()
     }
 
-    fn call(&self) -> Call {
-        Call::plumbing(&self.git_dir, self.format).holding(self.held.as_ref())
+    fn call(&self) -> GitCall {
+        GitCall::plumbing(&self.git_dir, self.format).holding(self.held.as_ref())
     }
 
     /// The same, whose processes in the work tree are confined and see, beside it and this
@@ -533,11 +535,11 @@ impl PrivateDir {
     #[must_use]
     pub fn confined(
         mut self,
-        launcher: Arc<dyn Launcher>,
+        launcher: Arc<dyn CommandLauncher>,
         objects: Vec<PathBuf>,
         mark: &str,
-    ) -> PrivateDir {
-        self.fence = Some(Fence {
+    ) -> PrivateGitDir {
+        self.fence = Some(WorkTreeSandbox {
             launcher,
             objects,
             mark: mark.to_owned(),
@@ -553,9 +555,9 @@ impl PrivateDir {
     }
 
     /// A call on the work tree, which a worker has written.
-    fn in_tree(&self, access: Access) -> Call {
+    fn in_tree(&self, access: MountAccess) -> GitCall {
         let call = self.call().work_tree(&self.work_tree);
-        let Some(Fence {
+        let Some(WorkTreeSandbox {
             launcher,
             objects,
             mark,
@@ -563,11 +565,11 @@ impl PrivateDir {
         else {
             return call;
         };
-        let mut view = View::default();
+        let mut view = HostView::default();
         view.show(self.work_tree.clone(), access);
-        view.show(self.git_dir.clone(), Access::Writable);
+        view.show(self.git_dir.clone(), MountAccess::Writable);
         for directory in objects {
-            view.show(directory.clone(), Access::ReadOnly);
+            view.show(directory.clone(), MountAccess::ReadOnly);
         }
         call.confined(Arc::clone(launcher), view, mark.clone())
     }
@@ -627,7 +629,7 @@ pub(super) fn excluded(path: &Path) -> OsString {
 
 /// Whether `git add` did its work and failed only because a path that was to be left out is ignored
 /// anyway, as `.codeteam` often is.
-pub(super) fn only_names_ignored(output: &Output) -> bool {
+pub(super) fn only_names_ignored(output: &GitOutput) -> bool {
     const HEADER: &str = "The following paths are ignored by one of your .gitignore files:";
     let mut lines = output.stderr.lines();
     let is_trouble = |line: &str| line.starts_with("error:") || line.starts_with("fatal:");

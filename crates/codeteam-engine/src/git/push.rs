@@ -1,12 +1,12 @@
 //! Pushing, because the user said so by name. It is their git, with their environment, their hooks and
 //! their terminal: what they would have got from their own shell.
 
-use super::command::Call;
+use super::command::GitCall;
 use super::{Error, Repo};
 
 /// Where a branch would be pushed to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remote {
+pub struct PushTarget {
     /// Its name.
     pub name: String,
     /// Whether the branch has a place there already, and `git push` alone knows it.
@@ -16,7 +16,7 @@ pub struct Remote {
 impl Repo {
     /// Where the branch `name` (a short name) would be pushed to: where the user's configuration says,
     /// else `origin`, else the first there is. Two processes.
-    pub fn remote_for(&self, name: &str) -> Result<Option<Remote>, Error> {
+    pub fn remote_for(&self, name: &str) -> Result<Option<PushTarget>, Error> {
         let call = self
             .checkout()
             .args(["for-each-ref", "--format=%(push:remotename)%00%(upstream)"])
@@ -34,7 +34,7 @@ impl Repo {
         } else {
             Some(configured)
         };
-        Ok(name.map(|name| Remote {
+        Ok(name.map(|name| PushTarget {
             name: name.to_owned(),
             is_known: !upstream.is_empty(),
         }))
@@ -42,8 +42,8 @@ impl Repo {
 
     /// Pushes the branch `name` (a short name), which is checked out. What git says goes to the user's
     /// terminal.
-    pub fn push(&self, name: &str, remote: &Remote) -> Result<(), Error> {
-        let call = Call::checkout(self.top_level()).arg("push");
+    pub fn push(&self, name: &str, remote: &PushTarget) -> Result<(), Error> {
+        let call = GitCall::checkout(self.top_level()).arg("push");
         let call = if remote.is_known {
             call
         } else {

@@ -7,13 +7,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::command::Output;
+use super::command::GitOutput;
 use super::repo::oid;
 use super::{Error, Oid, Repo};
 
 /// Where a reference must be for a change of it to happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expected<'a> {
+pub enum ExpectedRef<'a> {
     /// It must not exist.
     Missing,
     /// It must be exactly here.
@@ -25,7 +25,12 @@ pub enum Expected<'a> {
 impl Repo {
     /// Moves the reference `name` to `new`, if it is where it is expected.
     /// One process; one more when it is not.
-    pub fn update_ref(&self, name: &str, new: &Oid, expected: Expected<'_>) -> Result<(), Error> {
+    pub fn update_ref(
+        &self,
+        name: &str,
+        new: &Oid,
+        expected: ExpectedRef<'_>,
+    ) -> Result<(), Error> {
         checked(name)?;
         let call = self
             .plumbing()
@@ -41,12 +46,12 @@ impl Repo {
         let call = self
             .plumbing()
             .args(["update-ref", "--no-deref", "-d", name]);
-        self.swap(name, call, Expected::At(expected))
+        self.swap(name, call, ExpectedRef::At(expected))
     }
 
     /// Creates the branch `name` (a short name) at `commit`. One process.
     pub fn create_branch(&self, name: &str, commit: &Oid) -> Result<(), Error> {
-        match self.update_ref(&format!("refs/heads/{name}"), commit, Expected::Missing) {
+        match self.update_ref(&format!("refs/heads/{name}"), commit, ExpectedRef::Missing) {
             Err(Error::RefMoved {
                 found: Some(found), ..
             }) => Err(Error::BranchExists {
@@ -138,13 +143,13 @@ impl Repo {
     fn swap(
         &self,
         name: &str,
-        mut call: super::command::Call,
-        expected: Expected<'_>,
+        mut call: super::command::GitCall,
+        expected: ExpectedRef<'_>,
     ) -> Result<(), Error> {
         let wanted = match expected {
-            Expected::Missing => Some(self.format.zero()),
-            Expected::At(oid) => Some(oid.clone()),
-            Expected::Anywhere => None,
+            ExpectedRef::Missing => Some(self.format.zero()),
+            ExpectedRef::At(oid) => Some(oid.clone()),
+            ExpectedRef::Anywhere => None,
         };
         if let Some(wanted) = &wanted {
             call = call.arg(wanted);
@@ -191,7 +196,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 const LOCK_AGE: Duration = Duration::from_secs(10);
 
 /// The lock file that kept git from changing a reference, if one did.
-fn held_lock(output: &Output) -> Option<PathBuf> {
+fn held_lock(output: &GitOutput) -> Option<PathBuf> {
     let (before, _) = output.stderr.split_once(".lock': File exists")?;
     let (_, path) = before.rsplit_once('\'')?;
     Some(PathBuf::from(format!("{path}.lock")))

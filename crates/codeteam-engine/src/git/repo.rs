@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::command::{Call, Git};
+use super::command::{GitCall, GitProgram};
 use super::filters::FilterSettings;
 use super::objects::path;
 use super::{Error, ObjectFormat, Oid};
@@ -20,7 +20,7 @@ const ALTERNATES_DEPTH: usize = 5;
 /// The user's repository, as seen from one of its checkouts.
 #[derive(Debug, Clone)]
 pub struct Repo {
-    pub(super) git: Git,
+    pub(super) git: GitProgram,
     pub(super) format: ObjectFormat,
     pub(super) top_level: PathBuf,
     pub(super) git_dir: PathBuf,
@@ -31,7 +31,7 @@ pub struct Repo {
 
 /// Where a checkout stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Head {
+pub struct CheckoutHead {
     /// The commit.
     pub commit: Oid,
     /// Its tree.
@@ -55,11 +55,11 @@ const QUESTIONS: &[&str] = &[
 impl Repo {
     /// Finds the repository that `start` is in, and where its checkout stands.
     /// One process.
-    pub fn discover(git: &Git, start: &Path) -> Result<(Repo, Head), Error> {
+    pub fn discover(git: &GitProgram, start: &Path) -> Result<(Repo, CheckoutHead), Error> {
         // The first option is there to be refused by a git that is too old,
         // which saves asking for the version.
         let oldest = format!("--attr-source={}", ObjectFormat::Sha1.empty_tree());
-        let call = Call::checkout(start)
+        let call = GitCall::checkout(start)
             .args([&oldest, "rev-parse", "--path-format=absolute"])
             .args(QUESTIONS)
             .args(HEAD_QUESTIONS);
@@ -69,9 +69,9 @@ impl Repo {
     }
 
     /// Finds the repository that `start` is in, which need not have a commit. One process.
-    pub fn find(git: &Git, start: &Path) -> Result<Repo, Error> {
+    pub fn find(git: &GitProgram, start: &Path) -> Result<Repo, Error> {
         let oldest = format!("--attr-source={}", ObjectFormat::Sha1.empty_tree());
-        let call = Call::checkout(start)
+        let call = GitCall::checkout(start)
             .args([&oldest, "rev-parse", "--path-format=absolute"])
             .args(QUESTIONS);
         let lines = answers(git, start, &call)?;
@@ -80,8 +80,8 @@ impl Repo {
 
     /// The repository by the answers to the questions of discovery, and the answers beyond.
     fn read<'l>(
-        git: &Git,
-        call: &Call,
+        git: &GitProgram,
+        call: &GitCall,
         lines: &'l [Vec<u8>],
     ) -> Result<(Repo, Vec<&'l [u8]>), Error> {
         let [
@@ -147,7 +147,7 @@ impl Repo {
     }
 
     /// Where the checkout stands now. One process.
-    pub fn head(&self) -> Result<Head, Error> {
+    pub fn head(&self) -> Result<CheckoutHead, Error> {
         let call = self.plumbing().arg("rev-parse").args(HEAD_QUESTIONS);
         let output = self.git.attempt(&call)?;
         if !output.status.success() {
@@ -278,13 +278,13 @@ impl Repo {
     }
 
     /// A call on the repository's objects and references.
-    pub(super) fn plumbing(&self) -> Call {
-        Call::plumbing(&self.git_dir, self.format)
+    pub(super) fn plumbing(&self) -> GitCall {
+        GitCall::plumbing(&self.git_dir, self.format)
     }
 
     /// A call on the user's checkout, with the user's configuration.
-    pub(super) fn checkout(&self) -> Call {
-        Call::checkout(&self.top_level)
+    pub(super) fn checkout(&self) -> GitCall {
+        GitCall::checkout(&self.top_level)
             .git_dir(&self.git_dir)
             .work_tree(&self.top_level)
     }
@@ -292,7 +292,7 @@ impl Repo {
 
 const HEAD_QUESTIONS: &[&str] = &["HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD"];
 
-fn head_of(call: &Call, lines: &[&[u8]]) -> Result<Head, Error> {
+fn head_of(call: &GitCall, lines: &[&[u8]]) -> Result<CheckoutHead, Error> {
     let [commit, tree, name, ..] = lines else {
         return Err(call.unexpected("too few lines"));
     };
@@ -300,7 +300,7 @@ fn head_of(call: &Call, lines: &[&[u8]]) -> Result<Head, Error> {
         return Err(call.unexpected("not an object id"));
     };
     let name = String::from_utf8_lossy(name);
-    Ok(Head {
+    Ok(CheckoutHead {
         commit,
         tree,
         branch: name.strip_prefix("refs/heads/").map(str::to_owned),
@@ -308,7 +308,7 @@ fn head_of(call: &Call, lines: &[&[u8]]) -> Result<Head, Error> {
 }
 
 /// The lines that discovery answers with, or why it does not.
-fn answers(git: &Git, start: &Path, call: &Call) -> Result<Vec<Vec<u8>>, Error> {
+fn answers(git: &GitProgram, start: &Path, call: &GitCall) -> Result<Vec<Vec<u8>>, Error> {
     let output = git.attempt(call)?;
     let lines: Vec<&[u8]> = output
         .stdout
@@ -324,7 +324,7 @@ fn answers(git: &Git, start: &Path, call: &Call) -> Result<Vec<Vec<u8>>, Error> 
 }
 
 /// What the first unanswered question of discovery means.
-fn why_not(git: &Git, start: &Path, lines: &[&[u8]], stderr: &str) -> Option<Error> {
+fn why_not(git: &GitProgram, start: &Path, lines: &[&[u8]], stderr: &str) -> Option<Error> {
     let start = start.to_owned();
     if stderr.contains("unknown option: --attr-source") {
         return Some(too_old(git, &start));
@@ -348,8 +348,8 @@ fn is_unborn(stderr: &str) -> bool {
     stderr.contains("ambiguous argument 'HEAD'") || stderr.contains("unknown revision")
 }
 
-fn too_old(git: &Git, start: &Path) -> Error {
-    match git.run(&Call::checkout(start).arg("version")) {
+fn too_old(git: &GitProgram, start: &Path) -> Error {
+    match git.run(&GitCall::checkout(start).arg("version")) {
         Ok(output) => {
             let text = String::from_utf8_lossy(&output);
             let found = text.trim().trim_start_matches("git version ").to_owned();

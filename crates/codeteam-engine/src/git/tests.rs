@@ -7,12 +7,12 @@ mod merging;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use super::fixture::{Fixture, signature, write};
+use super::fixture::{GitFixture, signature, write};
 use super::*;
 
 #[test]
 fn discovery_finds_the_repository_and_where_it_stands() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     write(&fixture.main(), "sub/dir/x", "x");
     let (repo, head) = Repo::discover(&fixture.program(), &fixture.main().join("sub/dir")).unwrap();
     assert_eq!(repo.top_level(), fixture.main());
@@ -36,7 +36,7 @@ fn discovery_finds_the_repository_and_where_it_stands() {
 
 #[test]
 fn discovery_says_what_is_wrong() {
-    let fixture = Fixture::unborn();
+    let fixture = GitFixture::unborn();
     let git = fixture.program();
     let discover = |path: &Path| Repo::discover(&git, path).unwrap_err();
     assert!(matches!(
@@ -59,18 +59,21 @@ fn discovery_says_what_is_wrong() {
         discover(&fixture.path().join("absent")),
         Error::Spawn { .. }
     ));
-    let nowhere = Environment {
+    let nowhere = GitEnvironment {
         path: fixture.home().into(),
         home: None,
         xdg_config_home: None,
         codeteam: None,
     };
-    assert!(matches!(Git::new(nowhere), Err(Error::Missing { .. })));
+    assert!(matches!(
+        GitProgram::new(nowhere),
+        Err(Error::Missing { .. })
+    ));
 }
 
 #[test]
 fn a_git_that_is_too_old_is_named() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let script = "#!/bin/sh\nfor arg; do case $arg in \
         --attr-source=*) echo \"unknown option: $arg\" >&2; exit 129;; \
         version) echo git version 2.34.1;; esac; done\n";
@@ -83,7 +86,7 @@ fn a_git_that_is_too_old_is_named() {
     std::fs::remove_file(&program).unwrap();
     fixture.git(&fixture.main(), &["checkout", "--quiet", "--", "bin/git"]);
     let path = fixture.main().join("bin").into_os_string();
-    let git = Git::new(Environment {
+    let git = GitProgram::new(GitEnvironment {
         path,
         home: None,
         xdg_config_home: None,
@@ -96,7 +99,7 @@ fn a_git_that_is_too_old_is_named() {
 
 #[test]
 fn linked_worktrees_detached_heads_and_borrowed_objects_are_understood() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     fixture.git(
         &fixture.main(),
         &["worktree", "add", "--quiet", "--detach", "../linked"],
@@ -125,7 +128,7 @@ fn linked_worktrees_detached_heads_and_borrowed_objects_are_understood() {
 
 #[test]
 fn a_submodule_is_a_repository_of_its_own() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let add = [
         "-c",
         "protocol.file.allow=always",
@@ -144,7 +147,7 @@ fn a_submodule_is_a_repository_of_its_own() {
 
 #[test]
 fn a_checkout_is_dirty_by_anything_but_codeteams_own_files() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let (repo, _) = fixture.open();
     assert!(!repo.is_dirty().unwrap());
     fixture.write(".codeteam/state.db", "x");
@@ -165,7 +168,7 @@ fn a_checkout_is_dirty_by_anything_but_codeteams_own_files() {
 
 #[test]
 fn commits_are_the_same_whenever_they_are_made() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let (repo, head) = fixture.open();
     let message = "subject\n\nbody\n";
     let make = || {
@@ -185,7 +188,7 @@ fn commits_are_the_same_whenever_they_are_made() {
 
 #[test]
 fn the_identity_is_the_users() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let (repo, _) = fixture.open();
     assert_eq!(repo.identity().unwrap(), None);
     write(
@@ -193,7 +196,7 @@ fn the_identity_is_the_users() {
         ".gitconfig",
         "[user]\n\tname = A B\n\temail = a@b.example\n",
     );
-    let expected = Identity {
+    let expected = GitIdentity {
         name: "A B".to_owned(),
         email: "a@b.example".to_owned(),
     };
@@ -202,27 +205,27 @@ fn the_identity_is_the_users() {
 
 #[test]
 fn a_reference_moves_only_from_where_it_is_expected() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let (repo, head) = fixture.open();
     let other = repo
         .commit(&head.tree, &[&head.commit], "other", &signature())
         .unwrap();
     let name = "refs/codeteam/run/tip";
-    repo.update_ref(name, &head.commit, Expected::Missing)
+    repo.update_ref(name, &head.commit, ExpectedRef::Missing)
         .unwrap();
     let error = repo
-        .update_ref(name, &other, Expected::Missing)
+        .update_ref(name, &other, ExpectedRef::Missing)
         .unwrap_err();
     assert!(
         matches!(error, Error::RefMoved { expected: None, found: Some(at), .. } if at == head.commit)
     );
     let error = repo
-        .update_ref(name, &other, Expected::At(&other))
+        .update_ref(name, &other, ExpectedRef::At(&other))
         .unwrap_err();
     assert!(
         matches!(error, Error::RefMoved { expected: Some(_), found: Some(at), .. } if at == head.commit)
     );
-    repo.update_ref(name, &other, Expected::At(&head.commit))
+    repo.update_ref(name, &other, ExpectedRef::At(&head.commit))
         .unwrap();
     assert_eq!(
         repo.refs_under("refs/codeteam/").unwrap(),
@@ -231,7 +234,7 @@ fn a_reference_moves_only_from_where_it_is_expected() {
 
     write(&fixture.main(), ".git/refs/codeteam/run/tip.lock", "");
     let error = repo
-        .update_ref(name, &head.commit, Expected::At(&other))
+        .update_ref(name, &head.commit, ExpectedRef::At(&other))
         .unwrap_err();
     assert!(matches!(error, Error::RefLocked { .. }));
     assert!(error.to_string().contains("run/tip.lock"), "{error}");
@@ -240,7 +243,8 @@ fn a_reference_moves_only_from_where_it_is_expected() {
     let old = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
     let file = std::fs::File::options().write(true).open(&lock).unwrap();
     file.set_modified(old).unwrap();
-    repo.update_ref(name, &other, Expected::At(&other)).unwrap();
+    repo.update_ref(name, &other, ExpectedRef::At(&other))
+        .unwrap();
     assert!(!lock.exists());
 
     assert!(matches!(
@@ -254,7 +258,7 @@ fn a_reference_moves_only_from_where_it_is_expected() {
 
 #[test]
 fn a_branch_is_created_once() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let (repo, head) = fixture.open();
     repo.create_branch("codeteam/1", &head.commit).unwrap();
     let error = repo.create_branch("codeteam/1", &head.commit).unwrap_err();
@@ -268,7 +272,7 @@ fn a_branch_is_created_once() {
 
 #[test]
 fn commits_are_found_by_their_trailers() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let (repo, head) = fixture.open();
     let make = |parent: &Oid, message: &str| {
         repo.commit(&head.tree, &[parent], message, &signature())
@@ -302,7 +306,7 @@ fn commits_are_found_by_their_trailers() {
 
 #[test]
 fn a_diff_names_every_kind_of_change() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     fixture.write("gone", "gone\n");
     fixture.write("script", "run\n");
     fixture.write("link", "file\n");
@@ -331,12 +335,18 @@ fn a_diff_names_every_kind_of_change() {
     };
     assert_eq!(diff.files.len(), odd.len() + 4);
     for name in odd {
-        assert_eq!(change(name), (Change::Added, 0, 0o100_644), "{name:?}");
+        assert_eq!(change(name), (DiffStatus::Added, 0, 0o100_644), "{name:?}");
     }
-    assert_eq!(change("gone"), (Change::Deleted, 0o100_644, 0));
-    assert_eq!(change("script"), (Change::Modified, 0o100_644, 0o100_755));
-    assert_eq!(change("link"), (Change::TypeChanged, 0o100_644, 0o120_000));
-    assert_eq!(change("binary"), (Change::Added, 0, 0o100_644));
+    assert_eq!(change("gone"), (DiffStatus::Deleted, 0o100_644, 0));
+    assert_eq!(
+        change("script"),
+        (DiffStatus::Modified, 0o100_644, 0o100_755)
+    );
+    assert_eq!(
+        change("link"),
+        (DiffStatus::TypeChanged, 0o100_644, 0o120_000)
+    );
+    assert_eq!(change("binary"), (DiffStatus::Added, 0, 0o100_644));
     assert_eq!(diff.gitlinks().count(), 0);
     assert!(repo.diff(&tree, &tree).unwrap().is_empty());
 
@@ -349,7 +359,7 @@ fn a_diff_names_every_kind_of_change() {
 
 #[test]
 fn a_patch_keeps_its_id_on_another_base() {
-    let fixture = Fixture::unborn();
+    let fixture = GitFixture::unborn();
     let lines = |first: &str, last: &str| {
         let middle = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
         format!("{first}{middle}{last}")
@@ -375,7 +385,7 @@ fn a_patch_keeps_its_id_on_another_base() {
 
 #[test]
 fn a_sha256_repository_works_the_same() {
-    let fixture = Fixture::unborn();
+    let fixture = GitFixture::unborn();
     std::fs::remove_dir_all(fixture.main().join(".git")).unwrap();
     fixture.git(
         &fixture.main(),
@@ -392,7 +402,7 @@ fn a_sha256_repository_works_the_same() {
 
 #[test]
 fn an_edit_within_the_tick_in_which_the_index_was_written_is_seen() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let earlier = std::time::SystemTime::now() - std::time::Duration::from_secs(10);
     let date = |path: &Path| {
         let file = std::fs::File::options().append(true).open(path).unwrap();
@@ -416,7 +426,7 @@ fn an_edit_within_the_tick_in_which_the_index_was_written_is_seen() {
 
 #[test]
 fn a_snapshot_is_taken_where_codeteams_folder_is_ignored() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     fixture.write(".codeteam/config.yml", "worker: x\n");
     fixture.write(".gitignore", ".codeteam/\n");
     fixture.write("file", "two\n");
@@ -428,7 +438,7 @@ fn a_snapshot_is_taken_where_codeteams_folder_is_ignored() {
 
 #[test]
 fn what_a_dead_process_has_left_of_a_look_is_removed_by_the_next() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let (repo, _) = fixture.open();
     let scratch = fixture.path().join("scratch");
     let living = format!("scratch.{}.other", std::process::id());
@@ -452,7 +462,7 @@ fn what_a_dead_process_has_left_of_a_look_is_removed_by_the_next() {
 
 #[test]
 fn blobs_are_read_one_by_one() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     fixture.write("empty", "");
     fixture.write("long", &"line\n".repeat(100_000));
     fixture.commit_all("Second");

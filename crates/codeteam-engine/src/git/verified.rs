@@ -14,7 +14,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, opena
 use rustix::io::Errno;
 
 use super::repo::oid;
-use super::{Changed, Error, Oid, Repo, diff};
+use super::{DiffEntry, Error, Oid, Repo, diff};
 
 /// Longer files are not compared here but by git, which does not hold them in memory.
 const COMPARED_BYTES: u64 = 8 << 20;
@@ -28,7 +28,7 @@ impl Repo {
             return Ok(None);
         }
         let changed = diff::files(&self.git, self.plumbing(), before, tree)?;
-        let new: Vec<(&Changed, &Oid)> = changed
+        let new: Vec<(&DiffEntry, &Oid)> = changed
             .iter()
             .filter_map(|file| Some((file, file.new.as_ref()?)))
             .collect();
@@ -59,7 +59,7 @@ impl Repo {
     fn is_same(
         &self,
         top: &OwnedFd,
-        file: &Changed,
+        file: &DiffEntry,
         id: &Oid,
         stored: Option<&[u8]>,
     ) -> Result<bool, Error> {

@@ -1,7 +1,7 @@
 //! `config/policies.yaml`: how long texts may be, what may be written, which command may run.
 
 use codeteam_core::submission::strict::MAX_CHARS;
-use codeteam_core::yaml::{Problem, Problems};
+use codeteam_core::yaml::{FileProblem, FileProblems};
 use serde::Deserialize;
 
 use super::POLICIES;
@@ -9,19 +9,19 @@ use super::POLICIES;
 /// What is allowed.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Policies {
+pub struct PoliciesFile {
     /// How long answers may be.
-    pub output: Output,
+    pub output: OutputPolicy,
     /// What may be written.
-    pub filesystem: Filesystem,
+    pub filesystem: FilesystemPolicy,
     /// What may run.
-    pub execution: Execution,
+    pub execution: ExecutionPolicy,
 }
 
 /// How long answers may be.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Output {
+pub struct OutputPolicy {
     /// Characters of any text but that of a file.
     pub max_chars: usize,
 }
@@ -29,7 +29,7 @@ pub struct Output {
 /// What may be written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Filesystem {
+pub struct FilesystemPolicy {
     /// The folder of the code; paths of plans and edits are relative to it. `.` is the repository.
     pub scope: String,
 }
@@ -37,7 +37,7 @@ pub struct Filesystem {
 /// What may run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Execution {
+pub struct ExecutionPolicy {
     /// The command that tests everything, in the folder of the code.
     pub command: String,
     /// The commands that may run at all.
@@ -46,7 +46,7 @@ pub struct Execution {
     pub timeout_seconds: u64,
 }
 
-impl Default for Output {
+impl Default for OutputPolicy {
     fn default() -> Self {
         Self {
             max_chars: MAX_CHARS,
@@ -54,7 +54,7 @@ impl Default for Output {
     }
 }
 
-impl Default for Filesystem {
+impl Default for FilesystemPolicy {
     fn default() -> Self {
         Self {
             scope: "workspace".to_owned(),
@@ -62,7 +62,7 @@ impl Default for Filesystem {
     }
 }
 
-impl Default for Execution {
+impl Default for ExecutionPolicy {
     fn default() -> Self {
         Self {
             command: "pytest -q".to_owned(),
@@ -72,7 +72,7 @@ impl Default for Execution {
     }
 }
 
-impl Policies {
+impl PoliciesFile {
     /// The folder of the code, if it is not the repository itself.
     pub fn root(&self) -> Option<&str> {
         let scope = self.filesystem.scope.trim_end_matches('/');
@@ -80,7 +80,7 @@ impl Policies {
     }
 
     /// What is wrong though its form is right.
-    pub(super) fn check(&self) -> Result<(), Problems> {
+    pub(super) fn check(&self) -> Result<(), FileProblems> {
         let scope = &self.filesystem.scope;
         let plain = |part: &str| {
             let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
@@ -109,7 +109,9 @@ impl Policies {
         };
         match wrong {
             None => Ok(()),
-            Some((message, hint)) => Err(Problems::one(Problem::of(POLICIES, message).hint(hint))),
+            Some((message, hint)) => Err(FileProblems::one(
+                FileProblem::of(POLICIES, message).hint(hint),
+            )),
         }
     }
 }

@@ -14,12 +14,12 @@ fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
-fn read(files: &[(&str, &str)]) -> Result<Layout, String> {
+fn read(files: &[(&str, &str)]) -> Result<StrictLayout, String> {
     let folder = project(files);
-    Layout::read(folder.path()).map_err(|error| error.to_string())
+    StrictLayout::read(folder.path()).map_err(|error| error.to_string())
 }
 
-fn role(kind: Kind) -> Role {
+fn role(kind: RoleKind) -> Role {
     let role = json!({
         "name": "x", "kind": kind, "contract": "strict", "workers": ["codex"], "model": "m",
         "prompt": "Usual.",
@@ -35,7 +35,7 @@ fn nothing_said_is_what_is_usual() {
     assert_eq!(commands[0].command, "pytest -q");
     assert_eq!(commands[0].timeout_seconds, Some(300));
     assert!(layout.plan.is_none() && layout.goal.is_none());
-    let mut coder = role(Kind::Implementer);
+    let mut coder = role(RoleKind::Implementer);
     layout.cast(&mut coder);
     assert_eq!(coder.prompt, "Usual.");
     assert_eq!(coder.workers, [WorkerName::from("codex")]);
@@ -62,7 +62,7 @@ fn agents_are_who_their_files_say() {
     };
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(
-        cast(Kind::Planner),
+        cast(RoleKind::Planner),
         (
             "All of you.\n\nUsual.".to_owned(),
             "codex".to_owned(),
@@ -70,7 +70,7 @@ fn agents_are_who_their_files_say() {
         )
     );
     assert_eq!(
-        cast(Kind::Implementer),
+        cast(RoleKind::Implementer),
         (
             "All of you.\n\nYou code.".to_owned(),
             "claude".to_owned(),
@@ -78,7 +78,7 @@ fn agents_are_who_their_files_say() {
         ),
         "a model is the model of its worker"
     );
-    assert_eq!(cast(Kind::Gatekeeper).2, some("small"));
+    assert_eq!(cast(RoleKind::Gatekeeper).2, some("small"));
     assert_eq!(layout.policies.root(), Some("src/app"));
 }
 
@@ -130,7 +130,7 @@ fn what_is_wrong_is_named() {
     std::os::unix::fs::symlink("/etc", folder.path().join("config")).unwrap();
     fs::create_dir_all(folder.path().join("prompts")).unwrap();
     std::os::unix::fs::symlink("/etc/hostname", folder.path().join("prompts/coder.md")).unwrap();
-    assert!(Layout::read(folder.path()).is_err(), "it leads out");
+    assert!(StrictLayout::read(folder.path()).is_err(), "it leads out");
 }
 
 #[test]

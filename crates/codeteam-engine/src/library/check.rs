@@ -4,19 +4,21 @@
 use std::collections::BTreeSet;
 
 use codeteam_core::ids::WorkerName;
-use codeteam_core::role::{Layer, RoleFile};
-use codeteam_core::yaml::{Fault, Node, Place, Problem, meant, nearest, typed_by_key};
+use codeteam_core::role::{RoleFile, SourceLayer};
+use codeteam_core::yaml::{
+    Diagnostic, FileProblem, SourcePosition, YamlNode, meant, nearest, typed_by_key,
+};
 
 use super::Library;
 use crate::config::Config;
 use crate::dialect::tools;
-use crate::prompt::{self, Templates};
+use crate::prompt::{self, TemplateCatalog};
 use crate::workers::Worker;
 
 impl Library {
     /// Everything that is wrong with a role and what it builds on. Workers and servers are those of
     /// the configuration, if it can be read.
-    pub fn faults_of(&self, name: &str, config: Option<&Config>) -> Vec<Fault> {
+    pub fn faults_of(&self, name: &str, config: Option<&Config>) -> Vec<Diagnostic> {
         if let Some(faults) = self.broken.get(name) {
             return faults.clone();
         }
@@ -44,7 +46,7 @@ impl Library {
     /// The roles of the user and the project that cannot be used, each with the first thing that is wrong.
     pub fn broken_roles(&self, config: &Config) -> Vec<(String, String)> {
         let names = self.role_names().into_iter();
-        let own = names.filter(|name| self.layers_of(name).first() > Some(&Layer::BuiltIn));
+        let own = names.filter(|name| self.layers_of(name).first() > Some(&SourceLayer::BuiltIn));
         own.filter_map(|name| {
             let fault = self.faults_of(name, Some(config)).into_iter().next()?;
             let problem = self.sources.problems([fault]).problems.into_iter().next()?;
@@ -60,7 +62,7 @@ impl Library {
 
 impl Library {
     /// What is wrong with the prompt of a role that can be resolved: its templates and variables.
-    pub fn prompt_problems(&self, name: &str, templates: &Templates) -> Vec<Problem> {
+    pub fn prompt_problems(&self, name: &str, templates: &TemplateCatalog) -> Vec<FileProblem> {
         let Ok(resolved) = self.book.resolve(name) else {
             return Vec::new();
         };
@@ -69,7 +71,8 @@ impl Library {
             Err(prompt::Error::Invalid(problems)) => problems.problems,
             Err(error) => {
                 let place = resolved.node.get("template").map(|node| node.place);
-                let mut fault = Fault::at(place.unwrap_or(resolved.node.place), error.to_string());
+                let mut fault =
+                    Diagnostic::at(place.unwrap_or(resolved.node.place), error.to_string());
                 if let prompt::Error::Unknown { near, .. } = error {
                     fault = fault.maybe(near.map(|near| format!("did you mean `{near}`?")));
                 }
@@ -83,7 +86,7 @@ impl Library {
     }
 
     /// A problem of a prompt at its line of the file that says it, if the line is found there.
-    fn located(&self, names: &[&str], problem: Problem) -> Problem {
+    fn located(&self, names: &[&str], problem: FileProblem) -> FileProblem {
         let Some(said) = problem.text.clone().filter(|text| !text.trim().is_empty()) else {
             return problem;
         };
@@ -95,7 +98,7 @@ impl Library {
                     continue;
                 };
                 let before = u32::try_from(line[..before].chars().count()).unwrap_or(0);
-                return Problem {
+                return FileProblem {
                     file: file.clone(),
                     line: number,
                     column: problem.column + before,
@@ -109,13 +112,17 @@ impl Library {
 }
 
 /// What the configuration names and nobody knows: its worker, and roles that are none of `roles`.
-pub fn unknown_names(node: &Node, config: &Config, roles: &BTreeSet<String>) -> Vec<Fault> {
+pub fn unknown_names(
+    node: &YamlNode,
+    config: &Config,
+    roles: &BTreeSet<String>,
+) -> Vec<Diagnostic> {
     let mut faults = unknown_workers(node, "worker", config);
     let continuity = node.get("continuity");
     let continues = continuity.and_then(|node| node.get("continuation_roles"));
     let mut named = texts(node.get("security_role"));
     named.extend(texts(continues));
-    let counted = node.get("verifier_instances").and_then(Node::as_map);
+    let counted = node.get("verifier_instances").and_then(YamlNode::as_map);
     let counted = counted.unwrap_or_default().iter();
     named.extend(counted.map(|(key, _)| (key.name.as_str(), key.place)));
     for (name, place) in named {
@@ -125,21 +132,21 @@ pub fn unknown_names(node: &Node, config: &Config, roles: &BTreeSet<String>) -> 
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "`codeteam role list` names those there are".to_owned(),
             };
-            faults.push(Fault::at(place, format!("there is no role `{name}`")).hint(hint));
+            faults.push(Diagnostic::at(place, format!("there is no role `{name}`")).hint(hint));
         }
     }
     faults
 }
 
 /// The workers that a key names and nobody knows.
-fn unknown_workers(node: &Node, key: &str, config: &Config) -> Vec<Fault> {
+fn unknown_workers(node: &YamlNode, key: &str, config: &Config) -> Vec<Diagnostic> {
     let known = Worker::names(config);
     let mut faults = Vec::new();
     for (name, place) in texts(node.get(key)) {
         if Worker::find(config, &WorkerName(name.to_owned())).is_none() {
             let message = format!("codeteam does not know the worker `{name}`");
             let hint = meant(name, known.iter().map(String::as_str));
-            faults.push(Fault::at(place, message).maybe(hint));
+            faults.push(Diagnostic::at(place, message).maybe(hint));
         }
     }
     faults
@@ -147,7 +154,7 @@ fn unknown_workers(node: &Node, key: &str, config: &Config) -> Vec<Fault> {
 
 impl Library {
     /// What a role names and nobody knows.
-    fn unknown(&self, node: &Node, config: Option<&Config>) -> Vec<Fault> {
+    fn unknown(&self, node: &YamlNode, config: Option<&Config>) -> Vec<Diagnostic> {
         let mut faults = Vec::new();
         let context = node.get("context");
         if let Some(strategy) = context.and_then(|context| context.get("strategy"))
@@ -157,7 +164,7 @@ impl Library {
             let message = format!("there is no context strategy `{name}`");
             let known = self.strategies();
             let known = known.iter().map(String::as_str);
-            faults.push(Fault::at(strategy.place, message).maybe(meant(name, known)));
+            faults.push(Diagnostic::at(strategy.place, message).maybe(meant(name, known)));
         }
         if texts(node.get("mcp_servers")).is_empty() {
             for (name, place) in texts(node.get("allowed_tools")) {
@@ -171,7 +178,7 @@ impl Library {
                                 .to_owned()
                         }
                     };
-                    faults.push(Fault::at(place, message).hint(hint));
+                    faults.push(Diagnostic::at(place, message).hint(hint));
                 }
             }
         }
@@ -187,7 +194,7 @@ impl Library {
                 let hint = meant(name, config.mcp_servers.keys().map(String::as_str));
                 let hint =
                     hint.unwrap_or("name it under `mcp_servers:` in the configuration".to_owned());
-                faults.push(Fault::at(place, message).hint(hint));
+                faults.push(Diagnostic::at(place, message).hint(hint));
             }
         }
         faults
@@ -195,7 +202,7 @@ impl Library {
 }
 
 /// One text, or those of a list, with their places.
-fn texts(node: Option<&Node>) -> Vec<(&str, Place)> {
+fn texts(node: Option<&YamlNode>) -> Vec<(&str, SourcePosition)> {
     let node = node.into_iter();
     let all = node.flat_map(|node| match node.as_list() {
         Some(list) => list.iter().collect(),

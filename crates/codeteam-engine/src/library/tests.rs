@@ -2,22 +2,22 @@
 
 use std::fs;
 
-use codeteam_core::role::{Contract, Kind, Mode};
+use codeteam_core::role::{Contract, EditMode, RoleKind};
 use codeteam_core::workflow::StepKind;
-use codeteam_core::yaml::{Origins, write};
+use codeteam_core::yaml::{OriginComments, write};
 use expect_test::{Expect, expect, expect_file};
 
 use super::*;
 use crate::config::{self, Config};
 
-fn surroundings() -> Surroundings {
-    Config::load(&config::Origins::default())
+fn surroundings() -> CompileInputs {
+    Config::load(&config::ConfigOrigins::default())
         .unwrap()
         .surroundings()
 }
 
 fn built_in_library() -> Library {
-    Library::read(Places::default(), Sources::default(), None)
+    Library::read(LibraryFolders::default(), SourceFiles::default(), None)
 }
 
 #[test]
@@ -69,15 +69,15 @@ fn resolved_roles_are_what_they_were() {
     let library = built_in_library();
     for name in library.role_names() {
         let resolved = library.resolve(name).unwrap();
-        let told = write(&resolved.node, Origins::Left);
+        let told = write(&resolved.node, OriginComments::Left);
         let file = format!("snapshots/{}.yml", name.replace('/', "."));
         expect_file![file].assert_eq(&told);
     }
 }
 
-struct Project(tempfile::TempDir);
+struct LibraryFixture(tempfile::TempDir);
 
-impl Project {
+impl LibraryFixture {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -92,11 +92,11 @@ impl Project {
     fn library(&self) -> Library {
         let root = self.0.path().join("repo");
         fs::create_dir_all(root.join(".codeteam")).unwrap();
-        let places = Places {
+        let places = LibraryFolders {
             user: Some(self.0.path().join("user")),
             project: Some((root.join(".codeteam"), root)),
         };
-        Library::read(places, Sources::default(), None)
+        Library::read(places, SourceFiles::default(), None)
     }
 
     fn refused(&self, role: &str, expected: &Expect) {
@@ -107,7 +107,7 @@ impl Project {
 
 #[test]
 fn a_few_lines_change_a_built_in_role() {
-    let project = Project::new()
+    let project = LibraryFixture::new()
         .file(
             "user/roles/reviewer.yml",
             "model: users\nsystem_prompt_additions: The user's word.\n",
@@ -119,7 +119,7 @@ fn a_few_lines_change_a_built_in_role() {
     let role = project.library().resolve("reviewer").unwrap().role;
     assert_eq!(
         (role.kind, role.model.as_deref()),
-        (Kind::Gatekeeper, Some("users"))
+        (RoleKind::Gatekeeper, Some("users"))
     );
     assert_eq!(role.workers[0].as_str(), "codex");
     assert!(
@@ -133,7 +133,7 @@ fn a_few_lines_change_a_built_in_role() {
 
 #[test]
 fn extending_adds_and_a_prompt_file_replaces() {
-    let project = Project::new()
+    let project = LibraryFixture::new()
         .file("repo/.codeteam/roles/trader.yml", "extends: implementer\nprompt: Mind the risk.\nallowed_tools: [a]\ncontext: { always_include: [risk.py], exclude: [old/**] }\n")
         .file("repo/.codeteam/roles/quant.yml", "extends: trader\nallowed_tools: [b]\ncontext: { exclude: [new/**] }\n")
         .file("repo/.codeteam/agents/coder/prompt.md", "<!-- mine -->\n\nYou are CODER.\n")
@@ -163,10 +163,10 @@ fn extending_adds_and_a_prompt_file_replaces() {
     let coder = library.resolve("coder").unwrap().role;
     assert_eq!(
         (coder.prompt.as_str(), coder.kind),
-        ("You are CODER.", Kind::Implementer)
+        ("You are CODER.", RoleKind::Implementer)
     );
     let security = library.resolve("security").unwrap().role;
-    assert_eq!(security.kind, Kind::Gatekeeper);
+    assert_eq!(security.kind, RoleKind::Gatekeeper);
     assert_eq!(
         security.context.include,
         ["src/auth/**"],
@@ -201,7 +201,7 @@ fn a_prompt_file_counts_in_every_workflow_that_has_the_role() {
                     _ => "Mine.\n",
                 };
                 let path = format!("{whose}/{}", form.replace("NAME", role));
-                let project = Project::new().file(&path, text);
+                let project = LibraryFixture::new().file(&path, text);
                 let mut library = project.library();
                 assert_eq!(
                     prompt_in(&mut library, workflow, role),
@@ -224,7 +224,7 @@ fn a_role_of_one_workflow_counts_there_alone() {
         } else {
             "prompt: Here.\n"
         };
-        let project = Project::new().file(&format!("repo/.codeteam/{path}"), text);
+        let project = LibraryFixture::new().file(&format!("repo/.codeteam/{path}"), text);
         let mut library = project.library();
         assert_eq!(
             prompt_in(&mut library, "adversarial", "coder"),
@@ -236,7 +236,7 @@ fn a_role_of_one_workflow_counts_there_alone() {
             "{path}"
         );
     }
-    let project = Project::new().file(
+    let project = LibraryFixture::new().file(
         "repo/.codeteam/roles/adversarial/coder.yml",
         "extends: coder\nprompt: And more.\n",
     );
@@ -251,12 +251,12 @@ fn a_role_of_one_workflow_counts_there_alone() {
 #[test]
 fn the_form_of_the_answer_stays_that_of_the_workflow() {
     let text = "kind: implementer\nprompt: Mine.\n";
-    let project = Project::new().file("repo/.codeteam/roles/coder.yml", text);
+    let project = LibraryFixture::new().file("repo/.codeteam/roles/coder.yml", text);
     let mut library = project.library();
     for (workflow, contract, mode) in [
-        ("strict", Contract::Strict, Mode::Edits),
-        ("adversarial", Contract::TeamMcp, Mode::Tools),
-        ("lean", Contract::Native, Mode::Tools),
+        ("strict", Contract::Strict, EditMode::Edits),
+        ("adversarial", Contract::TeamMcp, EditMode::Tools),
+        ("lean", Contract::Native, EditMode::Tools),
     ] {
         let compiled = library.compile(workflow, surroundings()).unwrap();
         let role = &compiled.roles[&codeteam_core::ids::RoleName::from("coder")];
@@ -270,7 +270,7 @@ fn the_form_of_the_answer_stays_that_of_the_workflow() {
 
 #[test]
 fn a_role_file_that_cannot_be_read_is_not_passed_over() {
-    let project = Project::new().file("repo/.codeteam/roles/executor.yml", "kind: [\n");
+    let project = LibraryFixture::new().file("repo/.codeteam/roles/executor.yml", "kind: [\n");
     let mut library = project.library();
     let error = library
         .compile("solo", surroundings())
@@ -281,7 +281,7 @@ fn a_role_file_that_cannot_be_read_is_not_passed_over() {
         "{error}"
     );
     assert!(library.compile("lean", surroundings()).is_ok());
-    let config = Config::load(&config::Origins::default()).unwrap();
+    let config = Config::load(&config::ConfigOrigins::default()).unwrap();
     let broken = library.broken_roles(&config);
     assert_eq!(broken.len(), 1, "{broken:?}");
     assert!(
@@ -294,7 +294,7 @@ fn a_role_file_that_cannot_be_read_is_not_passed_over() {
 
 #[test]
 fn it_is_known_which_workflows_use_a_role() {
-    let project = Project::new()
+    let project = LibraryFixture::new()
         .file("repo/.codeteam/roles/coder.yml", "model: m\n")
         .file("repo/.codeteam/roles/nobody.yml", "kind: scribe\n");
     let users = project.library().users(&surroundings());
@@ -308,7 +308,7 @@ fn it_is_known_which_workflows_use_a_role() {
 
 #[test]
 fn a_prompt_alone_is_an_agent_where_a_sequence_says_what_it_is() {
-    let project = Project::new()
+    let project = LibraryFixture::new()
         .file(
             "repo/.codeteam/agents/lawyer/prompt.md",
             "You are LAWYER.\n",
@@ -322,14 +322,14 @@ fn a_prompt_alone_is_an_agent_where_a_sequence_says_what_it_is() {
     library.learn_kinds(None);
     assert_eq!(
         library.resolve("lawyer").unwrap().role.kind,
-        Kind::Gatekeeper
+        RoleKind::Gatekeeper
     );
     let compiled = library.compile("legal", surroundings()).unwrap();
     assert!(compiled.workflow.steps.contains_key(&"lawyer".into()));
 }
 
 /// What leads a session where a project says this of its workflow.
-fn session_of(flow: &str) -> Result<Compiled, String> {
+fn session_of(flow: &str) -> Result<CompiledWorkflow, String> {
     let mut library = built_in_library();
     let node = yaml::read(&mut library.sources, "config.yml", flow).unwrap();
     let compiled =
@@ -357,7 +357,7 @@ fn values_alone_change_the_workflow_of_sessions_and_put_no_other_in_its_place() 
     let workflow = &changed.workflow;
     assert_eq!(workflow.start.as_str(), "ba");
     assert_eq!(workflow.max_rounds, Some(2));
-    assert_eq!(workflow.on_exhausted, workflow::Exhausted::Fail);
+    assert_eq!(workflow.on_exhausted, workflow::ExhaustionPolicy::Fail);
     assert_eq!(
         workflow.steps[&"qa".into()].rebound.as_ref().unwrap().after,
         1
@@ -387,7 +387,7 @@ fn a_sequence_has_the_rules_of_the_built_in_session() {
     let session = session_of("{}").unwrap();
     let sequence = session_of("sequence: [coder, qa]\n").unwrap();
     assert_eq!(session.rules, sequence.rules);
-    let limits = |compiled: &Compiled| {
+    let limits = |compiled: &CompiledWorkflow| {
         let workflow = &compiled.workflow;
         (
             workflow.max_rounds,
@@ -400,7 +400,7 @@ fn a_sequence_has_the_rules_of_the_built_in_session() {
 
 #[test]
 fn mistakes_in_roles_name_their_place() {
-    let project = Project::new()
+    let project = LibraryFixture::new()
         .file("repo/.codeteam/roles/a.yml", "extends: b\n")
         .file("repo/.codeteam/roles/b.yml", "extends: a\n")
         .file("repo/.codeteam/roles/c.yml", "extends: implementr\n")
@@ -464,7 +464,7 @@ fn mistakes_in_roles_name_their_place() {
 
 #[test]
 fn a_long_chain_of_roles_is_refused() {
-    let mut project = Project::new().file("repo/.codeteam/roles/r0.yml", "kind: scribe\n");
+    let mut project = LibraryFixture::new().file("repo/.codeteam/roles/r0.yml", "kind: scribe\n");
     for n in 1..40 {
         let text = format!("extends: r{}\n", n - 1);
         project = project.file(&format!("repo/.codeteam/roles/r{n}.yml"), &text);
@@ -476,7 +476,7 @@ fn a_long_chain_of_roles_is_refused() {
 
 #[test]
 fn no_role_is_read_from_outside_the_repository() {
-    let project = Project::new().file("secret", "AWS_SECRET_ACCESS_KEY=x\n");
+    let project = LibraryFixture::new().file("secret", "AWS_SECRET_ACCESS_KEY=x\n");
     let folder = project.0.path().join("repo/.codeteam/agents/spy");
     fs::create_dir_all(&folder).unwrap();
     std::os::unix::fs::symlink("../../../../secret", folder.join("prompt.md")).unwrap();
@@ -487,7 +487,7 @@ fn no_role_is_read_from_outside_the_repository() {
 
 #[test]
 fn a_project_changes_steps_of_a_template() {
-    let project = Project::new().file(
+    let project = LibraryFixture::new().file(
         "repo/.codeteam/workflows/ours.yml",
         "extends: enterprise\noverrides:\n  implement: { role: quant_dev, config: { coverage: 95 } }\n  \
          risk_validation: { position: after integration_test_gate, role: risk_manager, next: security_review, on_reject: implement }\n\
@@ -519,7 +519,7 @@ fn a_project_changes_steps_of_a_template() {
 
 #[test]
 fn a_workflow_that_extends_its_own_name_changes_the_one_below() {
-    let project = Project::new()
+    let project = LibraryFixture::new()
         .file(
             "user/workflows/solo.yml",
             "extends: solo\nlimits: { max_rounds: 7 }\n",
@@ -535,7 +535,7 @@ fn a_workflow_that_extends_its_own_name_changes_the_one_below() {
     assert_eq!(compiled.workflow.max_rounds, Some(7));
     assert_eq!(
         compiled.workflow.on_exhausted,
-        codeteam_core::workflow::Exhausted::Ask
+        codeteam_core::workflow::ExhaustionPolicy::Ask
     );
     let error = library
         .compile("x", surroundings())

@@ -7,36 +7,39 @@ use blake3::Hash;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::clis::{Credentials, Time};
-use super::files::Unfit;
+use super::clis::{CredentialFormat, CredentialTime};
+use super::files::CredentialReadError;
 
 /// A credential file that was read. It cannot be printed.
-pub(super) struct Login {
-    facts: &'static Credentials,
+pub(super) struct CredentialContent {
+    facts: &'static CredentialFormat,
     value: Value,
     time: Timestamp,
-    layout: Layout,
+    layout: JsonStyle,
 }
 
 /// How the file was written, so that it can be written the same way.
-struct Layout {
+struct JsonStyle {
     is_indented: bool,
     ends_line: bool,
 }
 
-impl Login {
+impl CredentialContent {
     /// Reads a credential file; `None` if it does not have every token. They may be empty.
-    pub(super) fn read(facts: &'static Credentials, bytes: &[u8]) -> Result<Option<Login>, Unfit> {
-        let value: Value =
-            serde_json::from_slice(bytes).map_err(|_| Unfit::Kind("it is not JSON"))?;
+    pub(super) fn read(
+        facts: &'static CredentialFormat,
+        bytes: &[u8],
+    ) -> Result<Option<CredentialContent>, CredentialReadError> {
+        let value: Value = serde_json::from_slice(bytes)
+            .map_err(|_| CredentialReadError::Kind("it is not JSON"))?;
         let is_text = |place: &&str| value.pointer(place).is_some_and(Value::is_string);
         let is_login = facts.tokens.iter().all(is_text);
         let time = time(facts, &value).filter(|_| is_login);
-        Ok(time.map(|time| Login {
+        Ok(time.map(|time| CredentialContent {
             facts,
             value,
             time,
-            layout: Layout {
+            layout: JsonStyle {
                 is_indented: bytes.trim_ascii_end().contains(&b'\n'),
                 ends_line: bytes.ends_with(b"\n"),
             },
@@ -51,8 +54,8 @@ impl Login {
     /// Until when its token is good, if the file says that and not when it was made.
     pub(super) fn until(&self) -> Option<Timestamp> {
         match self.facts.time {
-            Time::Milliseconds(_) => Some(self.time),
-            Time::Text(_) => None,
+            CredentialTime::Milliseconds(_) => Some(self.time),
+            CredentialTime::Text(_) => None,
         }
     }
 
@@ -67,12 +70,12 @@ impl Login {
         hasher.finalize()
     }
 
-    pub(super) fn is_newer_than(&self, other: &Login) -> bool {
+    pub(super) fn is_newer_than(&self, other: &CredentialContent) -> bool {
         self.time > other.time
     }
 
-    pub(super) fn is_of_the_account_of(&self, other: &Login) -> bool {
-        let account = |login: &Login| login.value.pointer(self.facts.account?).cloned();
+    pub(super) fn is_of_the_account_of(&self, other: &CredentialContent) -> bool {
+        let account = |login: &CredentialContent| login.value.pointer(self.facts.account?).cloned();
         account(self) == account(other)
     }
 
@@ -84,7 +87,7 @@ impl Login {
     }
 
     /// This file with the tokens and the time of another, and everything else as it is.
-    pub(super) fn renewed_from(&self, other: &Login) -> Vec<u8> {
+    pub(super) fn renewed_from(&self, other: &CredentialContent) -> Vec<u8> {
         let mut value = self.value.clone();
         let places = self.facts.tokens.iter().copied();
         for place in places.chain([self.facts.time.place()]) {
@@ -104,7 +107,7 @@ impl Login {
     }
 }
 
-impl Layout {
+impl JsonStyle {
     fn write(&self, value: &Value) -> Vec<u8> {
         let mut text = if self.is_indented {
             format!("{value:#}")
@@ -118,10 +121,10 @@ impl Layout {
     }
 }
 
-impl Time {
+impl CredentialTime {
     fn place(&self) -> &'static str {
         match *self {
-            Time::Milliseconds(place) | Time::Text(place) => place,
+            CredentialTime::Milliseconds(place) | CredentialTime::Text(place) => place,
         }
     }
 }
@@ -131,10 +134,10 @@ pub(super) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-fn time(facts: &Credentials, value: &Value) -> Option<Timestamp> {
+fn time(facts: &CredentialFormat, value: &Value) -> Option<Timestamp> {
     let value = value.pointer(facts.time.place())?;
     match facts.time {
-        Time::Milliseconds(_) => Timestamp::from_millisecond(value.as_i64()?).ok(),
-        Time::Text(_) => value.as_str()?.parse().ok(),
+        CredentialTime::Milliseconds(_) => Timestamp::from_millisecond(value.as_i64()?).ok(),
+        CredentialTime::Text(_) => value.as_str()?.parse().ok(),
     }
 }

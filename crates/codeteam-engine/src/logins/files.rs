@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 
-use super::clis::Cli;
+use super::clis::WorkerCli;
 use super::error::{Error, io};
 
 /// More than any login has.
@@ -21,20 +21,20 @@ const MAX_BYTES: u64 = 1024 * 1024;
 
 /// What changes when a file is written or replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     inode: u64,
     size: u64,
     modified: (i64, i64),
 }
 
 /// Why a file has no content to go by.
-pub(super) enum Unfit {
+pub(super) enum CredentialReadError {
     System(io::Error),
     Kind(&'static str),
 }
 
 /// The user's credential file, as it was read.
-pub(super) struct Users {
+pub(super) struct UserCredentialFile {
     /// Where it is, after every symbolic link.
     path: PathBuf,
     metadata: Metadata,
@@ -43,7 +43,7 @@ pub(super) struct Users {
 
 /// Whether a file was replaced.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Replaced {
+pub(super) enum ReplaceOutcome {
     Yes,
     /// Somebody else has written it in the meantime, and it is theirs.
     Overtaken,
@@ -51,20 +51,20 @@ pub(super) enum Replaced {
 
 /// The copy that a worker has: a file in a directory of its own, below a base that it cannot see.
 #[derive(Debug)]
-pub(super) struct Copy {
+pub(super) struct CredentialCopy {
     base: PathBuf,
-    cli: &'static Cli,
+    cli: &'static WorkerCli,
 }
 
-impl Stamp {
-    pub(super) fn of(path: &Path) -> Option<Stamp> {
-        fs::metadata(path).ok().as_ref().map(Stamp::from)
+impl FileStamp {
+    pub(super) fn of(path: &Path) -> Option<FileStamp> {
+        fs::metadata(path).ok().as_ref().map(FileStamp::from)
     }
 }
 
-impl From<&Metadata> for Stamp {
-    fn from(metadata: &Metadata) -> Stamp {
-        Stamp {
+impl From<&Metadata> for FileStamp {
+    fn from(metadata: &Metadata) -> FileStamp {
+        FileStamp {
             inode: metadata.ino(),
             size: metadata.size(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
@@ -72,42 +72,44 @@ impl From<&Metadata> for Stamp {
     }
 }
 
-impl From<io::Error> for Unfit {
-    fn from(error: io::Error) -> Unfit {
-        Unfit::System(error)
+impl From<io::Error> for CredentialReadError {
+    fn from(error: io::Error) -> CredentialReadError {
+        CredentialReadError::System(error)
     }
 }
 
-impl Users {
+impl UserCredentialFile {
     /// Reads the file at `path`; `None` if there is none.
-    pub(super) fn read(path: &Path) -> Result<Option<Users>, Unfit> {
-        let read = || -> Result<Users, Unfit> {
+    pub(super) fn read(path: &Path) -> Result<Option<UserCredentialFile>, CredentialReadError> {
+        let read = || -> Result<UserCredentialFile, CredentialReadError> {
             let path = fs::canonicalize(path)?;
             let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
             let file =
                 File::from(rustix::fs::open(&path, flags, Mode::empty()).map_err(io::Error::from)?);
             let (metadata, bytes) = content(&file)?;
-            Ok(Users {
+            Ok(UserCredentialFile {
                 path,
                 metadata,
                 bytes,
             })
         };
         match read() {
-            Err(Unfit::System(error)) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(CredentialReadError::System(error)) if error.kind() == ErrorKind::NotFound => {
+                Ok(None)
+            }
             read => read.map(Some),
         }
     }
 
     /// Writes the file whole or not at all, with the mode and the owner it had.
-    pub(super) fn replace(&self, bytes: &[u8]) -> Result<Replaced, Error> {
+    pub(super) fn replace(&self, bytes: &[u8]) -> Result<ReplaceOutcome, Error> {
         let directory = self.path.parent().unwrap_or(Path::new("/"));
         self.check_writable(directory)?;
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push(".codeteam-new");
         let new = directory.join(name);
         let replaced = self.stage(&new, bytes).and_then(|()| self.install(&new));
-        if !matches!(replaced, Ok(Replaced::Yes)) {
+        if !matches!(replaced, Ok(ReplaceOutcome::Yes)) {
             // Either way there is something better to report.
             let _ = fs::remove_file(&new);
         }
@@ -141,18 +143,18 @@ impl Users {
         file.sync_all()
     }
 
-    fn install(&self, new: &Path) -> io::Result<Replaced> {
-        if Stamp::of(&self.path) != Some(Stamp::from(&self.metadata)) {
-            return Ok(Replaced::Overtaken);
+    fn install(&self, new: &Path) -> io::Result<ReplaceOutcome> {
+        if FileStamp::of(&self.path) != Some(FileStamp::from(&self.metadata)) {
+            return Ok(ReplaceOutcome::Overtaken);
         }
         fs::rename(new, &self.path)?;
-        Ok(Replaced::Yes)
+        Ok(ReplaceOutcome::Yes)
     }
 }
 
-impl Copy {
-    pub(super) fn new(base: &Path, cli: &'static Cli) -> Copy {
-        Copy {
+impl CredentialCopy {
+    pub(super) fn new(base: &Path, cli: &'static WorkerCli) -> CredentialCopy {
+        CredentialCopy {
             base: base.to_owned(),
             cli,
         }
@@ -170,7 +172,7 @@ impl Copy {
         made.map_err(io("create", &path))
     }
 
-    pub(super) fn read(&self) -> Result<Vec<u8>, Unfit> {
+    pub(super) fn read(&self) -> Result<Vec<u8>, CredentialReadError> {
         let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
         let how = ResolveFlags::BENEATH
             | ResolveFlags::NO_SYMLINKS
@@ -182,10 +184,10 @@ impl Copy {
         Ok(bytes)
     }
 
-    pub(super) fn stamp(&self) -> Option<Stamp> {
+    pub(super) fn stamp(&self) -> Option<FileStamp> {
         let directory = self.open().ok()?;
         let stat = rustix::fs::statat(directory, self.name(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        Some(Stamp {
+        Some(FileStamp {
             inode: stat.st_ino,
             size: u64::try_from(stat.st_size).ok()?,
             modified: (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).ok()?),
@@ -262,15 +264,15 @@ fn create(path: &Path, bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-fn content(file: &File) -> Result<(Metadata, Vec<u8>), Unfit> {
+fn content(file: &File) -> Result<(Metadata, Vec<u8>), CredentialReadError> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(Unfit::Kind("it is not a regular file"));
+        return Err(CredentialReadError::Kind("it is not a regular file"));
     }
     let mut bytes = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(Unfit::Kind("it is too large"));
+        return Err(CredentialReadError::Kind("it is too large"));
     }
     Ok((metadata, bytes))
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use codeteam_sandbox::egress::{BadUpstream, Secret, Upstream};
+use codeteam_sandbox::egress::{ApiUpstream, BadUpstream, Secret};
 
-use super::clis::{self, BaseUrl, Cli};
+use super::clis::{self, BaseUrlSetting, WorkerCli};
 
 /// What the names of variables with keys end in.
 const ENDINGS: [&str; 2] = ["_KEY", "_TOKEN"];
@@ -19,7 +19,7 @@ const TAVILY: (&str, &str, &str) = (
 
 /// The keys of the user's environment, and the servers they are for.
 #[derive(Clone, Debug, Default)]
-pub struct Keys {
+pub struct ApiKeys {
     keys: BTreeMap<String, Secret>,
     /// Addresses, which may have a password in them.
     servers: BTreeMap<String, Secret>,
@@ -27,7 +27,7 @@ pub struct Keys {
 
 /// What the user's configuration says of a worker's key and server.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Said<'a> {
+pub struct EndpointSettings<'a> {
     /// The variable that has the key.
     pub key: Option<&'a str>,
     /// Where the API is.
@@ -39,17 +39,17 @@ pub struct Said<'a> {
 
 /// What an endpoint for one CLI does, and how the CLI is led to it.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Endpoint {
+pub struct CliEndpoint {
     /// How the CLI is told to ask the endpoint.
-    pub base_url: BaseUrl,
+    pub base_url: BaseUrlSetting,
     /// The variable in which the CLI needs some value; any will do.
     pub placeholder: &'static str,
     /// Where requests go.
-    pub upstream: Upstream,
+    pub upstream: ApiUpstream,
     /// The same as the user would write it.
     pub url: String,
     /// Who says so.
-    pub said_by: SaidBy,
+    pub said_by: EndpointSource,
     /// The header to set in place of the CLI's own, and the whole of its value.
     pub header: Option<(&'static str, Secret)>,
     /// The key alone.
@@ -58,7 +58,7 @@ pub struct Endpoint {
 
 /// Who names a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SaidBy {
+pub enum EndpointSource {
     /// The CLI, which has one of its own.
     Cli,
     /// The user, by a variable: it may be on this host or near it.
@@ -68,7 +68,7 @@ pub enum SaidBy {
 /// Something about a key or a server that cannot be used. A value may have a password in it, so
 /// none is told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadServer {
+pub enum EndpointError {
     /// Not the address of an API.
     #[error("`{variable}` cannot be the address of an API: {why}")]
     Address {
@@ -96,12 +96,12 @@ pub enum BadServer {
     },
 }
 
-impl Keys {
+impl ApiKeys {
     /// Takes the keys and servers of an environment. What could not stand in a header is not a key.
-    pub fn from_env(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Keys {
+    pub fn from_env(variables: impl IntoIterator<Item = (OsString, OsString)>) -> ApiKeys {
         let is_server =
             |name: &str| name == TAVILY.1 || clis::ALL.iter().any(|cli| cli.keys.moved_by == name);
-        let mut keys = Keys::default();
+        let mut keys = ApiKeys::default();
         for (name, value) in variables {
             let (Ok(name), Ok(value)) = (name.into_string(), value.into_string()) else {
                 continue;
@@ -121,19 +121,19 @@ impl Keys {
     }
 
     /// Whether there is a key that a CLI takes.
-    pub fn has_any(&self, cli: &Cli) -> bool {
+    pub fn has_any(&self, cli: &WorkerCli) -> bool {
         let mut known = cli.keys.keys.iter();
         known.any(|key| self.keys.contains_key(key.variable))
     }
 
     /// Whether the user names a server for a CLI, by a variable.
-    pub fn has_server(&self, cli: &Cli) -> bool {
+    pub fn has_server(&self, cli: &WorkerCli) -> bool {
         self.servers.contains_key(cli.keys.moved_by)
     }
 
     /// The variable that has the key of a CLI, if there is one: the one that is said, or the first
     /// that the CLI takes.
-    pub fn variable<'a>(&self, cli: &'a Cli, said: Said<'a>) -> Option<&'a str> {
+    pub fn variable<'a>(&self, cli: &'a WorkerCli, said: EndpointSettings<'a>) -> Option<&'a str> {
         let known = cli.keys.keys.iter().map(|key| key.variable);
         let mut candidates = said.key.map_or_else(|| known.collect(), |key| vec![key]);
         candidates.retain(|name| self.keys.contains_key(*name));
@@ -146,14 +146,16 @@ impl Keys {
     }
 
     /// Where the web can be searched, if the user has a key for it, and the header it is sent in.
-    pub fn web_search(&self) -> Result<Option<(Upstream, SaidBy, Secret)>, BadServer> {
+    pub fn web_search(
+        &self,
+    ) -> Result<Option<(ApiUpstream, EndpointSource, Secret)>, EndpointError> {
         let (variable, moved_by, own) = TAVILY;
         let Some(key) = self.keys.get(variable) else {
             return Ok(None);
         };
         let (said_by, url) = match self.servers.get(moved_by) {
-            Some(url) => (SaidBy::User, url.reveal()),
-            None => (SaidBy::Cli, own),
+            Some(url) => (EndpointSource::User, url.reveal()),
+            None => (EndpointSource::Cli, own),
         };
         let bearer = Secret::new(format!("Bearer {}", key.reveal()));
         Ok(Some((upstream(url, moved_by)?, said_by, bearer)))
@@ -161,12 +163,16 @@ impl Keys {
 }
 
 /// How `cli` is given its key; `None` if there is neither a key nor a server that needs none.
-pub fn endpoint(cli: &Cli, keys: &Keys, said: Said<'_>) -> Result<Option<Endpoint>, BadServer> {
+pub fn endpoint(
+    cli: &WorkerCli,
+    keys: &ApiKeys,
+    said: EndpointSettings<'_>,
+) -> Result<Option<CliEndpoint>, EndpointError> {
     let found = match said.key {
         Some(variable) => {
             let Some(secret) = keys.keys.get(variable) else {
                 let variable = variable.to_owned();
-                return Err(BadServer::NoKey { variable });
+                return Err(EndpointError::NoKey { variable });
             };
             cli.keys.keys.first().map(|key| (key, secret))
         }
@@ -180,9 +186,9 @@ pub fn endpoint(cli: &Cli, keys: &Keys, said: Said<'_>) -> Result<Option<Endpoin
     let variable = cli.keys.moved_by;
     let moved = keys.servers.get(variable).map(Secret::reveal);
     let (said_by, url, variable) = match (said.base_url, moved) {
-        (Some(url), _) => (SaidBy::User, url, "base_url"),
-        (None, Some(url)) => (SaidBy::User, url, variable),
-        (None, None) => (SaidBy::Cli, cli.keys.upstream, variable),
+        (Some(url), _) => (EndpointSource::User, url, "base_url"),
+        (None, Some(url)) => (EndpointSource::User, url, variable),
+        (None, None) => (EndpointSource::Cli, cli.keys.upstream, variable),
     };
     let Some(first) = cli.keys.keys.first() else {
         return Ok(None);
@@ -191,7 +197,7 @@ pub fn endpoint(cli: &Cli, keys: &Keys, said: Said<'_>) -> Result<Option<Endpoin
     if found.is_none() && !is_named {
         return Ok(None);
     }
-    Ok(Some(Endpoint {
+    Ok(Some(CliEndpoint {
         base_url: cli.keys.base_url,
         placeholder: found.map_or(first.placeholder, |(key, _)| key.placeholder),
         upstream: upstream(url, variable)?,
@@ -206,8 +212,8 @@ pub fn endpoint(cli: &Cli, keys: &Keys, said: Said<'_>) -> Result<Option<Endpoin
 }
 
 /// The server that an address of the user's names.
-pub fn upstream(url: &str, variable: &str) -> Result<Upstream, BadServer> {
-    Upstream::parse(url).map_err(|BadUpstream { why, .. }| BadServer::Address {
+pub fn upstream(url: &str, variable: &str) -> Result<ApiUpstream, EndpointError> {
+    ApiUpstream::parse(url).map_err(|BadUpstream { why, .. }| EndpointError::Address {
         variable: variable.to_owned(),
         why,
     })

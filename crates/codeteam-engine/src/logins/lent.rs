@@ -13,36 +13,38 @@ use std::path::{Path, PathBuf};
 
 use blake3::Hash;
 
-use super::Outcome;
-use super::clis::Cli;
-use super::credentials::Login;
+use super::LoanOutcome;
+use super::clis::WorkerCli;
+use super::credentials::CredentialContent;
 use super::error::{Error, io};
-use super::files::{self, Copy, Replaced, Stamp, Unfit, Users};
+use super::files::{
+    self, CredentialCopy, CredentialReadError, FileStamp, ReplaceOutcome, UserCredentialFile,
+};
 
 #[derive(Debug)]
-pub(super) struct Lent {
-    pub(super) cli: &'static Cli,
-    pub(super) copy: Copy,
+pub(super) struct LentLogin {
+    pub(super) cli: &'static WorkerCli,
+    pub(super) copy: CredentialCopy,
     user: PathBuf,
     record: PathBuf,
     /// What both had when they last agreed.
     agreed: Hash,
     /// Both files when they were last compared: the user's, the copy.
-    seen: Option<[Option<Stamp>; 2]>,
+    seen: Option<[Option<FileStamp>; 2]>,
 }
 
-impl Lent {
+impl LentLogin {
     /// Makes a copy of the user's login, if there is one.
     pub(super) fn begin(
-        cli: &'static Cli,
+        cli: &'static WorkerCli,
         user: &Path,
         base: &Path,
-    ) -> Result<Option<Lent>, Error> {
+    ) -> Result<Option<LentLogin>, Error> {
         let login = read_user(cli, user)?.map(|(_, login)| login);
-        let Some(login) = login.filter(Login::is_usable) else {
+        let Some(login) = login.filter(CredentialContent::is_usable) else {
             return Ok(None);
         };
-        let lent = Lent::new(cli, user, base, login.fingerprint());
+        let lent = LentLogin::new(cli, user, base, login.fingerprint());
         lent.copy.create_directory()?;
         // First, so that no copy is ever without one.
         lent.write_record()?;
@@ -53,7 +55,7 @@ impl Lent {
     }
 
     /// Finds what was lent by a codeteam that was killed.
-    pub(super) fn find(cli: &'static Cli, base: &Path) -> Result<Option<Lent>, Error> {
+    pub(super) fn find(cli: &'static WorkerCli, base: &Path) -> Result<Option<LentLogin>, Error> {
         let path = record(base, cli);
         let bytes = match fs::read(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -65,13 +67,13 @@ impl Lent {
             Some((agreed, Path::new(OsStr::from_bytes(&bytes[line + 1..]))))
         });
         let (agreed, user) = parts.ok_or(Error::BrokenRecord { path })?;
-        Ok(Some(Lent::new(cli, user, base, agreed)))
+        Ok(Some(LentLogin::new(cli, user, base, agreed)))
     }
 
-    fn new(cli: &'static Cli, user: &Path, base: &Path, agreed: Hash) -> Lent {
-        Lent {
+    fn new(cli: &'static WorkerCli, user: &Path, base: &Path, agreed: Hash) -> LentLogin {
+        LentLogin {
             cli,
-            copy: Copy::new(base, cli),
+            copy: CredentialCopy::new(base, cli),
             user: user.to_owned(),
             record: record(base, cli),
             agreed,
@@ -89,40 +91,40 @@ impl Lent {
         // Taken before reading, so that what is written meanwhile is seen the next time.
         let stamps = self.stamps();
         let done = match self.give()? {
-            Outcome::Unchanged | Outcome::Renewed => true,
-            Outcome::Kept | Outcome::Refused { .. } => self.bring(stamps[1])?,
+            LoanOutcome::Unchanged | LoanOutcome::Renewed => true,
+            LoanOutcome::Kept | LoanOutcome::Refused { .. } => self.bring(stamps[1])?,
         };
         self.seen = done.then_some(stamps);
         Ok(())
     }
 
     /// Gives the user a login that the worker has renewed. The lock must be held.
-    pub(super) fn give(&mut self) -> Result<Outcome, Error> {
+    pub(super) fn give(&mut self) -> Result<LoanOutcome, Error> {
         let copy = match self.read_copy() {
             Ok(copy) => copy,
             Err(reason) => return Ok(self.refused(reason)),
         };
         loop {
             let Some((file, user)) = read_user(self.cli, &self.user)? else {
-                return Ok(Outcome::Kept);
+                return Ok(LoanOutcome::Kept);
             };
             let (users, copies) = (user.fingerprint(), copy.fingerprint());
             if copies == users {
                 self.agree_on(copies)?;
-                return Ok(Outcome::Unchanged);
+                return Ok(LoanOutcome::Unchanged);
             }
             if copies == self.agreed {
-                return Ok(Outcome::Kept);
+                return Ok(LoanOutcome::Kept);
             }
             if !copy.is_of_the_account_of(&user) {
                 return Ok(self.refused("it is another account's"));
             }
             if users != self.agreed && !copy.is_newer_than(&user) {
-                return Ok(Outcome::Kept);
+                return Ok(LoanOutcome::Kept);
             }
-            if file.replace(&user.renewed_from(&copy))? == Replaced::Yes {
+            if file.replace(&user.renewed_from(&copy))? == ReplaceOutcome::Yes {
                 self.agree_on(copies)?;
-                return Ok(Outcome::Renewed);
+                return Ok(LoanOutcome::Renewed);
             }
         }
     }
@@ -142,7 +144,7 @@ impl Lent {
     /// Gives the worker a login that the user has renewed, if the copy is still the one that was
     /// `seen`. Returns whether that is settled: it is not if the worker has just written its copy,
     /// or has made it impossible to write, which harms nobody else.
-    pub(super) fn bring(&mut self, seen: Option<Stamp>) -> Result<bool, Error> {
+    pub(super) fn bring(&mut self, seen: Option<FileStamp>) -> Result<bool, Error> {
         let user = read_user(self.cli, &self.user)?.map(|(_, user)| user);
         let newer = user.filter(|user| user.is_usable() && user.fingerprint() != self.agreed);
         let Some(user) = newer else {
@@ -155,21 +157,23 @@ impl Lent {
         Ok(true)
     }
 
-    fn read_copy(&self) -> Result<Login, &'static str> {
+    fn read_copy(&self) -> Result<CredentialContent, &'static str> {
         let bytes = self.copy.read().map_err(|unfit| match unfit {
-            Unfit::System(error) if error.kind() == ErrorKind::NotFound => "it is gone",
-            Unfit::System(_) => "it cannot be opened as a regular file",
-            Unfit::Kind(reason) => reason,
+            CredentialReadError::System(error) if error.kind() == ErrorKind::NotFound => {
+                "it is gone"
+            }
+            CredentialReadError::System(_) => "it cannot be opened as a regular file",
+            CredentialReadError::Kind(reason) => reason,
         })?;
-        let login = Login::read(&self.cli.credentials, &bytes).unwrap_or(None);
+        let login = CredentialContent::read(&self.cli.credentials, &bytes).unwrap_or(None);
         login
-            .filter(Login::is_usable)
+            .filter(CredentialContent::is_usable)
             .ok_or("it does not have a login")
     }
 
-    fn refused(&self, reason: &'static str) -> Outcome {
+    fn refused(&self, reason: &'static str) -> LoanOutcome {
         let path = self.copy.directory().join(self.cli.credentials.file);
-        Outcome::Refused { path, reason }
+        LoanOutcome::Refused { path, reason }
     }
 
     fn agree_on(&mut self, login: Hash) -> Result<(), Error> {
@@ -186,27 +190,30 @@ impl Lent {
         files::write(&self.record, &bytes)
     }
 
-    fn stamps(&self) -> [Option<Stamp>; 2] {
-        [Stamp::of(&self.user), self.copy.stamp()]
+    fn stamps(&self) -> [Option<FileStamp>; 2] {
+        [FileStamp::of(&self.user), self.copy.stamp()]
     }
 }
 
-fn record(base: &Path, cli: &Cli) -> PathBuf {
+fn record(base: &Path, cli: &WorkerCli) -> PathBuf {
     base.join(format!("{}.loan", cli.name))
 }
 
 /// The user's file and the login in it, if there are.
-pub(super) fn read_user(cli: &'static Cli, path: &Path) -> Result<Option<(Users, Login)>, Error> {
-    let read = || -> Result<_, Unfit> {
-        let Some(file) = Users::read(path)? else {
+pub(super) fn read_user(
+    cli: &'static WorkerCli,
+    path: &Path,
+) -> Result<Option<(UserCredentialFile, CredentialContent)>, Error> {
+    let read = || -> Result<_, CredentialReadError> {
+        let Some(file) = UserCredentialFile::read(path)? else {
             return Ok(None);
         };
-        let login = Login::read(&cli.credentials, &file.bytes)?;
+        let login = CredentialContent::read(&cli.credentials, &file.bytes)?;
         Ok(login.map(|login| (file, login)))
     };
     read().map_err(|unfit| match unfit {
-        Unfit::System(error) => io("read", path)(error),
-        Unfit::Kind(reason) => Error::NotCredentials {
+        CredentialReadError::System(error) => io("read", path)(error),
+        CredentialReadError::Kind(reason) => Error::NotCredentials {
             path: path.to_owned(),
             cli: cli.name,
             reason,

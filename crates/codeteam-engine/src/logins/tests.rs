@@ -6,28 +6,28 @@ mod sharing;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::{fs, io};
 
-use codeteam_sandbox::egress::Upstream;
+use codeteam_sandbox::egress::ApiUpstream;
 use serde_json::{Value, json};
 
-use super::clis::{ALL, BaseUrl, CLAUDE, CODEX, GEMINI};
-use super::keys::{Keys, Said, SaidBy, endpoint};
+use super::clis::{ALL, BaseUrlSetting, CLAUDE, CODEX, GEMINI};
+use super::keys::{ApiKeys, EndpointSettings, EndpointSource, endpoint};
 use super::*;
 
 /// A user who has logged in to everything, and keeps much else beside it.
-struct Bench {
+struct LoginFixture {
     root: tempfile::TempDir,
     logins: Logins,
 }
 
-impl Bench {
-    fn new() -> Bench {
+impl LoginFixture {
+    fn new() -> LoginFixture {
         let root = tempfile::tempdir().unwrap();
         let logins = Logins::new(
             Some(&root.path().join("user")),
             &root.path().join("state"),
             |_| None,
         );
-        let bench = Bench { root, logins };
+        let bench = LoginFixture { root, logins };
         for cli in ALL {
             fs::create_dir_all(bench.user(cli).parent().unwrap()).unwrap();
             bench.write_user(cli, &login(cli, "first", 1));
@@ -39,12 +39,12 @@ impl Bench {
         bench
     }
 
-    fn user(&self, cli: &Cli) -> PathBuf {
+    fn user(&self, cli: &WorkerCli) -> PathBuf {
         let directory = self.root.path().join("user").join(cli.directory);
         directory.join(cli.credentials.file)
     }
 
-    fn write_user(&self, cli: &Cli, value: &Value) {
+    fn write_user(&self, cli: &WorkerCli, value: &Value) {
         fs::write(self.user(cli), format!("{value:#}\n")).unwrap();
         let mode = fs::Permissions::from_mode(0o640);
         fs::set_permissions(self.user(cli), mode).unwrap();
@@ -54,7 +54,7 @@ impl Bench {
         self.root.path().join(name)
     }
 
-    fn lend(&self, cli: &'static Cli, name: &str) -> Loan {
+    fn lend(&self, cli: &'static WorkerCli, name: &str) -> LoginLoan {
         self.logins
             .lend(cli, None, &self.base(name))
             .unwrap()
@@ -62,7 +62,7 @@ impl Bench {
     }
 }
 
-impl Loan {
+impl LoginLoan {
     fn path(&self) -> PathBuf {
         self.directory.join(self.cli.credentials.file)
     }
@@ -79,7 +79,7 @@ impl Loan {
 }
 
 /// A whole credential file, of which `members` is only a part.
-fn login(cli: &Cli, token: &str, time: i64) -> Value {
+fn login(cli: &WorkerCli, token: &str, time: i64) -> Value {
     let milliseconds = 1_790_000_000_000_i64 + time;
     let text = |kind: &str| format!("{kind}-{token}");
     match cli.name {
@@ -107,8 +107,9 @@ fn login(cli: &Cli, token: &str, time: i64) -> Value {
     }
 }
 
-fn places(cli: &Cli) -> Vec<&'static str> {
-    let (clis::Time::Milliseconds(time) | clis::Time::Text(time)) = cli.credentials.time;
+fn places(cli: &WorkerCli) -> Vec<&'static str> {
+    let (clis::CredentialTime::Milliseconds(time) | clis::CredentialTime::Text(time)) =
+        cli.credentials.time;
     let tokens = cli.credentials.tokens.iter().copied();
     tokens.chain([time]).collect()
 }
@@ -131,7 +132,7 @@ fn names(directory: &Path) -> Vec<String> {
 
 #[test]
 fn each_cli_gets_its_login_and_nothing_else() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     for cli in ALL {
         let loan = bench.lend(cli, cli.name);
         let home = bench.base(cli.name);
@@ -156,7 +157,7 @@ fn each_cli_gets_its_login_and_nothing_else() {
 
 #[test]
 fn a_user_without_a_login_lends_none() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let lend = || bench.logins.lend(&CODEX, None, &bench.base("w"));
     bench.write_user(&CODEX, &json!({"OPENAI_API_KEY": "a key", "tokens": null}));
     assert!(lend().unwrap().is_none());
@@ -172,7 +173,7 @@ fn a_user_without_a_login_lends_none() {
 
 #[test]
 fn a_file_that_cannot_be_a_login_is_an_error_that_names_it() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let user = bench.user(&GEMINI);
     for (bytes, reason) in [
         (b"{ secret".to_vec(), "it is not JSON"),
@@ -193,7 +194,7 @@ fn a_file_that_cannot_be_a_login_is_an_error_that_names_it() {
 
 #[test]
 fn the_users_variables_say_where_logins_are() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let elsewhere = bench.base("elsewhere");
     fs::rename(bench.base("user"), &elsewhere).unwrap();
     let logins = Logins::new(
@@ -212,13 +213,13 @@ fn the_users_variables_say_where_logins_are() {
 
 #[test]
 fn a_renewed_login_comes_back_and_nothing_else_changes() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     for cli in ALL {
         let loan = bench.lend(cli, "w");
         let directory = loan.directory.clone();
         let before = fs::read_to_string(bench.user(cli)).unwrap();
         loan.renew("second", 2);
-        assert_eq!(loan.give_back().unwrap(), Outcome::Renewed);
+        assert_eq!(loan.give_back().unwrap(), LoanOutcome::Renewed);
         let after = fs::read_to_string(bench.user(cli)).unwrap();
         let mut expected = before.replace("-first", "-second");
         expected = expected.replace("1790000000001", "1790000000002");
@@ -234,7 +235,7 @@ fn a_renewed_login_comes_back_and_nothing_else_changes() {
 
 #[test]
 fn a_renewed_login_keeps_its_owner() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let user = bench.user(&CLAUDE);
     // Only root may; everybody else keeps the file they own.
     let _ = chown(&user, Some(1234), Some(1234));
@@ -242,7 +243,7 @@ fn a_renewed_login_keeps_its_owner() {
     let before = fs::metadata(&user).unwrap();
     let loan = bench.lend(&CLAUDE, "w");
     loan.renew("second", 2);
-    assert_eq!(loan.give_back().unwrap(), Outcome::Renewed);
+    assert_eq!(loan.give_back().unwrap(), LoanOutcome::Renewed);
     let after = fs::metadata(&user).unwrap();
     assert_eq!(owner(&after), owner(&before));
     assert_ne!(
@@ -254,39 +255,42 @@ fn a_renewed_login_keeps_its_owner() {
 
 #[test]
 fn a_file_that_was_written_since_it_was_read_is_not_replaced() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let path = bench.user(&CLAUDE);
-    let Ok(Some(file)) = files::Users::read(&path) else {
+    let Ok(Some(file)) = files::UserCredentialFile::read(&path) else {
         panic!("it is there");
     };
     bench.write_user(&CLAUDE, &login(&CLAUDE, "meanwhile", 2));
     let replaced = file.replace(b"{}").unwrap();
-    assert_eq!(replaced, files::Replaced::Overtaken);
+    assert_eq!(replaced, files::ReplaceOutcome::Overtaken);
     assert_eq!(read(&path), login(&CLAUDE, "meanwhile", 2));
     assert_eq!(names(path.parent().unwrap()).len(), 4);
 }
 
 #[test]
 fn an_unchanged_login_is_not_written_again() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let before = fs::metadata(bench.user(&CLAUDE)).unwrap();
     let loan = bench.lend(&CLAUDE, "w");
     bench.logins.sync().unwrap();
-    assert_eq!(loan.give_back().unwrap(), Outcome::Unchanged);
+    assert_eq!(loan.give_back().unwrap(), LoanOutcome::Unchanged);
     let after = fs::metadata(bench.user(&CLAUDE)).unwrap();
-    assert_eq!(files::Stamp::from(&before), files::Stamp::from(&after));
+    assert_eq!(
+        files::FileStamp::from(&before),
+        files::FileStamp::from(&after)
+    );
 }
 
 #[test]
 fn the_file_behind_the_users_link_is_lent_and_renewed() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let real = bench.base("dotfiles");
     fs::rename(bench.user(&CLAUDE), &real).unwrap();
     symlink(&real, bench.user(&CLAUDE)).unwrap();
     let loan = bench.lend(&CLAUDE, "w");
     assert!(!loan.path().is_symlink());
     loan.renew("second", 2);
-    assert_eq!(loan.give_back().unwrap(), Outcome::Renewed);
+    assert_eq!(loan.give_back().unwrap(), LoanOutcome::Renewed);
     assert!(bench.user(&CLAUDE).is_symlink());
     assert_eq!(read(&real), login(&CLAUDE, "second", 2));
 }
@@ -295,12 +299,12 @@ fn the_file_behind_the_users_link_is_lent_and_renewed() {
 fn when_both_have_changed_the_newer_one_stays() {
     for cli in ALL {
         for (worker, expected) in [(3, "worker"), (2, "user"), (1, "user")] {
-            let bench = Bench::new();
+            let bench = LoginFixture::new();
             let loan = bench.lend(cli, "w");
             loan.renew("worker", worker);
             bench.write_user(cli, &login(cli, "user", 2));
             let outcome = loan.give_back().unwrap();
-            assert_eq!(outcome == Outcome::Renewed, expected == "worker");
+            assert_eq!(outcome == LoanOutcome::Renewed, expected == "worker");
             let time = worker.max(2);
             assert_eq!(read(&bench.user(cli)), login(cli, expected, time));
         }
@@ -309,18 +313,18 @@ fn when_both_have_changed_the_newer_one_stays() {
 
 #[test]
 fn a_user_who_has_logged_out_stays_logged_out() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let loan = bench.lend(&CLAUDE, "w");
     loan.renew("second", 2);
     fs::remove_file(bench.user(&CLAUDE)).unwrap();
     bench.logins.sync().unwrap();
-    assert_eq!(loan.give_back().unwrap(), Outcome::Kept);
+    assert_eq!(loan.give_back().unwrap(), LoanOutcome::Kept);
     assert!(!bench.user(&CLAUDE).exists());
 }
 
 #[test]
 fn a_login_that_the_users_cli_found_spent_is_renewed() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let loan = bench.lend(&CLAUDE, "w");
     loan.renew("second", 2);
     let mut spent = login(&CLAUDE, "first", 1);
@@ -328,13 +332,13 @@ fn a_login_that_the_users_cli_found_spent_is_renewed() {
     spent["claudeAiOauth"]["refreshToken"] = "".into();
     spent["claudeAiOauth"]["expiresAt"] = 0.into();
     bench.write_user(&CLAUDE, &spent);
-    assert_eq!(loan.give_back().unwrap(), Outcome::Renewed);
+    assert_eq!(loan.give_back().unwrap(), LoanOutcome::Renewed);
     assert_eq!(read(&bench.user(&CLAUDE)), login(&CLAUDE, "second", 2));
 }
 
 #[test]
 fn what_the_user_has_made_read_only_is_not_replaced_and_nothing_is_lost() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let user = bench.user(&CODEX);
     let directory = user.parent().unwrap().to_owned();
     for (locked, unlocked) in [(&user, 0o640), (&directory, 0o755)] {
@@ -353,14 +357,14 @@ fn what_the_user_has_made_read_only_is_not_replaced_and_nothing_is_lost() {
         assert_eq!(names(&directory).len(), 4);
         fs::set_permissions(locked, fs::Permissions::from_mode(unlocked)).unwrap();
         let recovered = bench.logins.recover(&bench.base("w")).unwrap();
-        assert_eq!(recovered, [(&CODEX, Outcome::Renewed)]);
+        assert_eq!(recovered, [(&CODEX, LoanOutcome::Renewed)]);
         assert_eq!(read(&user), login(&CODEX, "second", 2));
     }
 }
 
 #[test]
 fn a_login_that_a_killed_codeteam_had_lent_comes_back() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let base = bench.base("w");
     let loan = bench.lend(&GEMINI, "w");
     loan.renew("second", 2);
@@ -370,7 +374,10 @@ fn a_login_that_a_killed_codeteam_had_lent_comes_back() {
     bench.logins.sync().unwrap();
     assert_eq!(read(&bench.user(&GEMINI)), login(&GEMINI, "first", 1));
     let next = Logins::new(None, &bench.base("state"), |_| None);
-    assert_eq!(next.recover(&base).unwrap(), [(&GEMINI, Outcome::Renewed)]);
+    assert_eq!(
+        next.recover(&base).unwrap(),
+        [(&GEMINI, LoanOutcome::Renewed)]
+    );
     assert_eq!(read(&bench.user(&GEMINI)), login(&GEMINI, "second", 2));
     assert!(!copy.exists());
     assert_eq!(names(&base), [".gemini"]);
@@ -380,19 +387,19 @@ fn a_login_that_a_killed_codeteam_had_lent_comes_back() {
 
 #[test]
 fn a_killed_codeteam_may_have_recorded_a_loan_it_did_not_make() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let loan = bench.lend(&CODEX, "w");
     fs::remove_file(loan.path()).unwrap();
     drop(loan);
     let recovered = bench.logins.recover(&bench.base("w")).unwrap();
-    assert!(matches!(&recovered[..], [(_, Outcome::Refused { .. })]));
+    assert!(matches!(&recovered[..], [(_, LoanOutcome::Refused { .. })]));
     assert_eq!(read(&bench.user(&CODEX)), login(&CODEX, "first", 1));
     assert_eq!(names(&bench.base("w")), [".codex"]);
 }
 
 #[test]
 fn what_was_left_in_a_directory_comes_back_before_the_next_loan() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let loan = bench.lend(&CODEX, "w");
     loan.renew("second", 2);
     drop(loan);
@@ -401,12 +408,12 @@ fn what_was_left_in_a_directory_comes_back_before_the_next_loan() {
         read(&loan.path())["tokens"]["access_token"],
         "access-second"
     );
-    assert_eq!(loan.give_back().unwrap(), Outcome::Unchanged);
+    assert_eq!(loan.give_back().unwrap(), LoanOutcome::Unchanged);
 }
 
 #[test]
 fn a_worker_reaches_its_own_servers() {
-    let hosts = |cli: &Cli| cli.egress().collect::<Vec<_>>();
+    let hosts = |cli: &WorkerCli| cli.egress().collect::<Vec<_>>();
     assert_eq!(
         hosts(&CLAUDE),
         ["api.anthropic.com:443", "platform.claude.com:443"]
@@ -417,13 +424,13 @@ fn a_worker_reaches_its_own_servers() {
         "oauth2.googleapis.com:443",
     ];
     assert_eq!(hosts(&GEMINI), google);
-    assert_eq!(ALL.map(|cli| Cli::named(cli.name)), ALL.map(Some));
+    assert_eq!(ALL.map(|cli| WorkerCli::named(cli.name)), ALL.map(Some));
 }
 
 #[test]
 fn a_key_becomes_a_header_of_an_endpoint_and_is_not_printed() {
     let keys = |found: &'static [(&str, &str)]| {
-        Keys::from_env(
+        ApiKeys::from_env(
             found
                 .iter()
                 .map(|(name, value)| (name.into(), value.into())),
@@ -434,11 +441,15 @@ fn a_key_becomes_a_header_of_an_endpoint_and_is_not_printed() {
         ("OPENAI_API_KEY", "k2"),
         ("GEMINI_API_KEY", "k3"),
     ]);
-    let codex = endpoint(&CODEX, &all, Said::default()).unwrap().unwrap();
-    assert_eq!(codex.base_url, BaseUrl::Option("openai_base_url"));
+    let codex = endpoint(&CODEX, &all, EndpointSettings::default())
+        .unwrap()
+        .unwrap();
+    assert_eq!(codex.base_url, BaseUrlSetting::Option("openai_base_url"));
     assert_eq!(codex.placeholder, "CODEX_API_KEY");
     let headers = ALL.map(|cli| {
-        let endpoint = endpoint(cli, &all, Said::default()).unwrap().unwrap();
+        let endpoint = endpoint(cli, &all, EndpointSettings::default())
+            .unwrap()
+            .unwrap();
         let (name, value) = endpoint.header.unwrap();
         format!("{name}: {}", value.reveal())
     });
@@ -457,7 +468,7 @@ fn a_key_becomes_a_header_of_an_endpoint_and_is_not_printed() {
     );
     let none = keys(&[("OPENAI_API_KEY", ""), ("CODEX_API_KEY", "two\r\nlines")]);
     assert_eq!(
-        ALL.map(|cli| endpoint(cli, &none, Said::default())),
+        ALL.map(|cli| endpoint(cli, &none, EndpointSettings::default())),
         [const { Ok(None) }; 3]
     );
 }
@@ -465,33 +476,33 @@ fn a_key_becomes_a_header_of_an_endpoint_and_is_not_printed() {
 #[test]
 fn the_users_server_takes_the_place_of_the_clis_own() {
     let keys = |url: &'static str| {
-        Keys::from_env([
+        ApiKeys::from_env([
             ("GEMINI_API_KEY".into(), "key".into()),
             ("ANTHROPIC_API_KEY".into(), "key".into()),
             ("ANTHROPIC_BASE_URL".into(), url.into()),
         ])
     };
     let gateway = keys("http://gateway.example:8080/claude");
-    let claude = endpoint(&CLAUDE, &gateway, Said::default())
+    let claude = endpoint(&CLAUDE, &gateway, EndpointSettings::default())
         .unwrap()
         .unwrap();
-    assert_eq!(claude.said_by, SaidBy::User);
+    assert_eq!(claude.said_by, EndpointSource::User);
     assert_eq!(
         claude.upstream,
-        Upstream::parse("http://gateway.example:8080/claude").unwrap()
+        ApiUpstream::parse("http://gateway.example:8080/claude").unwrap()
     );
-    let gemini = endpoint(&GEMINI, &gateway, Said::default())
+    let gemini = endpoint(&GEMINI, &gateway, EndpointSettings::default())
         .unwrap()
         .unwrap();
-    assert_eq!(gemini.said_by, SaidBy::Cli);
+    assert_eq!(gemini.said_by, EndpointSource::Cli);
     assert_eq!(
         gemini.upstream,
-        Upstream::parse(GEMINI.keys.upstream).unwrap()
+        ApiUpstream::parse(GEMINI.keys.upstream).unwrap()
     );
     let bad = endpoint(
         &CLAUDE,
         &keys("https://me:hush@gateway.example"),
-        Said::default(),
+        EndpointSettings::default(),
     )
     .unwrap_err();
     let printed = format!(
@@ -504,13 +515,13 @@ fn the_users_server_takes_the_place_of_the_clis_own() {
 
 #[test]
 fn the_users_configuration_names_another_key_and_server() {
-    let keys = Keys::from_env([
+    let keys = ApiKeys::from_env([
         ("ANTHROPIC_API_KEY".into(), "first".into()),
         ("WORK_KEY".into(), "second".into()),
         ("PASSWORD".into(), "never taken".into()),
     ]);
     let said = |key, base_url| {
-        let said = Said {
+        let said = EndpointSettings {
             key,
             base_url,
             keyless: false,
@@ -524,23 +535,31 @@ fn the_users_configuration_names_another_key_and_server() {
     let near = said(None, Some("http://127.0.0.1:11434")).unwrap().unwrap();
     assert_eq!(
         (near.said_by, near.url.as_str()),
-        (SaidBy::User, "http://127.0.0.1:11434")
+        (EndpointSource::User, "http://127.0.0.1:11434")
     );
     // A server of the user's own may need no key.
-    let local = Said {
+    let local = EndpointSettings {
         key: None,
         base_url: Some("http://127.0.0.1:11434/v1"),
         keyless: false,
     };
     let local = endpoint(&CODEX, &keys, local).unwrap().unwrap();
     assert_eq!(local.header, None);
-    assert!(endpoint(&CODEX, &keys, Said::default()).unwrap().is_none());
+    assert!(
+        endpoint(&CODEX, &keys, EndpointSettings::default())
+            .unwrap()
+            .is_none()
+    );
     // Who has no login asks it even if only a variable names it.
-    let keys = Keys::from_env([("OPENAI_BASE_URL".into(), "http://127.0.0.1:1/v1".into())]);
-    assert!(endpoint(&CODEX, &keys, Said::default()).unwrap().is_none());
-    let keyless = Said {
+    let keys = ApiKeys::from_env([("OPENAI_BASE_URL".into(), "http://127.0.0.1:1/v1".into())]);
+    assert!(
+        endpoint(&CODEX, &keys, EndpointSettings::default())
+            .unwrap()
+            .is_none()
+    );
+    let keyless = EndpointSettings {
         keyless: true,
-        ..Said::default()
+        ..EndpointSettings::default()
     };
     let local = endpoint(&CODEX, &keys, keyless).unwrap().unwrap();
     assert_eq!(

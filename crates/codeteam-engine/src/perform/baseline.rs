@@ -9,22 +9,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use codeteam_core::event::Reached;
+use codeteam_core::event::HostTraffic;
 use codeteam_core::ids::{AttemptId, RunId};
 use codeteam_core::input::Input;
 use codeteam_core::workflow::{Check, CheckKind};
 use serde::{Deserialize, Serialize};
 
-use super::checks::{Look, run};
-use super::{About, Context, Error, Job, OldFailures, What, setup};
+use super::checks::{JudgedChange, run};
+use super::{ChangeFacts, Error, Job, JobContext, JobKind, OldFailures, setup};
 use crate::config::BaselinePolicy;
-use crate::engine::{Engine, Prepared};
-use crate::process::Cancel;
+use crate::engine::{Engine, PreparedRun};
+use crate::process::CancelToken;
 use crate::workspace::UnignoredProduct;
 
 /// A check that fails before anything is changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RedCheck {
+pub struct FailingCheck {
     /// Its name.
     pub name: String,
     /// Its command.
@@ -37,18 +37,18 @@ pub struct RedCheck {
 
 /// What came of trying the base.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BaseTrial {
+pub struct BaselineReport {
     /// The checks that fail.
-    pub red: Vec<RedCheck>,
+    pub red: Vec<FailingCheck>,
     /// What the set-up asked of the network.
-    pub network: Vec<Reached>,
+    pub network: Vec<HostTraffic>,
     /// What the set-up leaves that no `.gitignore` names.
     pub unignored: Vec<UnignoredProduct>,
 }
 
 /// What somebody who watches is told meanwhile.
 #[derive(Clone, Copy)]
-pub struct Watching<'a> {
+pub struct ProgressCallbacks<'a> {
     /// Takes what is worth showing, line by line.
     pub lines: &'a (dyn Fn(&AttemptId, &str) + Sync),
     /// Takes what is being tried, and that it has ended.
@@ -58,23 +58,23 @@ pub struct Watching<'a> {
 /// Makes a worktree of the base ready and runs the checks there that are not known to pass.
 pub fn try_base(
     engine: &Engine,
-    prepared: &Prepared,
+    prepared: &PreparedRun,
     policy: BaselinePolicy,
-    cancel: Cancel,
-    watching: Watching<'_>,
-) -> Result<BaseTrial, Error> {
+    cancel: CancelToken,
+    watching: ProgressCallbacks<'_>,
+) -> Result<BaselineReport, Error> {
     clear_leftovers(engine);
     let checks = match policy {
         BaselinePolicy::MustPass => Vec::new(),
         BaselinePolicy::Stop | BaselinePolicy::NewFailures => prepared.commands(),
     };
     if checks.is_empty() && engine.config.setup.is_none() {
-        return Ok(BaseTrial::default());
+        return Ok(BaselineReport::default());
     }
     let job = job_of(prepared, checks.clone());
-    let trial = Trial {
+    let trial = BaselineTrial {
         key: setup::fingerprint(&job, engine)?,
-        outcomes: CheckOutcomes::of(engine),
+        outcomes: CheckOutcomeCache::of(engine),
         job: &job,
         engine,
     };
@@ -107,7 +107,7 @@ pub fn try_base(
                 network.borrow_mut().extend(hosts);
             }
         };
-        let context = Context {
+        let context = JobContext {
             engine,
             cancel,
             lines: watching.lines,
@@ -121,7 +121,7 @@ pub fn try_base(
         red.extend(tried.red);
         unignored = tried.unignored;
     }
-    Ok(BaseTrial {
+    Ok(BaselineReport {
         red,
         network: network.into_inner(),
         unignored,
@@ -147,7 +147,7 @@ const SET_UP: &str = "\0set-up";
 const FOLDER: &str = ".baseline-";
 
 /// A job that judges the base, for no run.
-fn job_of(prepared: &Prepared, checks: Vec<Check>) -> Job {
+fn job_of(prepared: &PreparedRun, checks: Vec<Check>) -> Job {
     let base = prepared.base().clone();
     Job {
         id: AttemptId::before_the_run(),
@@ -167,25 +167,25 @@ fn job_of(prepared: &Prepared, checks: Vec<Check>) -> Job {
         sandbox: prepared.sandbox(),
         strategies: Arc::default(),
         templates: Arc::default(),
-        what: What::Check {
+        what: JobKind::Check {
             tree: base.tree.clone(),
             checks,
-            about: Box::new(About::default()),
+            about: Box::new(ChangeFacts::default()),
         },
         base,
     }
 }
 
 /// One try of the base.
-struct Trial<'a> {
+struct BaselineTrial<'a> {
     /// What is round the tree.
     key: String,
-    outcomes: CheckOutcomes,
+    outcomes: CheckOutcomeCache,
     job: &'a Job,
     engine: &'a Engine,
 }
 
-impl Trial<'_> {
+impl BaselineTrial<'_> {
     fn known(&self, command: &str) -> Option<CheckOutcome> {
         self.outcomes.get(&self.key_of(command))
     }
@@ -204,7 +204,7 @@ impl Trial<'_> {
         hash.finalize().to_hex().to_string()
     }
 
-    fn run(&self, checks: &[Check], context: &Context<'_>) -> Result<BaseTrial, Error> {
+    fn run(&self, checks: &[Check], context: &JobContext<'_>) -> Result<BaselineReport, Error> {
         let (job, engine) = (self.job, self.engine);
         let workspace = job.prepare_gate(engine, &job.tree)?;
         setup::ready(job, &workspace, context)?;
@@ -215,7 +215,7 @@ impl Trial<'_> {
             ..CheckOutcome::default()
         };
         self.note(SET_UP, &passed);
-        let look = Look::new(job, context, &workspace, &job.tree);
+        let look = JudgedChange::new(job, context, &workspace, &job.tree);
         let mut red = Vec::new();
         for check in checks {
             let CheckKind::Command(command) = &check.what else {
@@ -248,10 +248,10 @@ impl Trial<'_> {
                 red.push(outcome.into_red(check, command));
             }
         }
-        Ok(BaseTrial {
+        Ok(BaselineReport {
             red,
             unignored,
-            ..BaseTrial::default()
+            ..BaselineReport::default()
         })
     }
 }
@@ -270,8 +270,8 @@ struct CheckOutcome {
 }
 
 impl CheckOutcome {
-    fn into_red(self, check: &Check, command: &str) -> RedCheck {
-        RedCheck {
+    fn into_red(self, check: &Check, command: &str) -> FailingCheck {
+        FailingCheck {
             name: check.name.clone(),
             command: command.to_owned(),
             said: self.said,
@@ -281,11 +281,11 @@ impl CheckOutcome {
 }
 
 /// How commands have ended, in small files named by what they depend on.
-struct CheckOutcomes {
+struct CheckOutcomeCache {
     folder: PathBuf,
 }
 
-impl CheckOutcomes {
+impl CheckOutcomeCache {
     /// So many are kept.
     const MOST: usize = 500;
 

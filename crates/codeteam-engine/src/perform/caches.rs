@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use codeteam_sandbox::{Access, Entry, credentials, policy};
+use codeteam_sandbox::{MountAccess, MountEntry, credentials, policy};
 
-use super::{Error, Job, What};
-use crate::config::{Cache, CacheMode, absolute};
+use super::{Error, Job, JobKind};
+use crate::config::{CacheConfig, CacheMode, absolute};
 use crate::confine::credentials_in;
 use crate::engine::Engine;
-use crate::process::View;
+use crate::process::HostView;
 
 /// Shows the configured caches. One that the user does not have is left out.
-pub(super) fn show(view: &mut View, job: &Job, engine: &Engine) -> Result<(), Error> {
+pub(super) fn show(view: &mut HostView, job: &Job, engine: &Engine) -> Result<(), Error> {
     let home = engine.env.home.as_deref();
     for cache in &job.grounds(engine)?.sandbox.caches {
         let found = absolute(&cache.path, home).and_then(|path| path.canonicalize().ok());
@@ -25,15 +25,15 @@ pub(super) fn show(view: &mut View, job: &Job, engine: &Engine) -> Result<(), Er
         };
         let target = place(cache, &path, home);
         let (source, access) = match cache.mode {
-            CacheMode::ReadOnly => (path, Access::ReadOnly),
-            CacheMode::Copy => (own_copy(&path, job, engine)?, Access::Writable),
+            CacheMode::ReadOnly => (path, MountAccess::ReadOnly),
+            CacheMode::Copy => (own_copy(&path, job, engine)?, MountAccess::Writable),
         };
         let covered = match cache.mode {
             CacheMode::ReadOnly => credentials_in(&source, &target),
             // They were not copied.
             CacheMode::Copy => Vec::new(),
         };
-        view.entries.push(Entry::Bind {
+        view.entries.push(MountEntry::Bind {
             source,
             target,
             access,
@@ -44,7 +44,7 @@ pub(super) fn show(view: &mut View, job: &Job, engine: &Engine) -> Result<(), Er
 }
 
 /// Where it appears: what is below the user's home is looked for below the private one.
-fn place(cache: &Cache, path: &Path, home: Option<&Path>) -> PathBuf {
+fn place(cache: &CacheConfig, path: &Path, home: Option<&Path>) -> PathBuf {
     let below = cache.path.strip_prefix("~").ok().map(Path::to_owned);
     let below = below.or_else(|| Some(cache.path.strip_prefix(home?).ok()?.to_owned()));
     match below {
@@ -80,7 +80,7 @@ fn own_copy(path: &Path, job: &Job, engine: &Engine) -> Result<PathBuf, Error> {
 /// Where the run's copies for such a job are.
 pub(super) fn folder(job: &Job, engine: &Engine) -> PathBuf {
     let whose = match job.what {
-        What::Check { .. } => "checks",
+        JobKind::Check { .. } => "checks",
         _ => "workers",
     };
     engine.workspaces_of(&job.run).join(".caches").join(whose)

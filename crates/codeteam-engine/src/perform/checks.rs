@@ -12,19 +12,22 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codeteam_core::event::{CheckResult, Remark};
+use codeteam_core::event::{CheckRemark, CheckResult};
 use codeteam_core::ids::{BodyId, Tree};
 use codeteam_core::input::Input;
-use codeteam_core::workflow::{Check, CheckKind, Metric, glob_matches};
-use codeteam_sandbox::Access;
+use codeteam_core::workflow::{Check, CheckKind, CodeMetric, glob_matches};
+use codeteam_sandbox::MountAccess;
 
 use self::base::{BaseFailure, compare_failures};
-pub(super) use self::look::Look;
+pub(super) use self::look::JudgedChange;
 use self::tracked::TrackedFiles;
-use super::{About, Context, Error, Job, What, caches, now, setup, view};
+use super::{ChangeFacts, Error, Job, JobContext, JobKind, caches, now, setup, view};
 use crate::dialect::OVER_DISK;
 use crate::engine::Engine;
-use crate::process::{self, CommandSpec, Disk, Exit, Launcher, Limits, Profile, Status, View};
+use crate::process::{
+    self, CommandExit, CommandLauncher, CommandLimits, CommandSpec, DiskLimit, ExitReason,
+    HostView, SandboxProfile,
+};
 use crate::verify::failures::failed_tests;
 use crate::verify::metrics;
 use crate::workspace::Workspace;
@@ -42,12 +45,12 @@ pub(super) fn check(
     job: &Job,
     tree: &Tree,
     checks: &[Check],
-    about: &About,
-    context: &Context<'_>,
+    about: &ChangeFacts,
+    context: &JobContext<'_>,
 ) -> Result<Input, Error> {
     let workspace = job.prepare_gate(context.engine, tree)?;
-    let look = Look::new(job, context, &workspace, tree);
-    let mut gate = Gate {
+    let look = JudgedChange::new(job, context, &workspace, tree);
+    let mut gate = GateChecks {
         look: &look,
         checks,
         about,
@@ -69,15 +72,15 @@ pub(super) fn check(
 }
 
 /// The checks of a gate, one after the other: some ask what the others found.
-struct Gate<'a> {
-    look: &'a Look<'a>,
+struct GateChecks<'a> {
+    look: &'a JudgedChange<'a>,
     checks: &'a [Check],
-    about: &'a About,
+    about: &'a ChangeFacts,
     /// What came of each check, as far as it was judged.
     results: Vec<Option<CheckResult>>,
 }
 
-impl Gate<'_> {
+impl GateChecks<'_> {
     /// Judges what is found by looking at the change alone: no command runs, and nothing is set up.
     fn judge_for_free(&mut self) -> Result<(), Error> {
         for (at, check) in self.checks.iter().enumerate() {
@@ -103,7 +106,7 @@ impl Gate<'_> {
         if self.results.iter().all(Option::is_some) {
             return Ok(());
         }
-        let Look { job, context, .. } = *self.look;
+        let JudgedChange { job, context, .. } = *self.look;
         setup::ready(job, self.look.workspace, context)?;
         let mut files = TrackedFiles::record(self.look.workspace)?;
         for (at, check) in self.checks.iter().enumerate() {
@@ -119,7 +122,7 @@ impl Gate<'_> {
                     (context.lines)(&job.id, &note);
                     result.summary = format!("{note}\n{}", result.summary);
                     result.summary.truncate(result.summary.trim_end().len());
-                    result.remark = result.remark.or(Some(Remark::Noted));
+                    result.remark = result.remark.or(Some(CheckRemark::Noted));
                 }
             }
             self.results[at] = Some(result);
@@ -128,7 +131,7 @@ impl Gate<'_> {
     }
 
     fn run(&self, check: &Check) -> Result<CheckResult, Error> {
-        let Look { job, workspace, .. } = *self.look;
+        let JudgedChange { job, workspace, .. } = *self.look;
         let root = &workspace.tree_dir();
         let plain = |passed: bool, summary: String| CheckResult {
             name: check.name.clone(),
@@ -193,9 +196,9 @@ impl Gate<'_> {
             }
             CheckKind::Metric { of, max } => {
                 let found = match of {
-                    Metric::FileLines => metrics::file_lines(self.look.change()?, *max),
-                    Metric::FunctionLines => metrics::function_lines(self.look.change()?, *max),
-                    Metric::ImportCycles => self.look.cycles(*max)?,
+                    CodeMetric::FileLines => metrics::file_lines(self.look.change()?, *max),
+                    CodeMetric::FunctionLines => metrics::function_lines(self.look.change()?, *max),
+                    CodeMetric::ImportCycles => self.look.cycles(*max)?,
                 };
                 found.result(check, false)
             }
@@ -225,7 +228,7 @@ fn note_restored(files: &[PathBuf]) -> String {
 }
 
 /// How a command has ended.
-pub(super) struct Ended {
+pub(super) struct GateCommandResult {
     pub(super) passed: bool,
     /// As a shell would tell it.
     exit: i32,
@@ -240,28 +243,28 @@ pub(super) struct Ended {
 
 /// Runs a command of the gate in a work tree.
 pub(super) fn run(
-    look: &Look<'_>,
+    look: &JudgedChange<'_>,
     workspace: &Workspace,
     command: &str,
     timeout_ms: u64,
-) -> Result<Ended, Error> {
-    let Look { job, context, .. } = look;
+) -> Result<GateCommandResult, Error> {
+    let JudgedChange { job, context, .. } = look;
     let sandbox = &job.grounds(context.engine)?.sandbox;
-    let mut view = view::of(workspace, Access::Writable)?;
+    let mut view = view::of(workspace, MountAccess::Writable)?;
     caches::show(&mut view, job, context.engine)?;
     setup::show_shared(&mut view, job, workspace, context.engine)?;
     let cwd = setup::working_folder(job, workspace, context.engine)?;
-    let shell = Shell {
+    let shell = ShellCommand {
         command,
         cwd: cwd.clone(),
         view,
         launcher: &*job.launcher(context.engine)?,
-        profile: Profile::Executor,
+        profile: SandboxProfile::Executor,
         disk: Some(Engine::disk(workspace, sandbox)),
     };
     let (exit, output) = shell.run(job, &limits(timeout_ms), context)?;
     let how = how_it_ended(&exit, timeout_ms);
-    let passed = exit.status == Status::Exited(0);
+    let passed = exit.status == ExitReason::Exited(0);
     let failed = if passed {
         BTreeSet::new()
     } else {
@@ -270,29 +273,29 @@ pub(super) fn run(
     // Where the worktree is means nothing to those who mend it: it is not theirs.
     let own = format!("{}/", workspace.tree_dir().display());
     let said = summary(&output.tail, &how).replace(&own, "");
-    Ok(Ended {
+    Ok(GateCommandResult {
         passed,
         exit: exit_code(&exit),
         said: said.replace(&format!("{}/", cwd.display()), ""),
         tests: failed,
-        unclear: (!matches!(exit.status, Status::Exited(_))).then_some(how),
+        unclear: (!matches!(exit.status, ExitReason::Exited(_))).then_some(how),
         output: BodyId(context.engine.bodies.put(&output.into_kept())?),
     })
 }
 
-pub(super) fn publish(job: &Job, command: &str, context: &Context<'_>) -> Result<Input, Error> {
+pub(super) fn publish(job: &Job, command: &str, context: &JobContext<'_>) -> Result<Input, Error> {
     let limits = limits(10 * 60 * 1_000);
     // It pushes and opens pull requests, with what the user has for that. A person has said so.
-    let shell = Shell {
+    let shell = ShellCommand {
         command,
         cwd: context.engine.repo.top_level().to_owned(),
-        view: View::default(),
+        view: HostView::default(),
         launcher: &context.engine.unconfined(),
-        profile: Profile::Executor,
+        profile: SandboxProfile::Executor,
         disk: None,
     };
     let (exit, output) = shell.run(job, &limits, context)?;
-    let ok = exit.status == Status::Exited(0);
+    let ok = exit.status == ExitReason::Exited(0);
     let output = summary(&output.tail, &how_it_ended(&exit, 10 * 60 * 1_000));
     Ok(Input::Published {
         at: now(),
@@ -304,7 +307,7 @@ pub(super) fn publish(job: &Job, command: &str, context: &Context<'_>) -> Result
 
 /// A command's output: all of it (within limits), and its last lines.
 #[derive(Default)]
-pub(super) struct Output {
+pub(super) struct CapturedOutput {
     /// The beginning.
     all: Vec<u8>,
     /// The last lines of what came after it.
@@ -320,7 +323,7 @@ const OUTPUT_BYTES: usize = 15 << 20;
 /// ... and as much of its end: that is where a failure is told.
 const END_BYTES: usize = 1 << 20;
 
-impl Output {
+impl CapturedOutput {
     fn push(&mut self, line: String) {
         if self.tail.len() == SUMMARY_LINES {
             self.tail.pop_front();
@@ -357,25 +360,25 @@ impl Output {
 }
 
 /// A command for `sh`.
-pub(super) struct Shell<'a> {
+pub(super) struct ShellCommand<'a> {
     pub(super) command: &'a str,
     pub(super) cwd: PathBuf,
-    pub(super) view: View,
-    pub(super) launcher: &'a dyn Launcher,
-    pub(super) profile: Profile,
-    pub(super) disk: Option<Disk>,
+    pub(super) view: HostView,
+    pub(super) launcher: &'a dyn CommandLauncher,
+    pub(super) profile: SandboxProfile,
+    pub(super) disk: Option<DiskLimit>,
 }
 
-impl Shell<'_> {
+impl ShellCommand<'_> {
     pub(super) fn run(
         self,
         job: &Job,
-        limits: &Limits,
-        context: &Context<'_>,
-    ) -> Result<(Exit, Output), Error> {
+        limits: &CommandLimits,
+        context: &JobContext<'_>,
+    ) -> Result<(CommandExit, CapturedOutput), Error> {
         let engine = context.engine;
         let mut told = vec![("CODETEAM_BRANCH".into(), job.branch.clone().into())];
-        if let What::Publish { title, body, .. } = &job.what {
+        if let JobKind::Publish { title, body, .. } = &job.what {
             told.push(("PR_TITLE".into(), title.clone().into()));
             told.push(("PR_BODY".into(), body.clone().into()));
         }
@@ -404,11 +407,11 @@ impl Shell<'_> {
         &self,
         job: &Job,
         spec: &CommandSpec,
-        limits: &Limits,
-        context: &Context<'_>,
-    ) -> Result<(Exit, Output), Error> {
+        limits: &CommandLimits,
+        context: &JobContext<'_>,
+    ) -> Result<(CommandExit, CapturedOutput), Error> {
         let redactor = &context.engine.redactor;
-        let mut output = Output::default();
+        let mut output = CapturedOutput::default();
         let mut redact = [redactor.lines(), redactor.lines()];
         let exit = process::run(
             self.launcher,
@@ -426,8 +429,8 @@ impl Shell<'_> {
     }
 }
 
-fn limits(timeout_ms: u64) -> Limits {
-    Limits {
+fn limits(timeout_ms: u64) -> CommandLimits {
+    CommandLimits {
         wall: Duration::from_millis(timeout_ms),
         line_bytes: 64 << 10,
         // What is kept of it is bounded there.
@@ -438,23 +441,23 @@ fn limits(timeout_ms: u64) -> Limits {
 }
 
 /// What a command ended with, as shells tell it.
-fn exit_code(exit: &Exit) -> i32 {
+fn exit_code(exit: &CommandExit) -> i32 {
     match exit.status {
-        Status::Exited(code) => code,
-        Status::Signalled(signal) => 128 + signal,
-        Status::TimedOut | Status::Stalled => 124,
-        Status::OverDisk | Status::Cancelled => 125,
+        ExitReason::Exited(code) => code,
+        ExitReason::Signalled(signal) => 128 + signal,
+        ExitReason::TimedOut | ExitReason::Stalled => 124,
+        ExitReason::OverDisk | ExitReason::Cancelled => 125,
     }
 }
 
-pub(super) fn how_it_ended(exit: &Exit, timeout_ms: u64) -> String {
+pub(super) fn how_it_ended(exit: &CommandExit, timeout_ms: u64) -> String {
     match exit.status {
-        Status::Exited(code) => format!("exit code {code}"),
-        Status::Signalled(signal) => format!("killed by signal {signal}"),
-        Status::TimedOut => format!("did not end within {} s", timeout_ms / 1_000),
-        Status::Stalled => "said nothing for too long".to_owned(),
-        Status::OverDisk => OVER_DISK.to_owned(),
-        Status::Cancelled => "cancelled".to_owned(),
+        ExitReason::Exited(code) => format!("exit code {code}"),
+        ExitReason::Signalled(signal) => format!("killed by signal {signal}"),
+        ExitReason::TimedOut => format!("did not end within {} s", timeout_ms / 1_000),
+        ExitReason::Stalled => "said nothing for too long".to_owned(),
+        ExitReason::OverDisk => OVER_DISK.to_owned(),
+        ExitReason::Cancelled => "cancelled".to_owned(),
     }
 }
 
@@ -495,7 +498,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_long_output_is_kept() {
-        let mut output = Output::default();
+        let mut output = CapturedOutput::default();
         output.push("the beginning".to_owned());
         let line = "x".repeat(1 << 10);
         for _ in 0..17 << 10 {
@@ -515,7 +518,7 @@ mod tests {
 
     #[test]
     fn a_short_output_is_kept_whole() {
-        let mut output = Output::default();
+        let mut output = CapturedOutput::default();
         output.push("one".to_owned());
         output.push("two".to_owned());
         assert_eq!(output.into_kept(), b"one\ntwo\n");

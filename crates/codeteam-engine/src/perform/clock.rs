@@ -7,30 +7,34 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use codeteam_core::ids::Time;
+use codeteam_core::ids::EpochMillis;
 
 /// The latest moment that is known, and when this process knew it.
-static LATEST: Mutex<Option<(Time, Instant)>> = Mutex::new(None);
+static LATEST: Mutex<Option<(EpochMillis, Instant)>> = Mutex::new(None);
 
 /// The time now.
-pub fn now() -> Time {
+pub fn now() -> EpochMillis {
     let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
     later(&mut latest, wall(), Instant::now())
 }
 
 /// Something is known to have happened at this time, so that it is not earlier than that.
-pub(crate) fn not_before(at: Time) {
+pub(crate) fn not_before(at: EpochMillis) {
     let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
     later(&mut latest, at, Instant::now());
 }
 
-fn wall() -> Time {
+fn wall() -> EpochMillis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    Time(since.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)))
+    EpochMillis(since.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)))
 }
 
 /// The later of what a clock says and what must have become of the latest moment.
-fn later(latest: &mut Option<(Time, Instant)>, said: Time, at: Instant) -> Time {
+fn later(
+    latest: &mut Option<(EpochMillis, Instant)>,
+    said: EpochMillis,
+    at: Instant,
+) -> EpochMillis {
     let passed = |since: &Instant| {
         let passed = at.saturating_duration_since(*since).as_millis();
         u64::try_from(passed).unwrap_or(u64::MAX)
@@ -58,12 +62,27 @@ mod tests {
         let start = Instant::now();
         let after = |ms| start + Duration::from_millis(ms);
         let mut latest = None;
-        assert_eq!(later(&mut latest, Time(10_000), start), Time(10_000));
-        assert_eq!(later(&mut latest, Time(11_000), after(1_000)), Time(11_000));
+        assert_eq!(
+            later(&mut latest, EpochMillis(10_000), start),
+            EpochMillis(10_000)
+        );
+        assert_eq!(
+            later(&mut latest, EpochMillis(11_000), after(1_000)),
+            EpochMillis(11_000)
+        );
         // Set back by ten seconds: it goes on from where it was.
-        assert_eq!(later(&mut latest, Time(2_000), after(2_000)), Time(12_000));
-        assert_eq!(later(&mut latest, Time(4_000), after(4_000)), Time(14_000));
+        assert_eq!(
+            later(&mut latest, EpochMillis(2_000), after(2_000)),
+            EpochMillis(12_000)
+        );
+        assert_eq!(
+            later(&mut latest, EpochMillis(4_000), after(4_000)),
+            EpochMillis(14_000)
+        );
         // Set forward, or caught up: the wall is right again.
-        assert_eq!(later(&mut latest, Time(90_000), after(5_000)), Time(90_000));
+        assert_eq!(
+            later(&mut latest, EpochMillis(90_000), after(5_000)),
+            EpochMillis(90_000)
+        );
     }
 }

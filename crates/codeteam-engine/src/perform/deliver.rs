@@ -4,16 +4,16 @@
 //! Idempotent: what has been done before codeteam died is found done. Whatever keeps it from being
 //! done is no failure of the run: the commits stay where they are, and a person is told why.
 
-use codeteam_core::event::Delivered;
+use codeteam_core::event::DeliveryOutcome;
 use codeteam_core::frame::Tip;
 use codeteam_core::ids::Commit;
 use codeteam_core::input::Input;
-use codeteam_core::workflow::Delivery;
+use codeteam_core::workflow::DeliveryMethod;
 
-use super::{Context, Error, Job, SCRATCH, now, oid, with_causes};
+use super::{Error, Job, JobContext, SCRATCH, now, oid, with_causes};
 use crate::artifacts;
 use crate::config::retired;
-use crate::git::{self, Expected, Oid, Repo, Strategy};
+use crate::git::{self, ExpectedRef, MergeStrategy, Oid, Repo};
 use crate::session;
 use crate::tell::short;
 
@@ -22,29 +22,29 @@ const PATCH: &str = "changes.patch";
 
 pub(super) fn deliver(
     job: &Job,
-    how: &Delivery,
+    how: &DeliveryMethod,
     tip: &Tip,
-    context: &Context<'_>,
+    context: &JobContext<'_>,
 ) -> Result<Input, Error> {
     let target = oid(tip.commit.as_str())?;
     let outcome = match how {
-        Delivery::Forward { branch: None, .. } => Delivered::Left {
+        DeliveryMethod::Forward { branch: None, .. } => DeliveryOutcome::Left {
             why: "no branch was checked out when the run began".to_owned(),
         },
-        Delivery::Forward {
+        DeliveryMethod::Forward {
             branch: Some(branch),
             at,
         } => match forward(job, branch, at, &target, context)? {
             None => {
                 retire(job, &target, context);
-                Delivered::Forward {
+                DeliveryOutcome::Forward {
                     branch: branch.clone(),
                     from: at.clone(),
                 }
             }
-            Some(why) => Delivered::Left { why },
+            Some(why) => DeliveryOutcome::Left { why },
         },
-        Delivery::Patch => patch(job, &target, context)?,
+        DeliveryMethod::Patch => patch(job, &target, context)?,
     };
     Ok(Input::Delivered {
         at: now(),
@@ -60,7 +60,7 @@ fn forward(
     branch: &str,
     at: &Commit,
     target: &Oid,
-    context: &Context<'_>,
+    context: &JobContext<'_>,
 ) -> Result<Option<String>, Error> {
     let repo = &context.engine.repo;
     let Some(found) = repo.read_ref(&git::reference(branch))? else {
@@ -90,7 +90,7 @@ fn forward(
     if job.in_session && repo.advance_to_same(branch, &found, target, &scratch)? {
         return Ok(None);
     }
-    match repo.merge_into_checkout(target, Strategy::FastForward) {
+    match repo.merge_into_checkout(target, MergeStrategy::FastForward) {
         Ok(merged) => Ok(astray(repo, branch, target, &merged.before)?),
         Err(error) => Ok(Some(with_causes(&error))),
     }
@@ -124,11 +124,14 @@ fn astray(
 
 /// The run's own branch is no longer needed: its commits are on the user's. They are kept apart all
 /// the same, in case the user takes them off again. What cannot be done here does no harm.
-fn retire(job: &Job, target: &Oid, context: &Context<'_>) {
+fn retire(job: &Job, target: &Oid, context: &JobContext<'_>) {
     let repo = &context.engine.repo;
     let own = git::reference(&job.branch);
     let kept = retired(job.run.as_str());
-    if repo.update_ref(&kept, target, Expected::Anywhere).is_err() {
+    if repo
+        .update_ref(&kept, target, ExpectedRef::Anywhere)
+        .is_err()
+    {
         return;
     }
     if let Ok(None) = repo.checkout_of(&job.branch) {
@@ -137,7 +140,7 @@ fn retire(job: &Job, target: &Oid, context: &Context<'_>) {
     }
 }
 
-fn patch(job: &Job, target: &Oid, context: &Context<'_>) -> Result<Delivered, Error> {
+fn patch(job: &Job, target: &Oid, context: &JobContext<'_>) -> Result<DeliveryOutcome, Error> {
     let engine = context.engine;
     let base = oid(job.started_from.commit.as_str())?;
     // What was not committed when a session began is in no commit that anybody else has: the patch
@@ -152,7 +155,7 @@ fn patch(job: &Job, target: &Oid, context: &Context<'_>) -> Result<Delivered, Er
     let file = engine.runs_folder().join(job.run.as_str()).join(PATCH);
     artifacts::replace(&file, &text)?;
     let shown = file.strip_prefix(engine.repo.top_level()).unwrap_or(&file);
-    Ok(Delivered::Patch {
+    Ok(DeliveryOutcome::Patch {
         file: shown.display().to_string(),
     })
 }
@@ -160,23 +163,23 @@ fn patch(job: &Job, target: &Oid, context: &Context<'_>) -> Result<Delivered, Er
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::Signature;
-    use crate::git::fixture::Fixture;
+    use crate::git::CommitSignature;
+    use crate::git::fixture::GitFixture;
 
     #[test]
     fn a_branch_that_was_left_meanwhile_is_not_said_to_have_moved() {
-        let fixture = Fixture::new();
+        let fixture = GitFixture::new();
         let (repo, head) = fixture.open();
         fixture.write("file", "work\n");
         let tree = fixture.tree_of_checkout();
         fixture.git(&fixture.main(), &["reset", "--quiet", "--hard"]);
-        let by = Signature {
-            identity: git::Identity::default(),
+        let by = CommitSignature {
+            identity: git::GitIdentity::default(),
             seconds: 0,
         };
         let work = repo.commit(&tree, &[&head.commit], "work", &by).unwrap();
         let forward = || {
-            let merged = repo.merge_into_checkout(&work, Strategy::FastForward);
+            let merged = repo.merge_into_checkout(&work, MergeStrategy::FastForward);
             astray(&repo, "main", &work, &merged.unwrap().before).unwrap()
         };
         // Between the last look and the merge.

@@ -5,7 +5,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use codeteam_core::input::{Input, WorkerEnd};
+use codeteam_core::input::{Input, WorkerOutcome};
 
 use super::{Error, with_causes};
 use crate::process::RefusedHost;
@@ -92,7 +92,7 @@ pub enum Halt {
     Restricted,
     /// Nothing may run, because nothing can be confined.
     #[error("workers and gates cannot be confined here")]
-    NoSandbox(#[source] crate::confine::Missing),
+    NoSandbox(#[source] crate::confine::ConfinementError),
 }
 
 /// What libraries and git say then.
@@ -133,8 +133,8 @@ pub(super) fn full_by_error(error: &Error, folder: &Path) -> Option<Halt> {
 pub(super) fn full_by_result(input: &Input, folder: &Path) -> Option<Halt> {
     let said = match input {
         Input::WorkerExited { report, .. } => match &report.end {
-            WorkerEnd::Failed(facts) => Some(facts.message.as_str()),
-            WorkerEnd::Answered(_) => None,
+            WorkerOutcome::Failed(facts) => Some(facts.message.as_str()),
+            WorkerOutcome::Answered(_) => None,
         },
         Input::GateFinished { results, .. } => results
             .iter()

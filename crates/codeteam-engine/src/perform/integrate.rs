@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 
 use codeteam_core::frame::Tip;
 use codeteam_core::ids::{Commit, RunId, Tree};
-use codeteam_core::input::{Input, Integrated, Rebased};
+use codeteam_core::input::{Input, IntegrationOutcome, RebaseOutcome};
 
-use super::{Context, Error, Halt, Job, frame_change, now, oid};
-use crate::git::{self, CommitInfo, Expected, Merged, Oid, Signature};
+use super::{Error, Halt, Job, JobContext, frame_change, now, oid};
+use crate::git::{self, BranchCommit, CommitSignature, ExpectedRef, MergeOutcome, Oid};
 use crate::tell::short;
 
 /// The trailers of every commit codeteam makes.
@@ -30,7 +30,7 @@ pub mod trailer {
 }
 
 /// Where a change comes from.
-pub(super) struct Made<'a> {
+pub(super) struct ChangeOrigin<'a> {
     /// The attempt that made it.
     pub(super) by: &'a str,
     /// Who accepted it over what was held against it.
@@ -42,17 +42,17 @@ pub(super) fn rebase(
     tree: &Tree,
     onto: &Tip,
     by: &str,
-    context: &Context<'_>,
+    context: &JobContext<'_>,
 ) -> Result<Input, Error> {
     let engine = context.engine;
     let (base, ours) = (oid(&job.base.commit.0)?, oid(&tree.0)?);
     let outcome = match job.merge(engine, &base, onto, &ours)? {
-        (Merged::Clean { tree }, Some(diff)) => Rebased::Clean {
+        (MergeOutcome::Clean { tree }, Some(diff)) => RebaseOutcome::Clean {
             base: onto.clone(),
             tree: Tree(tree.as_str().to_owned()),
             change: frame_change(engine, by.to_owned(), &diff)?,
         },
-        (merged, _) => Rebased::Conflict {
+        (merged, _) => RebaseOutcome::Conflict {
             base: onto.clone(),
             files: merged
                 .conflicts()
@@ -72,8 +72,8 @@ pub(super) fn integrate(
     tree: &Tree,
     onto: &Tip,
     message: &str,
-    made: &Made<'_>,
-    context: &Context<'_>,
+    made: &ChangeOrigin<'_>,
+    context: &JobContext<'_>,
 ) -> Result<Input, Error> {
     let engine = context.engine;
     let reference = git::reference(&job.branch);
@@ -93,7 +93,7 @@ pub(super) fn integrate(
     let trailers = trailers(&job.run, &job.task, made.by, tree, made.accepted_by);
     let text = format!("{}\n\n{trailers}", message.trim_end());
     let seconds = i64::try_from(now().0 / 1_000).unwrap_or(0);
-    let signature = Signature {
+    let signature = CommitSignature {
         identity: engine.identity()?.cloned().ok_or(Halt::NoIdentity)?,
         seconds,
     };
@@ -102,16 +102,16 @@ pub(super) fn integrate(
     let commit = engine.repo.commit(&wanted, &[parent], &text, &signature)?;
     // The branch comes into being with the first commit on it.
     let expected = match &draft {
-        Some(draft) => Expected::At(draft),
-        None if job.is_first_commit(onto) => Expected::Missing,
-        None => Expected::At(&tip),
+        Some(draft) => ExpectedRef::At(draft),
+        None if job.is_first_commit(onto) => ExpectedRef::Missing,
+        None => ExpectedRef::At(&tip),
     };
     let mut moved = engine.repo.update_ref(&reference, &commit, expected);
     if matches!(&moved, Err(git::Error::RefMoved { found: None, .. })) {
         // Someone deleted it; the commit brings everything back that was on it.
         moved = engine
             .repo
-            .update_ref(&reference, &commit, Expected::Missing);
+            .update_ref(&reference, &commit, ExpectedRef::Missing);
     }
     match moved {
         // A `git gc` of the user's may have come between the objects and the reference to them.
@@ -135,7 +135,7 @@ fn drafted(
     job: &Job,
     reference: &str,
     tip: &Oid,
-    context: &Context<'_>,
+    context: &JobContext<'_>,
 ) -> Result<Option<Oid>, Error> {
     let repo = &context.engine.repo;
     if !job.in_session {
@@ -150,7 +150,7 @@ fn drafted(
 }
 
 /// Whether a commit keeps what a session of this run has submitted, and says nothing more of it.
-fn is_draft(job: &Job, commit: &CommitInfo) -> bool {
+fn is_draft(job: &Job, commit: &BranchCommit) -> bool {
     commit.trailer(trailer::RUN) == Some(job.run.as_str())
         && commit.trailer(trailer::VERIFIED).is_none()
         && commit.trailer(trailer::ACCEPTED).is_none()
@@ -163,10 +163,10 @@ fn elsewhere(
     found: &Oid,
     tip: &Oid,
     tree: &Tree,
-    made: &Made<'_>,
+    made: &ChangeOrigin<'_>,
     message: &str,
-    context: &Context<'_>,
-) -> Result<Integrated, Error> {
+    context: &JobContext<'_>,
+) -> Result<IntegrationOutcome, Error> {
     let repo = &context.engine.repo;
     let trailers = [
         (trailer::RUN, job.run.as_str()),
@@ -195,7 +195,7 @@ fn elsewhere(
                 return Err(Halt::Foreign { branch, commit }.into());
             }
             let tree = repo.tree_of(found)?;
-            Integrated::TipMoved(Tip {
+            IntegrationOutcome::TipMoved(Tip {
                 commit: Commit(found.as_str().to_owned()),
                 tree: Tree(tree.as_str().to_owned()),
             })
@@ -203,8 +203,8 @@ fn elsewhere(
     })
 }
 
-fn committed(commit: &Oid, tree: &Tree, message: &str) -> Integrated {
-    Integrated::Committed {
+fn committed(commit: &Oid, tree: &Tree, message: &str) -> IntegrationOutcome {
+    IntegrationOutcome::Committed {
         commit: Commit(commit.as_str().to_owned()),
         tree: tree.clone(),
         message: message.to_owned(),

@@ -7,18 +7,18 @@ use codeteam_core::frame::Tip;
 use codeteam_core::ids::Tree;
 use serde::Deserialize as _;
 
-use super::{Error, Halt, Job, What, oid};
-use crate::config::Grounds;
+use super::{Error, Halt, Job, JobKind, oid};
+use crate::config::GateConfig;
 use crate::engine::Engine;
 use crate::git;
-use crate::process::Launcher;
-use crate::workspace::{self, Ignored, Workspace};
+use crate::process::CommandLauncher;
+use crate::workspace::{self, IgnoredFiles, Workspace};
 
 impl Job {
     /// The workspace of the job's frame. Reviewers beside the first have their own, so that none
     /// can disturb another.
     pub(super) fn workspace(&self, engine: &Engine) -> Result<Workspace, Error> {
-        if matches!(self.what, What::Work(_)) && self.id.slot > 0 {
+        if matches!(self.what, JobKind::Work(_)) && self.id.slot > 0 {
             let name = format!("{}@s{}", workspace_name(&self.id.frame), self.id.slot);
             // The tree may be known to the frame's own workspace only.
             let own = self.frame_workspace(engine)?;
@@ -105,7 +105,7 @@ impl Job {
         base: &git::Oid,
         onto: &Tip,
         ours: &git::Oid,
-    ) -> Result<(git::Merged, Option<git::Diff>), Error> {
+    ) -> Result<(git::MergeOutcome, Option<git::TreeDiff>), Error> {
         let (tip, tip_tree) = (oid(&onto.commit.0)?, oid(&onto.tree.0)?);
         self.with_objects(engine, || {
             let workspace = self.workspace(engine)?;
@@ -130,7 +130,7 @@ impl Job {
         }
         self.with_objects(engine, || {
             let workspace = self.workspace(engine)?;
-            workspace.prepare(&wanted, &base, Ignored::Keep)?;
+            workspace.prepare(&wanted, &base, IgnoredFiles::Keep)?;
             Ok(Arc::new(workspace))
         })
     }
@@ -148,7 +148,7 @@ impl Job {
             if anew {
                 workspace.remove()?;
             }
-            workspace.prepare(&wanted, &base, Ignored::Keep)?;
+            workspace.prepare(&wanted, &base, IgnoredFiles::Keep)?;
             Ok(workspace)
         })?;
         self.refuse_false(&workspace, &wanted)?;
@@ -173,7 +173,7 @@ impl Job {
         if !self.grounds(engine)?.keep_worktree {
             workspace.remove()?;
         }
-        workspace.prepare(tree, &oid(&self.base.commit.0)?, Ignored::Keep)?;
+        workspace.prepare(tree, &oid(&self.base.commit.0)?, IgnoredFiles::Keep)?;
         self.refuse_false(&workspace, tree)?;
         Ok(workspace)
     }
@@ -193,7 +193,7 @@ impl Job {
             .borrowing(&own)
             .borrowing(asking);
         workspace.remove()?;
-        workspace.prepare(tree, &oid(&self.base.commit.0)?, Ignored::Keep)?;
+        workspace.prepare(tree, &oid(&self.base.commit.0)?, IgnoredFiles::Keep)?;
         self.refuse_false(&workspace, tree)?;
         Ok(workspace)
     }
@@ -216,10 +216,10 @@ impl Job {
 
     /// What the run's gates go by beside their checks: what is configured, or was when a session began
     /// it.
-    pub(super) fn grounds(&self, engine: &Engine) -> Result<Grounds, Error> {
+    pub(super) fn grounds(&self, engine: &Engine) -> Result<GateConfig, Error> {
         match &self.basis {
             None => Ok(engine.config.grounds()),
-            Some(basis) => Grounds::deserialize(&basis.config).map_err(Error::Grounds),
+            Some(basis) => GateConfig::deserialize(&basis.config).map_err(Error::Grounds),
         }
     }
 
@@ -236,7 +236,7 @@ impl Job {
     }
 
     /// What confines what this job runs.
-    pub(super) fn launcher(&self, engine: &Engine) -> Result<Arc<dyn Launcher>, Error> {
+    pub(super) fn launcher(&self, engine: &Engine) -> Result<Arc<dyn CommandLauncher>, Error> {
         let found = engine.launcher_by(self.sandbox, &self.grounds(engine)?.sandbox);
         Ok(found.map_err(Halt::NoSandbox)?)
     }

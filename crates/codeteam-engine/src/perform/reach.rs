@@ -4,20 +4,20 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use codeteam_core::assignment::Assignment;
-use codeteam_core::event::Sandbox;
-use codeteam_core::role::Provider;
-use codeteam_sandbox::egress::{Allowed, Header, Route, Rules, Upstream};
-use codeteam_sandbox::{Access, Entry, policy};
+use codeteam_core::event::SandboxKind;
+use codeteam_core::role::ModelProvider;
+use codeteam_sandbox::egress::{AllowedHost, ApiRoute, ApiUpstream, EgressRules, SecretHeader};
+use codeteam_sandbox::{MountAccess, MountEntry, policy};
 
 use super::{Error, Job, with_causes};
-use crate::config::Host;
+use crate::config::HostConfig;
 use crate::dialect;
 use crate::engine::Engine;
 use crate::env::{CLAUDE_RETRIES, Env};
-use crate::logins::clis::{BaseUrl, Cli, Moved};
-use crate::logins::keys::{self, BadServer, SaidBy};
-use crate::logins::{Loan, Outcome, Standing};
-use crate::process::{Account, Network, View};
+use crate::logins::clis::{BaseUrlSetting, DirectoryVariable, WorkerCli};
+use crate::logins::keys::{self, EndpointError, EndpointSource};
+use crate::logins::{LoanOutcome, LoginFileStatus, LoginLoan};
+use crate::process::{HostView, NetworkAccess, NetworkLedger};
 use crate::workers::Worker;
 use crate::workers::look::log_in;
 use crate::workspace::remove_tree;
@@ -30,9 +30,9 @@ const DEFAULT_TEMPORARY: &str = "/tmp";
 
 /// What one worker is given for one attempt. To be [ended](Reach::end) however the attempt does.
 #[derive(Debug)]
-pub struct Reach {
+pub struct WorkerAccess {
     /// Where it can go.
-    pub network: Network,
+    pub network: NetworkAccess,
     /// What its environment has for it.
     pub env: Vec<(OsString, OsString)>,
     /// Where its API is, if the CLI has to be told by an option.
@@ -42,18 +42,18 @@ pub struct Reach {
     /// Whether it works with a key, not with a login.
     pub keyed: bool,
     directory: PathBuf,
-    loan: Option<Loan>,
+    loan: Option<LoginLoan>,
 }
 
-impl Reach {
+impl WorkerAccess {
     /// For a worker whose private files may be put into `directory`. A key is used where the user
     /// has one, and never enters the sandbox; otherwise the user's login is lent.
     pub fn of(
         worker: &Worker,
-        provider: Option<Provider>,
+        provider: Option<ModelProvider>,
         engine: &Engine,
         directory: &Path,
-        account: Account,
+        account: NetworkLedger,
     ) -> Result<Self, Error> {
         let mut reach = Self {
             network: network(engine, &engine.config.sandbox.hosts, account)?,
@@ -64,12 +64,12 @@ impl Reach {
             directory: directory.to_owned(),
             loan: None,
         };
-        if let Some(cloud) = Cloud::of(worker, provider, &engine.env)? {
+        if let Some(cloud) = CloudProvider::of(worker, provider, &engine.env)? {
             reach.enter(&cloud, engine)?;
         } else if let Some(cli) = worker.cli() {
             reach.open(cli, worker, engine)?;
         }
-        if worker.dialect == dialect::Name::Builtin {
+        if worker.dialect == dialect::DialectName::Builtin {
             reach.search(engine)?;
         }
         reach.env.extend(own_settings(worker, engine));
@@ -83,12 +83,12 @@ impl Reach {
         assignment: &Assignment,
         directory: &Path,
         engine: &Engine,
-        account: &Account,
+        account: &NetworkLedger,
     ) -> Result<Self, Error> {
         let provider = assignment.means.provider;
         match job.sandbox {
-            Sandbox::None => Self::unconfined(worker, provider, engine, directory),
-            Sandbox::Bubblewrap | Sandbox::Container => {
+            SandboxKind::None => Self::unconfined(worker, provider, engine, directory),
+            SandboxKind::Bubblewrap | SandboxKind::Container => {
                 Self::of(worker, provider, engine, directory, account.clone())
             }
         }
@@ -98,12 +98,12 @@ impl Reach {
     /// themselves.
     pub fn unconfined(
         worker: &Worker,
-        provider: Option<Provider>,
+        provider: Option<ModelProvider>,
         engine: &Engine,
         directory: &Path,
     ) -> Result<Self, Error> {
         let mut reach = Self {
-            network: Network::default(),
+            network: NetworkAccess::default(),
             env: Vec::new(),
             base_url: None,
             web_search: None,
@@ -111,7 +111,7 @@ impl Reach {
             directory: directory.to_owned(),
             loan: None,
         };
-        if Cloud::of(worker, provider, &engine.env)?.is_some() {
+        if CloudProvider::of(worker, provider, &engine.env)?.is_some() {
             reach.env.extend(cloud_env(engine));
         } else if let Some(cli) = worker.cli()
             && let Some(endpoint) = keys::endpoint(cli, &engine.env.keys, said(worker))?
@@ -122,13 +122,13 @@ impl Reach {
         reach.env.extend(own_settings(worker, engine));
         if let (Some(cli), Some(login)) = (worker.cli(), &worker.login) {
             let (name, place) = match cli.moved_by {
-                Moved::Directory(name) => (name, Some(login.as_path())),
-                Moved::Home(name) => (name, login.parent()),
+                DirectoryVariable::Directory(name) => (name, Some(login.as_path())),
+                DirectoryVariable::Home(name) => (name, login.parent()),
             };
             let place = place.unwrap_or(login);
             reach.env.push((name.into(), place.into()));
         }
-        if worker.dialect == dialect::Name::Codex {
+        if worker.dialect == dialect::DialectName::Codex {
             reach.keep_codex_out_of_temporary_files(&engine.env)?;
         }
         Ok(reach)
@@ -156,43 +156,48 @@ impl Reach {
         Ok(())
     }
 
-    fn open(&mut self, cli: &'static Cli, worker: &Worker, engine: &Engine) -> Result<(), Error> {
+    fn open(
+        &mut self,
+        cli: &'static WorkerCli,
+        worker: &Worker,
+        engine: &Engine,
+    ) -> Result<(), Error> {
         if let Some(endpoint) = keys::endpoint(cli, &engine.env.keys, said(worker))? {
             let mut upstream = endpoint.upstream.clone();
             let mut path = "";
-            let routes: Vec<Route> = if worker.dialect == dialect::Name::Builtin {
+            let routes: Vec<ApiRoute> = if worker.dialect == dialect::DialectName::Builtin {
                 // It knows by the path whether the version is missing.
                 let (origin, rest) = origin(&endpoint.url);
                 (upstream, path) = (keys::upstream(origin, "base_url")?, rest);
                 worker.protocol.map(|p| p.route(rest)).into_iter().collect()
             } else {
                 let routes = cli.keys.routes.iter();
-                routes.map(|(m, path)| Route::new(m, *path)).collect()
+                routes.map(|(m, path)| ApiRoute::new(m, *path)).collect()
             };
             upstream = upstream.only(routes);
             if let Some((name, value)) = &endpoint.header {
-                upstream = upstream.with(Header::new(name, value.clone())?);
+                upstream = upstream.with(SecretHeader::new(name, value.clone())?);
             }
             let url = self.serve(upstream, endpoint.said_by, engine) + path;
             self.lead(worker, &endpoint, &url, "added-outside-the-sandbox");
             return Ok(());
         }
-        if worker.dialect == dialect::Name::Builtin {
+        if worker.dialect == dialect::DialectName::Builtin {
             // It has no login of its own.
             return Ok(());
         }
-        let hosts = cli.egress().map(Allowed::parse);
+        let hosts = cli.egress().map(AllowedHost::parse);
         let hosts: Vec<_> = hosts.collect::<Result<_, _>>()?;
         let login = worker.login.as_deref();
         self.loan = engine.logins.lend(cli, login, &self.directory)?;
         let name = &worker.name;
         let why = match engine.logins.standing(cli, login)? {
-            Standing::None { .. } => Some(format!("`{name}` is not logged in")),
-            Standing::Ended { path } => Some(format!(
+            LoginFileStatus::None { .. } => Some(format!("`{name}` is not logged in")),
+            LoginFileStatus::Ended { path } => Some(format!(
                 "the login of `{name}` in `{}` has ended",
                 path.display()
             )),
-            Standing::Usable { .. } => None,
+            LoginFileStatus::Usable { .. } => None,
         };
         if let Some(why) = why {
             let remedy = log_in(cli, worker);
@@ -208,23 +213,23 @@ impl Reach {
     }
 
     /// Tells the worker where its API is, and gives it something to take for a key.
-    fn lead(&mut self, worker: &Worker, endpoint: &keys::Endpoint, url: &str, key: &str) {
+    fn lead(&mut self, worker: &Worker, endpoint: &keys::CliEndpoint, url: &str, key: &str) {
         self.keyed = true;
-        if worker.dialect == dialect::Name::Builtin {
+        if worker.dialect == dialect::DialectName::Builtin {
             self.env.push(("CODETEAM_API_KEY".into(), key.into()));
             self.base_url = Some(("base_url", url.to_owned()));
             return;
         }
         self.env.push((endpoint.placeholder.into(), key.into()));
         match endpoint.base_url {
-            BaseUrl::Variable(name) => self.env.push((name.into(), url.into())),
-            BaseUrl::Option(name) => self.base_url = Some((name, url.to_owned())),
+            BaseUrlSetting::Variable(name) => self.env.push((name.into(), url.into())),
+            BaseUrlSetting::Option(name) => self.base_url = Some((name, url.to_owned())),
         }
     }
 
     /// Serves an API inside the sandbox; answers with where.
-    fn serve(&mut self, upstream: Upstream, said_by: SaidBy, engine: &Engine) -> String {
-        let port = Network::endpoint_port(self.network.endpoints.len());
+    fn serve(&mut self, upstream: ApiUpstream, said_by: EndpointSource, engine: &Engine) -> String {
+        let port = NetworkAccess::endpoint_port(self.network.endpoints.len());
         self.network
             .endpoints
             .push(placed(upstream, said_by, &engine.env));
@@ -235,8 +240,8 @@ impl Reach {
     fn search(&mut self, engine: &Engine) -> Result<(), Error> {
         if let Some((upstream, said_by, value)) = engine.env.keys.web_search()? {
             let upstream = upstream
-                .with(Header::new("authorization", value)?)
-                .only([Route::new("POST", "/search")]);
+                .with(SecretHeader::new("authorization", value)?)
+                .only([ApiRoute::new("POST", "/search")]);
             self.web_search = Some(self.serve(upstream, said_by, engine));
         }
         Ok(())
@@ -244,17 +249,17 @@ impl Reach {
 
     /// Lets it into a cloud. Its requests are signed, so what they are signed with has to be where
     /// the worker is.
-    fn enter(&mut self, cloud: &Cloud, engine: &Engine) -> Result<(), Error> {
+    fn enter(&mut self, cloud: &CloudProvider, engine: &Engine) -> Result<(), Error> {
         let region = engine.env.cloud.get(cloud.region).map(String::as_str);
         let region = region.unwrap_or(cloud.default_region);
         for host in cloud.hosts {
             let host = host.replace("{region}", region);
-            self.network.rules.extend([Allowed::parse(&host)?]);
+            self.network.rules.extend([AllowedHost::parse(&host)?]);
         }
         for name in cloud.moved_by {
             if let Some(url) = engine.env.cloud.get(name) {
                 let upstream = keys::upstream(url, name)?;
-                let url = self.serve(upstream, SaidBy::User, engine);
+                let url = self.serve(upstream, EndpointSource::User, engine);
                 self.env.push(((*name).into(), url.into()));
             }
         }
@@ -270,7 +275,7 @@ impl Reach {
         ServedApis(
             endpoints
                 .map(|(number, upstream)| {
-                    let port = Network::endpoint_port(number);
+                    let port = NetworkAccess::endpoint_port(number);
                     (format!("127.0.0.1:{port}"), upstream.authority())
                 })
                 .collect(),
@@ -278,17 +283,17 @@ impl Reach {
     }
 
     /// Shows the worker what it is lent.
-    pub fn show(&self, view: &mut View) {
-        let binds = self.loan.iter().flat_map(Loan::binds);
+    pub fn show(&self, view: &mut HostView) {
+        let binds = self.loan.iter().flat_map(LoginLoan::binds);
         for (source, place) in binds {
-            view.entries.push(Entry::Bind {
+            view.entries.push(MountEntry::Bind {
                 source,
                 target: Path::new(policy::HOME).join(place),
-                access: Access::Writable,
+                access: MountAccess::Writable,
             });
         }
         if let Some(file) = self.env.iter().find(|(name, _)| name == CREDENTIALS) {
-            view.show(PathBuf::from(&file.1), Access::ReadOnly);
+            view.show(PathBuf::from(&file.1), MountAccess::ReadOnly);
         }
         view.network = Some(self.network.clone());
     }
@@ -308,7 +313,7 @@ impl Reach {
                 // What is left has nothing of the user's, and goes with the run if not now.
                 let _ = remove_tree(&self.directory);
                 let renewed = || format!("the login of `{name}` was renewed");
-                let is_renewed = outcome == Outcome::Renewed;
+                let is_renewed = outcome == LoanOutcome::Renewed;
                 is_renewed.then(renewed).or_else(|| outcome.objection(cli))
             }
             Err(error) => {
@@ -337,21 +342,21 @@ impl ServedApis {
 }
 
 /// A server with where it may be: one that the user names may be on this host or near it.
-pub(crate) fn placed(upstream: Upstream, said_by: SaidBy, env: &Env) -> Upstream {
+pub(crate) fn placed(upstream: ApiUpstream, said_by: EndpointSource, env: &Env) -> ApiUpstream {
     // Behind a proxy it is the proxy's business where a server is.
     let is_behind = upstream.is_secure() && !env.direct.covers(upstream.host());
-    if said_by == SaidBy::User && !(env.proxy.is_some() && is_behind) {
+    if said_by == EndpointSource::User && !(env.proxy.is_some() && is_behind) {
         return upstream.private();
     }
     upstream
 }
 
 /// What the user's configuration says of a worker's key and server.
-pub(crate) fn said(worker: &Worker) -> keys::Said<'_> {
-    keys::Said {
+pub(crate) fn said(worker: &Worker) -> keys::EndpointSettings<'_> {
+    keys::EndpointSettings {
         key: worker.key.as_deref(),
         base_url: worker.base_url.as_deref(),
-        keyless: worker.dialect == dialect::Name::Builtin,
+        keyless: worker.dialect == dialect::DialectName::Builtin,
     }
 }
 
@@ -360,7 +365,7 @@ fn own_settings(
     worker: &Worker,
     engine: &Engine,
 ) -> impl Iterator<Item = (OsString, OsString)> + use<> {
-    let is_claude = worker.dialect == dialect::Name::Claude;
+    let is_claude = worker.dialect == dialect::DialectName::Claude;
     let retries = engine.env.claude_retries.clone().filter(|_| is_claude);
     let retries = retries.map(|retries| (OsString::from(CLAUDE_RETRIES), retries));
     retries.into_iter()
@@ -376,7 +381,7 @@ fn origin(url: &str) -> (&str, &str) {
 }
 
 /// Where a cloud serves models.
-struct Cloud {
+struct CloudProvider {
     /// The variable by which the user says that it is to be used.
     wanted_by: &'static str,
     hosts: &'static [&'static str],
@@ -385,40 +390,42 @@ struct Cloud {
     moved_by: &'static [&'static str],
 }
 
-impl Cloud {
+impl CloudProvider {
     /// The cloud that a role's provider is, for the one worker that can ask it. What it is entered
     /// with will be where the worker is, and a role is the repository's: the user must have said so
     /// too, as for the CLI itself.
     fn of(
         worker: &Worker,
-        provider: Option<Provider>,
+        provider: Option<ModelProvider>,
         env: &Env,
-    ) -> Result<Option<Self>, BadServer> {
-        let is_able = worker.dialect == dialect::Name::Claude;
+    ) -> Result<Option<Self>, EndpointError> {
+        let is_able = worker.dialect == dialect::DialectName::Claude;
         let Some(provider) = provider.filter(|_| is_able) else {
             return Ok(None);
         };
         let cloud = Self::known(provider);
         match &cloud {
-            Some(cloud) if !env.cloud.contains_key(cloud.wanted_by) => Err(BadServer::Unasked {
-                provider: provider.as_str(),
-                variable: cloud.wanted_by,
-            }),
+            Some(cloud) if !env.cloud.contains_key(cloud.wanted_by) => {
+                Err(EndpointError::Unasked {
+                    provider: provider.as_str(),
+                    variable: cloud.wanted_by,
+                })
+            }
             _ => Ok(cloud),
         }
     }
 
-    fn known(provider: Provider) -> Option<Self> {
+    fn known(provider: ModelProvider) -> Option<Self> {
         match provider {
-            Provider::Anthropic => None,
-            Provider::Bedrock => Some(Self {
+            ModelProvider::Anthropic => None,
+            ModelProvider::Bedrock => Some(Self {
                 wanted_by: "CLAUDE_CODE_USE_BEDROCK",
                 hosts: &["bedrock-runtime.{region}.amazonaws.com:443"],
                 region: "AWS_REGION",
                 default_region: "us-east-1",
                 moved_by: &["ANTHROPIC_BEDROCK_BASE_URL"],
             }),
-            Provider::Vertex => Some(Self {
+            ModelProvider::Vertex => Some(Self {
                 wanted_by: "CLAUDE_CODE_USE_VERTEX",
                 hosts: &[
                     "{region}-aiplatform.googleapis.com:443",
@@ -441,13 +448,17 @@ fn cloud_env(engine: &Engine) -> impl Iterator<Item = (OsString, OsString)> {
 }
 
 /// A network of configured hosts.
-pub(super) fn network(engine: &Engine, hosts: &[Host], account: Account) -> Result<Network, Error> {
-    let allowed = hosts.iter().map(Host::allowed);
-    Ok(Network {
-        rules: allowed.collect::<Result<Rules, _>>()?,
+pub(super) fn network(
+    engine: &Engine,
+    hosts: &[HostConfig],
+    account: NetworkLedger,
+) -> Result<NetworkAccess, Error> {
+    let allowed = hosts.iter().map(HostConfig::allowed);
+    Ok(NetworkAccess {
+        rules: allowed.collect::<Result<EgressRules, _>>()?,
         through: engine.env.proxy.clone(),
         account,
-        ..Network::default()
+        ..NetworkAccess::default()
     })
 }
 
@@ -462,7 +473,8 @@ mod tests {
         env.cloud = [("AWS_SECRET_ACCESS_KEY", "x".to_owned())].into();
         let cloud = |name: &str, env: &Env| {
             let worker = Worker::find(&Config::default(), &name.into()).unwrap();
-            Cloud::of(&worker, Some(Provider::Bedrock), env).map(|cloud| cloud.is_some())
+            CloudProvider::of(&worker, Some(ModelProvider::Bedrock), env)
+                .map(|cloud| cloud.is_some())
         };
         assert!(cloud("claude", &env).is_err());
         env.cloud.insert("CLAUDE_CODE_USE_BEDROCK", "1".to_owned());

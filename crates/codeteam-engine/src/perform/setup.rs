@@ -16,17 +16,17 @@ pub(super) use self::inputs::fingerprint;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codeteam_core::event::Sandbox;
+use codeteam_core::event::SandboxKind;
 use codeteam_core::input::Input;
-use codeteam_sandbox::Access;
+use codeteam_sandbox::MountAccess;
 
-use self::inputs::Inputs;
+use self::inputs::SetupInputs;
 use self::products::FilesBefore;
-use super::checks::{Shell, how_it_ended, summary};
-use super::{Context, Error, Halt, Job, caches, now, reach, view};
-use crate::config::{Grounds, Setup};
+use super::checks::{ShellCommand, how_it_ended, summary};
+use super::{Error, Halt, Job, JobContext, caches, now, reach, view};
+use crate::config::{GateConfig, SetupConfig};
 use crate::engine::Engine;
-use crate::process::{Account, Limits, Profile, Status, View};
+use crate::process::{CommandLimits, ExitReason, HostView, NetworkLedger, SandboxProfile};
 use crate::workspace::Workspace;
 
 /// How long a set-up command may take if nobody says.
@@ -37,12 +37,16 @@ const SHARED_ROOT: &str = "/codeteam";
 
 /// Makes a worktree ready, if it is not. What was done is noted beside it, and forgotten when it is
 /// made anew.
-pub(super) fn ready(job: &Job, workspace: &Workspace, context: &Context<'_>) -> Result<(), Error> {
+pub(super) fn ready(
+    job: &Job,
+    workspace: &Workspace,
+    context: &JobContext<'_>,
+) -> Result<(), Error> {
     let engine = context.engine;
     let grounds = job.grounds(engine)?;
     let inputs = match &grounds.setup {
-        Some(setup) => Inputs::of(setup, workspace)?,
-        None => Inputs::default(),
+        Some(setup) => SetupInputs::of(setup, workspace)?,
+        None => SetupInputs::default(),
     };
     let wanted = inputs.key();
     if workspace.is_set_up(&wanted)? {
@@ -83,14 +87,14 @@ fn include(job: &Job, workspace: &Workspace, engine: &Engine) -> Result<(), Erro
 
 /// Whether the results of set-up can be shared. Without a sandbox nothing can be shown at another
 /// place, and paths in them would lead to the worktree that they were made in.
-fn is_shared(job: &Job, grounds: &Grounds) -> bool {
-    grounds.setup.is_some() && job.sandbox != Sandbox::None
+fn is_shared(job: &Job, grounds: &GateConfig) -> bool {
+    grounds.setup.is_some() && job.sandbox != SandboxKind::None
 }
 
 /// Shows a worktree at the place that is the same for all of them, with all that is shown or hidden
 /// in it so far.
 pub(super) fn show_shared(
-    view: &mut View,
+    view: &mut HostView,
     job: &Job,
     workspace: &Workspace,
     engine: &Engine,
@@ -139,15 +143,19 @@ enum CacheUse {
 /// The set-up command of a project, to be run for one job.
 struct SetupCommand<'a> {
     job: &'a Job,
-    setup: &'a Setup,
-    grounds: &'a Grounds,
-    context: &'a Context<'a>,
+    setup: &'a SetupConfig,
+    grounds: &'a GateConfig,
+    context: &'a JobContext<'a>,
 }
 
 impl SetupCommand<'_> {
     /// Puts what the command makes into a worktree: from the cache, or by running it. Gives the files
     /// and folders that it has left there.
-    fn make_ready(&self, workspace: &Workspace, inputs: &Inputs) -> Result<Vec<PathBuf>, Error> {
+    fn make_ready(
+        &self,
+        workspace: &Workspace,
+        inputs: &SetupInputs,
+    ) -> Result<Vec<PathBuf>, Error> {
         let (job, engine) = (self.job, self.context.engine);
         if !is_shared(job, self.grounds) {
             return self.run_in_place(workspace);
@@ -212,7 +220,7 @@ impl SetupCommand<'_> {
     fn run_apart(
         &self,
         workspace: &Workspace,
-        inputs: &Inputs,
+        inputs: &SetupInputs,
     ) -> Result<Option<(Workspace, Vec<PathBuf>, CacheUse)>, Error> {
         let (job, engine) = (self.job, self.context.engine);
         let (tree, is_whole) = inputs.tree(job, workspace)?;
@@ -256,26 +264,26 @@ impl SetupCommand<'_> {
         let _busy = self
             .context
             .busy_with(&job.id, &format!("set-up `{}`", brief(&setup.command)));
-        let account = Account::default();
-        let mut view = view::of(workspace, Access::Writable)?;
+        let account = NetworkLedger::default();
+        let mut view = view::of(workspace, MountAccess::Writable)?;
         caches::show(&mut view, job, engine)?;
         show_shared(&mut view, job, workspace, engine)?;
         let registries = &self.grounds.sandbox.registries;
         view.network = Some(reach::network(engine, registries, account.clone())?);
         let seconds = setup.timeout_seconds.unwrap_or(TIMEOUT_SECONDS);
-        let limits = Limits {
+        let limits = CommandLimits {
             wall: Duration::from_secs(seconds),
             line_bytes: 64 << 10,
             total_bytes: 64 << 20,
             silence: None,
             grace: Duration::from_secs(1),
         };
-        let shell = Shell {
+        let shell = ShellCommand {
             command: &setup.command,
             cwd: working_folder(job, workspace, engine)?,
             view,
             launcher: &*job.launcher(engine)?,
-            profile: Profile::Setup,
+            profile: SandboxProfile::Setup,
             disk: Some(Engine::disk(workspace, &self.grounds.sandbox)),
         };
         let copies = caches::folder(job, engine);
@@ -295,9 +303,9 @@ impl SetupCommand<'_> {
             });
         }
         match exit.status {
-            Status::Exited(0) => Ok(writes),
+            ExitReason::Exited(0) => Ok(writes),
             // Nobody wants to know any more.
-            Status::Cancelled => Err(Error::Cancelled),
+            ExitReason::Cancelled => Err(Error::Cancelled),
             _ => Err(Error::Halt(Halt::SetUp {
                 command: setup.command.clone(),
                 output: summary(&output.tail, &how_it_ended(&exit, seconds * 1_000)),

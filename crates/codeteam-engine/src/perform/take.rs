@@ -2,26 +2,30 @@
 //! claims, and stays what it was if the checkout is edited afterwards.
 
 use codeteam_core::budget::Usage;
-use codeteam_core::failure::{Facts, Stage};
+use codeteam_core::failure::{FailureFacts, FailureStage};
 use codeteam_core::frame::FrameChange;
 use codeteam_core::ids::Tree;
-use codeteam_core::input::{Input, WorkerEnd, WorkerReport};
-use codeteam_core::role::Kind;
+use codeteam_core::input::{Input, WorkerOutcome, WorkerReport};
+use codeteam_core::role::RoleKind;
 
 use super::integrate::{self, trailer};
 use super::worker::exited;
-use super::{Context, Error, Halt, Job, SCRATCH, Taken, frame_change, now, oid};
+use super::{Error, Halt, Job, JobContext, SCRATCH, SessionSubmission, frame_change, now, oid};
 use crate::config::{base_ref, session_ref};
-use crate::git::{self, Diff, Expected, Oid, Repo, Signature};
+use crate::git::{self, CommitSignature, ExpectedRef, Oid, Repo, TreeDiff};
 use crate::workspace;
 
-pub(super) fn take(job: &Job, taken: &Taken, context: &Context<'_>) -> Result<Input, Error> {
+pub(super) fn take(
+    job: &Job,
+    taken: &SessionSubmission,
+    context: &JobContext<'_>,
+) -> Result<Input, Error> {
     let engine = context.engine;
     let scratch = engine.workspaces_of(&job.run).join(SCRATCH);
-    let mut end = WorkerEnd::Answered(taken.text.clone());
+    let mut end = WorkerOutcome::Answered(taken.text.clone());
     let (mut change, mut edited) = (None, Vec::new());
     match taken.kind {
-        Kind::Implementer => {
+        RoleKind::Implementer => {
             let tree = engine.repo.snapshot(&scratch)?;
             match changed(job, &tree, context)? {
                 Ok(found) => {
@@ -30,11 +34,11 @@ pub(super) fn take(job: &Job, taken: &Taken, context: &Context<'_>) -> Result<In
                     }
                     change = Some(found);
                 }
-                Err(facts) => end = WorkerEnd::Failed(facts),
+                Err(facts) => end = WorkerOutcome::Failed(facts),
             }
         }
-        Kind::Designer => keep(job, taken, &oid(&taken.tree.0)?, context)?,
-        Kind::Gatekeeper => {
+        RoleKind::Designer => keep(job, taken, &oid(&taken.tree.0)?, context)?,
+        RoleKind::Gatekeeper => {
             let tree = engine.repo.snapshot(&scratch)?;
             let judged = oid(&taken.tree.0)?;
             if tree != judged {
@@ -42,7 +46,7 @@ pub(super) fn take(job: &Job, taken: &Taken, context: &Context<'_>) -> Result<In
                 edited = files.iter().map(|f| f.display().to_string()).collect();
             }
         }
-        Kind::Analyst | Kind::Planner | Kind::Scribe => {}
+        RoleKind::Analyst | RoleKind::Planner | RoleKind::Scribe => {}
     }
     super::worker::redacted(&mut end, engine);
     Ok(exited(
@@ -64,8 +68,8 @@ pub(super) fn take(job: &Job, taken: &Taken, context: &Context<'_>) -> Result<In
 fn changed(
     job: &Job,
     tree: &Oid,
-    context: &Context<'_>,
-) -> Result<Result<(Tree, FrameChange), Facts>, Error> {
+    context: &JobContext<'_>,
+) -> Result<Result<(Tree, FrameChange), FailureFacts>, Error> {
     let engine = context.engine;
     let base = oid(&job.base.tree.0)?;
     let diff = engine.repo.diff(&base, tree)?;
@@ -74,10 +78,10 @@ fn changed(
         elsewhere => elsewhere,
     };
     if let Some(message) = message {
-        return Ok(Err(Facts {
-            stage: Stage::Forbidden,
+        return Ok(Err(FailureFacts {
+            stage: FailureStage::Forbidden,
             message,
-            ..Facts::default()
+            ..FailureFacts::default()
         }));
     }
     let change = frame_change(engine, job.id.lasting(), &diff)?;
@@ -116,7 +120,7 @@ fn forbidden(
     repo: &Repo,
     base: &Oid,
     tree: &Oid,
-    diff: &Diff,
+    diff: &TreeDiff,
 ) -> Result<Option<String>, git::Error> {
     if let Some(link) = diff.gitlinks().next() {
         let path = link.path.display();
@@ -142,7 +146,12 @@ fn forbidden(
 
 /// Keeps a tree as a commit: on the run's branch, which the approved one will follow, or apart if
 /// the user wants no such branch. Idempotent by its trailers.
-fn keep(job: &Job, taken: &Taken, tree: &Oid, context: &Context<'_>) -> Result<(), Error> {
+fn keep(
+    job: &Job,
+    taken: &SessionSubmission,
+    tree: &Oid,
+    context: &JobContext<'_>,
+) -> Result<(), Error> {
     let Some(message) = &taken.draft else {
         return Ok(());
     };
@@ -174,14 +183,14 @@ fn keep(job: &Job, taken: &Taken, tree: &Oid, context: &Context<'_>) -> Result<(
     }
     let trailers = integrate::draft_trailers(&job.run, &job.task, &by);
     let text = format!("{}\n\n{trailers}", message.trim_end());
-    let signature = Signature {
+    let signature = CommitSignature {
         identity: engine.identity()?.cloned().ok_or(Halt::NoIdentity)?,
         seconds: i64::try_from(now().0 / 1_000).unwrap_or(0),
     };
     let commit = engine.repo.commit(tree, &[&tip], &text, &signature)?;
     let expected = match &found {
-        Some(at) => Expected::At(at),
-        None => Expected::Missing,
+        Some(at) => ExpectedRef::At(at),
+        None => ExpectedRef::Missing,
     };
     engine.repo.update_ref(&reference, &commit, expected)?;
     Ok(())

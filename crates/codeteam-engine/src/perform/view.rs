@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use codeteam_context::strategy::Patterns;
+use codeteam_context::strategy::FilePatterns;
 use codeteam_core::workflow::glob_matches;
-use codeteam_sandbox::{Access, Entry, Kind};
+use codeteam_sandbox::{MountAccess, MountEntry, PathKind};
 
 use super::Error;
 use crate::context;
-use crate::process::View;
+use crate::process::HostView;
 use crate::workspace::Workspace;
 
 /// What of a repository configures a worker's CLI: its settings, hooks, servers, environment. What
@@ -49,21 +49,21 @@ const COVERED: usize = 1_000;
 
 /// A work tree with its git, which works inside and reaches nothing of the user's repository but
 /// its objects, read-only.
-pub(super) fn of(workspace: &Workspace, access: Access) -> Result<View, Error> {
-    let mut view = View::default();
+pub(super) fn of(workspace: &Workspace, access: MountAccess) -> Result<HostView, Error> {
+    let mut view = HostView::default();
     let tree = workspace.tree_dir();
     view.show(tree.clone(), access);
-    view.show(tree.join(".git"), Access::ReadOnly);
+    view.show(tree.join(".git"), MountAccess::ReadOnly);
     view.show(workspace.git_dir(), access);
     for objects in workspace.object_dirs()? {
-        view.show(objects, Access::ReadOnly);
+        view.show(objects, MountAccess::ReadOnly);
     }
     Ok(view)
 }
 
 /// Covers what would configure the worker's CLI, but for what the user allows by name. Everything
 /// that workers can write must be shown already: links may lead there.
-pub(super) fn hide_configuration(view: &mut View, tree: &Path, allowed: &[String]) {
+pub(super) fn hide_configuration(view: &mut HostView, tree: &Path, allowed: &[String]) {
     let kept: Vec<&Path> = INSTRUCTS
         .iter()
         .copied()
@@ -79,14 +79,14 @@ pub(super) fn hide_configuration(view: &mut View, tree: &Path, allowed: &[String
 /// either: it has them too.
 pub(super) fn without(
     workspace: &Workspace,
-    access: Access,
+    access: MountAccess,
     patterns: &[String],
-) -> Result<View, Error> {
-    let mut view = View::default();
+) -> Result<HostView, Error> {
+    let mut view = HostView::default();
     let tree = workspace.tree_dir();
     view.show(tree.clone(), access);
-    view.hide(tree.join(".git"), Kind::File);
-    let hidden = Hidden::new(patterns)?;
+    view.hide(tree.join(".git"), PathKind::File);
+    let hidden = HiddenFiles::new(patterns)?;
     hide_matching(&mut view, &tree, Path::new(""), &hidden);
     let count = view.entries.len();
     if count > COVERED {
@@ -96,14 +96,14 @@ pub(super) fn without(
 }
 
 /// What a role must not see, on the disk as in its prompt.
-struct Hidden<'a> {
+struct HiddenFiles<'a> {
     patterns: &'a [String],
-    meant: Patterns,
+    meant: FilePatterns,
 }
 
-impl<'a> Hidden<'a> {
+impl<'a> HiddenFiles<'a> {
     fn new(patterns: &'a [String]) -> Result<Self, Error> {
-        let meant = Patterns::hiding(patterns).map_err(context::Error::from)?;
+        let meant = FilePatterns::hiding(patterns).map_err(context::Error::from)?;
         Ok(Self { patterns, meant })
     }
 
@@ -114,7 +114,7 @@ impl<'a> Hidden<'a> {
     }
 }
 
-fn hide_matching(view: &mut View, tree: &Path, folder: &Path, hidden: &Hidden<'_>) {
+fn hide_matching(view: &mut HostView, tree: &Path, folder: &Path, hidden: &HiddenFiles<'_>) {
     let entries = fs::read_dir(tree.join(folder)).into_iter().flatten();
     for entry in entries.flatten() {
         let path = folder.join(entry.file_name());
@@ -133,7 +133,7 @@ fn hide_matching(view: &mut View, tree: &Path, folder: &Path, hidden: &Hidden<'_
     }
 }
 
-fn hide_but(view: &mut View, tree: &Path, path: &Path, kept: &[&Path]) {
+fn hide_but(view: &mut HostView, tree: &Path, path: &Path, kept: &[&Path]) {
     if kept.contains(&path) {
         return;
     }
@@ -152,7 +152,7 @@ fn hide_but(view: &mut View, tree: &Path, path: &Path, kept: &[&Path]) {
     let entries = fs::read_dir(&found.source).into_iter().flatten();
     let names: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
     if names.len() > MANY {
-        view.hide(found.target, Kind::Directory);
+        view.hide(found.target, PathKind::Directory);
         return;
     }
     for name in names {
@@ -171,7 +171,7 @@ fn is_a_workers(path: &Path, tree: &Path) -> bool {
 }
 
 /// Something that a command is shown.
-struct Found {
+struct ShownPath {
     /// Where it sees it.
     target: PathBuf,
     /// What it is on the host.
@@ -180,7 +180,7 @@ struct Found {
 
 /// What a path leads to inside, if that is something shown and not covered. Nothing can lie over a
 /// link, and one that leads nowhere here may well lead somewhere in there.
-fn leads_to(view: &View, path: &Path) -> Option<Found> {
+fn leads_to(view: &HostView, path: &Path) -> Option<ShownPath> {
     const LINKS: usize = 40;
     let mut links = 0;
     let mut target = PathBuf::from("/");
@@ -209,7 +209,7 @@ fn leads_to(view: &View, path: &Path) -> Option<Found> {
         }
     }
     let source = source_of(view, &target)?;
-    Some(Found { target, source })
+    Some(ShownPath { target, source })
 }
 
 /// The parts of a path, the last one first.
@@ -222,19 +222,23 @@ fn backwards(path: &Path) -> Vec<OsString> {
 }
 
 /// What is shown at a path.
-fn source_of(view: &View, path: &Path) -> Option<PathBuf> {
+fn source_of(view: &HostView, path: &Path) -> Option<PathBuf> {
     let mut over = view.entries.iter().rev();
     let top = over.find(|entry| path.starts_with(entry.target()))?;
     let rest = path.strip_prefix(top.target()).ok()?;
     match top {
-        Entry::Bind { source, .. } if rest == Path::new("") => Some(source.clone()),
-        Entry::Bind { source, .. } => Some(source.join(rest)),
+        MountEntry::Bind { source, .. } if rest == Path::new("") => Some(source.clone()),
+        MountEntry::Bind { source, .. } => Some(source.join(rest)),
         _ => None,
     }
 }
 
-fn kind_of(is_dir: bool) -> Kind {
-    if is_dir { Kind::Directory } else { Kind::File }
+fn kind_of(is_dir: bool) -> PathKind {
+    if is_dir {
+        PathKind::Directory
+    } else {
+        PathKind::File
+    }
 }
 
 #[cfg(test)]
@@ -251,18 +255,18 @@ mod tests {
         tree
     }
 
-    fn showing(tree: &tempfile::TempDir) -> View {
-        let mut view = View::default();
-        view.show(tree.path().to_owned(), Access::Writable);
+    fn showing(tree: &tempfile::TempDir) -> HostView {
+        let mut view = HostView::default();
+        view.show(tree.path().to_owned(), MountAccess::Writable);
         view
     }
 
-    fn hidden(view: &View, tree: &Path) -> Vec<String> {
+    fn hidden(view: &HostView, tree: &Path) -> Vec<String> {
         let mut names: Vec<String> = view
             .entries
             .iter()
             .filter_map(|entry| match entry {
-                Entry::Hidden { target, .. } => Some(target.strip_prefix(tree).unwrap()),
+                MountEntry::Hidden { target, .. } => Some(target.strip_prefix(tree).unwrap()),
                 _ => None,
             })
             .map(|path| path.display().to_string())
@@ -349,26 +353,26 @@ mod tests {
         // Covered with what is over it already.
         link(".codex", ".gemini");
         let mut view = showing(&tree);
-        view.entries.push(Entry::Bind {
+        view.entries.push(MountEntry::Bind {
             source: cache.path().to_owned(),
             target: "/home/agent/cache".into(),
-            access: Access::Writable,
+            access: MountAccess::Writable,
         });
         hide_configuration(&mut view, tree.path(), &[]);
-        let hidden: Vec<&Path> = view.entries[2..].iter().map(Entry::target).collect();
+        let hidden: Vec<&Path> = view.entries[2..].iter().map(MountEntry::target).collect();
         assert_eq!(hidden, [Path::new("/home/agent/cache")]);
     }
 
     #[test]
     fn patterns_hide_files_and_whole_folders() {
         let tree = tree(&["src/internal/a.rs", "src/api.rs", "docs/plan.md", "x.key"]);
-        let mut view = View::default();
+        let mut view = HostView::default();
         let patterns = [
             "src/internal".to_owned(),
             "**/*.{key,pem}".to_owned(),
             "docs/".to_owned(),
         ];
-        let all = Hidden::new(&patterns).unwrap();
+        let all = HiddenFiles::new(&patterns).unwrap();
         hide_matching(&mut view, tree.path(), Path::new(""), &all);
         let mut found = hidden(&view, tree.path());
         found.sort_unstable();

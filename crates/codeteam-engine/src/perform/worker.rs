@@ -18,30 +18,32 @@ use std::time::Duration;
 
 use codeteam_core::assignment::Assignment;
 use codeteam_core::budget::Usage;
-use codeteam_core::event::{Reached, Sandbox};
-use codeteam_core::failure::{Facts, Stage, Trouble};
+use codeteam_core::event::{HostTraffic, SandboxKind};
+use codeteam_core::failure::{FailureCause, FailureFacts, FailureStage};
 use codeteam_core::frame::FrameChange;
 use codeteam_core::ids::{BodyId, Tree};
-use codeteam_core::input::{Input, WorkerEnd, WorkerReport};
-use codeteam_core::role::{Contract, Kind, Mode};
+use codeteam_core::input::{Input, WorkerOutcome, WorkerReport};
+use codeteam_core::role::{Contract, EditMode, RoleKind};
 use codeteam_core::submission::strict;
-use codeteam_sandbox::{Access, Entry, policy};
+use codeteam_sandbox::{MountAccess, MountEntry, policy};
 
-use self::files::{Files, failed};
+use self::files::{LaunchFiles, failed};
 use self::output::OutputFilter;
 pub(super) use self::transcript::retold;
 use self::transcript::{Transcript, lock};
 pub(crate) use self::transcript::{replayed, spent};
-use self::watch::Watch;
-use super::reach::Reach;
-use super::{Context, Error, Job, caches, frame_change, now, oid, setup, view};
+use self::watch::WorkerMonitor;
+use super::reach::WorkerAccess;
+use super::{Error, Job, JobContext, caches, frame_change, now, oid, setup, view};
 use crate::artifacts;
 use crate::context::{self, exact};
-use crate::dialect::{Clock, Fold, Listening, Program, Surroundings, Told};
+use crate::dialect::{
+    FoldSettings, LaunchSettings, LocalClock, OutputFold, WorkerCommand, WorkerEvent,
+};
 use crate::engine::Engine;
 use crate::process::{
-    self, Account, CommandSpec, Exit, Impatience, Limits, Line, Patience, Profile, RefusedHost,
-    Status, View,
+    self, CommandExit, CommandLimits, CommandSpec, ExitReason, HostView, NetworkLedger, OutputLine,
+    RefusedHost, SandboxProfile, WaitError, WaitLimit,
 };
 use crate::prompt;
 use crate::workers::{Worker, prices, probe};
@@ -60,34 +62,34 @@ const GRACE: Duration = Duration::from_secs(3);
 pub(super) fn work(
     job: &Job,
     assignment: &Assignment,
-    context: &Context<'_>,
+    context: &JobContext<'_>,
 ) -> Result<Input, Error> {
-    match Errand::prepare(job, assignment, context)? {
+    match WorkerAttempt::prepare(job, assignment, context)? {
         Ok(errand) => errand.carry_out(),
         Err(facts) => Ok(came_to_nothing(job, facts)),
     }
 }
 
 /// An assignment and all that carries it out.
-struct Errand<'a> {
+struct WorkerAttempt<'a> {
     job: &'a Job,
-    context: &'a Context<'a>,
+    context: &'a JobContext<'a>,
     assignment: Assignment,
     worker: Worker,
     workspace: Arc<Workspace>,
-    files: Files,
-    session: Option<Session>,
-    listening: Listening,
+    files: LaunchFiles,
+    session: Option<ConversationDir>,
+    listening: FoldSettings,
     transcript: Arc<Mutex<Transcript>>,
 }
 
-impl<'a> Errand<'a> {
+impl<'a> WorkerAttempt<'a> {
     /// Makes everything ready; says what the worker lacks if it lacks something.
     fn prepare(
         job: &'a Job,
         assignment: &Assignment,
-        context: &'a Context<'a>,
-    ) -> Result<Result<Self, Facts>, Error> {
+        context: &'a JobContext<'a>,
+    ) -> Result<Result<Self, FailureFacts>, Error> {
         let engine = context.engine;
         let workspace = job.prepare(engine, &assignment.tree)?;
         let worker = Worker::find(&engine.config, &assignment.worker)
@@ -106,18 +108,18 @@ impl<'a> Errand<'a> {
             }
             setup::ready(job, &workspace, context)?;
         }
-        let files = Files::of(job, engine);
-        let session = Session::of(job, assignment, &worker, engine)?;
+        let files = LaunchFiles::of(job, engine);
+        let session = ConversationDir::of(job, assignment, &worker, engine)?;
         let mut assignment = assignment.clone();
         if session.as_ref().is_none_or(|session| !session.is_there) {
             assignment.session = None;
         }
         let before = assignment.session.as_ref().map(|session| session.usage);
-        let listening = Listening {
+        let listening = FoldSettings {
             account: worker.account.clone(),
             model,
             before: before.unwrap_or_default(),
-            clock: Clock::read(),
+            clock: LocalClock::read(),
             bare: assignment.contract == Contract::Strict,
         };
         let transcript = Transcript::create(&files.transcript, worker.dialect, &listening)?;
@@ -138,16 +140,16 @@ impl<'a> Errand<'a> {
     fn carry_out(self) -> Result<Input, Error> {
         let (job, context) = (self.job, self.context);
         let telling = Arc::clone(&self.transcript);
-        let account = Account::telling(Arc::new(move |text: &str| {
+        let account = NetworkLedger::telling(Arc::new(move |text: &str| {
             lock(&telling).write("network", text.into());
         }));
         let (worker, private) = (&self.worker, &self.files.private);
         let engine = context.engine;
-        let reach = Reach::for_job(job, worker, &self.assignment, private, engine, &account);
+        let reach = WorkerAccess::for_job(job, worker, &self.assignment, private, engine, &account);
         let reach = match reach {
             // What the user's configuration lacks is the worker's trouble: another may stand in.
             Err(error @ (Error::Server(_) | Error::NotLoggedIn(_))) => {
-                let facts = probe::unusable(Trouble::Login, error.to_string());
+                let facts = probe::unusable(FailureCause::Login, error.to_string());
                 return Ok(came_to_nothing(job, facts));
             }
             reach => reach?,
@@ -166,7 +168,7 @@ impl<'a> Errand<'a> {
                 let message = format!("{error}; {hint}");
                 return Ok(came_to_nothing(
                     job,
-                    probe::unusable(Trouble::Length, message),
+                    probe::unusable(FailureCause::Length, message),
                 ));
             }
             ran => ran?,
@@ -182,45 +184,49 @@ impl<'a> Errand<'a> {
         let mut end = self.ended(fold.finish(&exit), &exit)?;
         match (&mut end, ended) {
             // It was ended here, and says nothing of why itself.
-            (WorkerEnd::Failed(facts), Some(why)) => *facts = why,
-            (WorkerEnd::Failed(facts), None) => {
+            (WorkerOutcome::Failed(facts), Some(why)) => *facts = why,
+            (WorkerOutcome::Failed(facts), None) => {
                 facts.message = served.name_apis(&facts.message);
                 tell_refusal_from_outage(facts, &account.hosts(), &account.refused());
             }
-            (WorkerEnd::Answered(_), _) => {}
+            (WorkerOutcome::Answered(_), _) => {}
         }
         self.report(end, &*fold)
     }
 
     /// Runs the worker; what it says goes to the transcript, to the fold and to whoever watches.
     /// Tells how it ended, and why if it was ended here.
-    fn run(&self, reach: &Reach, fold: &mut dyn Fold) -> Result<(Exit, Option<Facts>), Error> {
+    fn run(
+        &self,
+        reach: &WorkerAccess,
+        fold: &mut dyn OutputFold,
+    ) -> Result<(CommandExit, Option<FailureFacts>), Error> {
         let spec = self.command(self.program(reach)?, reach)?;
         let (assignment, context) = (&self.assignment, self.context);
         let mut output = OutputFilter::new(&context.engine.redactor);
         // Where the worktree is means nothing to a person.
         let tree = format!("{}/", self.workspace.tree_dir().display());
-        let mut watch = Watch::begin(self.job, assignment, context);
+        let mut watch = WorkerMonitor::begin(self.job, assignment, context);
         let cancel = watch.cancel.clone();
-        let mut sink = |line: Line<'_>| {
+        let mut sink = |line: OutputLine<'_>| {
             let line = output.filter(line);
             let is_new_part = lock(&self.transcript).line(line.event.stream, &line.kept);
             let told = fold.line(&line.event);
             if is_new_part {
                 lock(&self.transcript).record_usage(fold.usage());
             }
-            for shown in told.iter().filter_map(Told::shown) {
+            for shown in told.iter().filter_map(WorkerEvent::shown) {
                 let shown = shown.replace(&tree, "");
                 let shown = output.filter_shown(line.event.stream, &shown);
                 (context.lines)(&self.job.id, &shown);
             }
             // What it says last, it says itself.
-            if !told.contains(&Told::Final) {
+            if !told.contains(&WorkerEvent::Final) {
                 watch.look(&*fold);
             }
         };
         let stall = Some(assignment.stall_ms).filter(|ms| *ms > 0);
-        let limits = Limits {
+        let limits = CommandLimits {
             wall: Duration::from_millis(assignment.timeout_ms),
             silence: stall.map(Duration::from_millis),
             line_bytes: LINE_BYTES,
@@ -231,7 +237,7 @@ impl<'a> Errand<'a> {
         let launcher = self.job.launcher(context.engine)?;
         let exit = process::run(
             &*launcher,
-            Profile::Worker,
+            SandboxProfile::Worker,
             &spec,
             &limits,
             &cancel,
@@ -241,19 +247,19 @@ impl<'a> Errand<'a> {
     }
 
     /// What became of it, with what it has changed by its answer in the worktree.
-    fn ended(&self, mut end: WorkerEnd, exit: &Exit) -> Result<WorkerEnd, Error> {
+    fn ended(&self, mut end: WorkerOutcome, exit: &CommandExit) -> Result<WorkerOutcome, Error> {
         let (assignment, engine) = (&self.assignment, self.context.engine);
-        if let WorkerEnd::Failed(facts) = &mut end {
+        if let WorkerOutcome::Failed(facts) = &mut end {
             if exit.lost {
                 SANDBOX_KILLED.clone_into(&mut facts.message);
             }
             // Its limit, not how long it took to be rid of it.
             match exit.status {
-                Status::TimedOut => {
+                ExitReason::TimedOut => {
                     let seconds = assignment.timeout_ms / 1_000;
                     facts.message = format!("it took longer than {seconds} s");
                 }
-                Status::Stalled => {
+                ExitReason::Stalled => {
                     let seconds = assignment.stall_ms / 1_000;
                     facts.message = format!("it said nothing for {seconds} s");
                 }
@@ -261,18 +267,18 @@ impl<'a> Errand<'a> {
             }
         }
         let tree = self.workspace.tree_dir();
-        if !assignment.writable && self.job.sandbox != Sandbox::None {
+        if !assignment.writable && self.job.sandbox != SandboxKind::None {
             engine.untouched.note(&tree, &assignment.tree);
         }
-        let is_editing = assignment.writable && assignment.means.mode == Mode::Edits;
-        if let (WorkerEnd::Answered(answer), true) = (&end, is_editing) {
+        let is_editing = assignment.writable && assignment.means.mode == EditMode::Edits;
+        if let (WorkerOutcome::Answered(answer), true) = (&end, is_editing) {
             let note = |text: &str| self.note(text);
             let applied = edits::apply(self.job, assignment, answer, &tree, engine, &note)?;
-            end = applied.err().map_or(end, WorkerEnd::Failed);
+            end = applied.err().map_or(end, WorkerOutcome::Failed);
         }
-        if let WorkerEnd::Answered(answer) = &mut end
+        if let WorkerOutcome::Answered(answer) = &mut end
             && prompt::is_exact(assignment)
-            && assignment.kind == Kind::Gatekeeper
+            && assignment.kind == RoleKind::Gatekeeper
         {
             // What the tests printed is known here; that it was copied right matters to nobody.
             let outputs = attached::outputs(assignment, engine)?;
@@ -293,9 +299,9 @@ impl<'a> Errand<'a> {
     }
 
     /// Keeps what it said, and takes from its worktree what it did.
-    fn report(&self, mut end: WorkerEnd, fold: &dyn Fold) -> Result<Input, Error> {
+    fn report(&self, mut end: WorkerOutcome, fold: &dyn OutputFold) -> Result<Input, Error> {
         let engine = self.context.engine;
-        let wants_change = self.assignment.writable && matches!(end, WorkerEnd::Answered(_));
+        let wants_change = self.assignment.writable && matches!(end, WorkerOutcome::Answered(_));
         // Getting the transcript onto the disk and looking at the worktree need not wait for each
         // other.
         let transcript = &self.transcript;
@@ -310,7 +316,7 @@ impl<'a> Errand<'a> {
             None => None,
             Some(Ok(found)) => Some(found),
             Some(Err(facts)) => {
-                end = WorkerEnd::Failed(facts);
+                end = WorkerOutcome::Failed(facts);
                 None
             }
         };
@@ -330,17 +336,17 @@ impl<'a> Errand<'a> {
 
     /// The tree and the change in the worktree, or what the worker must be told about it. What a
     /// worker leaves can take as long to collect as it likes, so that has a limit, too.
-    fn collect(&self) -> Result<Result<(Tree, FrameChange), Facts>, Error> {
+    fn collect(&self) -> Result<Result<(Tree, FrameChange), FailureFacts>, Error> {
         let (job, workspace, engine) = (self.job, &self.workspace, self.context.engine);
         let base = oid(&job.base.tree.0)?;
         let limit = Duration::from_millis(self.assignment.timeout_ms);
         let limit = limit.clamp(COLLECTING.0, COLLECTING.1);
         let (changes, is_late) = {
-            let _limit = Patience::within(limit);
+            let _limit = WaitLimit::within(limit);
             let changes = workspace.changes(&base);
             (
                 changes,
-                Patience::current().check() == Err(Impatience::TimedOut),
+                WaitLimit::current().check() == Err(WaitError::TimedOut),
             )
         };
         self.tell_repairs();
@@ -404,14 +410,14 @@ impl<'a> Errand<'a> {
     }
 
     /// What carries the assignment out, with its files where it will look for them.
-    fn program(&self, reach: &Reach) -> Result<Program, Error> {
+    fn program(&self, reach: &WorkerAccess) -> Result<WorkerCommand, Error> {
         let (assignment, worker, engine) = (&self.assignment, &self.worker, self.context.engine);
         let named = &assignment.means.mcp_servers;
         let servers = named.iter().filter_map(|name| {
             let server = engine.config.mcp_servers.get(name)?;
             Some((name.clone(), server.clone()))
         });
-        let around = Surroundings {
+        let around = LaunchSettings {
             codeteam: engine.codeteam.clone(),
             folder: self.files.folder.clone(),
             assignment: self.files.assignment.clone(),
@@ -423,10 +429,10 @@ impl<'a> Errand<'a> {
             sampling: worker.sampling,
             price: prices::find(self.listening.model.as_deref(), &engine.config.prices),
             keyed: reach.keyed,
-            confined: self.job.sandbox != Sandbox::None,
+            confined: self.job.sandbox != SandboxKind::None,
             mcp_servers: servers.collect(),
         };
-        let context::Told { prompt, packed } =
+        let context::RenderedPrompt { prompt, packed } =
             attached::told(self.job, assignment, &self.workspace, engine)?;
         (self.context.report)(Input::ContextPacked {
             at: now(),
@@ -455,7 +461,7 @@ impl<'a> Errand<'a> {
     }
 
     /// The worker's program, with all it sees.
-    fn command(&self, program: Program, reach: &Reach) -> Result<CommandSpec, Error> {
+    fn command(&self, program: WorkerCommand, reach: &WorkerAccess) -> Result<CommandSpec, Error> {
         let (job, engine, workspace) = (self.job, self.context.engine, &self.workspace);
         let mut view = view(job, &self.assignment, workspace, engine)?;
         reach.show(&mut view);
@@ -463,13 +469,13 @@ impl<'a> Errand<'a> {
             session.show(&mut view);
         }
         for file in program.reads {
-            view.show(file, Access::ReadOnly);
+            view.show(file, MountAccess::ReadOnly);
         }
         for (source, place) in program.placed {
-            view.entries.push(Entry::Bind {
+            view.entries.push(MountEntry::Bind {
                 source,
                 target: Path::new(policy::HOME).join(place),
-                access: Access::ReadOnly,
+                access: MountAccess::ReadOnly,
             });
         }
         let (name, args) = match program.stdin {
@@ -500,10 +506,10 @@ impl<'a> Errand<'a> {
 }
 
 /// Takes secrets out of what becomes an event. Files in an answer are in the worktree by now.
-pub(super) fn redacted(end: &mut WorkerEnd, engine: &Engine) {
+pub(super) fn redacted(end: &mut WorkerOutcome, engine: &Engine) {
     let text = match end {
-        WorkerEnd::Answered(text) => text,
-        WorkerEnd::Failed(facts) => &mut facts.message,
+        WorkerOutcome::Answered(text) => text,
+        WorkerOutcome::Failed(facts) => &mut facts.message,
     };
     if let Cow::Owned(redacted) = engine.redactor.redact(text).text {
         *text = redacted;
@@ -520,18 +526,22 @@ pub(super) fn exited(job: &Job, report: WorkerReport) -> Input {
 
 /// A worker that could not even be started.
 /// An API that the sandbox does not let the worker reach is not waited for: it would never answer.
-fn tell_refusal_from_outage(facts: &mut Facts, hosts: &[Reached], refused: &[RefusedHost]) {
+fn tell_refusal_from_outage(
+    facts: &mut FailureFacts,
+    hosts: &[HostTraffic],
+    refused: &[RefusedHost],
+) {
     let is_outage = hosts
         .iter()
         .any(|host| host.failed > 0 || host.received > 0);
-    if facts.trouble != Some(Trouble::Unreachable) || is_outage || refused.is_empty() {
+    if facts.trouble != Some(FailureCause::Unreachable) || is_outage || refused.is_empty() {
         return;
     }
     let refused: Vec<String> = refused
         .iter()
         .map(|refused| format!("{} ({})", refused.host, refused.why))
         .collect();
-    facts.trouble = Some(Trouble::Confined);
+    facts.trouble = Some(FailureCause::Confined);
     facts.message = format!(
         "the sandbox does not let it reach {}; if it is to reach that, name the host under \
          `sandbox.hosts` in your own configuration",
@@ -539,11 +549,11 @@ fn tell_refusal_from_outage(facts: &mut Facts, hosts: &[Reached], refused: &[Ref
     );
 }
 
-fn came_to_nothing(job: &Job, facts: Facts) -> Input {
+fn came_to_nothing(job: &Job, facts: FailureFacts) -> Input {
     exited(
         job,
         WorkerReport {
-            end: WorkerEnd::Failed(facts),
+            end: WorkerOutcome::Failed(facts),
             usage: Usage::default(),
             transcript: None,
             change: None,
@@ -557,7 +567,7 @@ fn came_to_nothing(job: &Job, facts: Facts) -> Input {
 
 /// Whether the worker itself changes files.
 fn changes_files(assignment: &Assignment) -> bool {
-    assignment.writable && assignment.means.mode == Mode::Tools
+    assignment.writable && assignment.means.mode == EditMode::Tools
 }
 
 /// What a worker is shown: its work tree, which only those who are asked for a change may write.
@@ -566,11 +576,11 @@ fn view(
     assignment: &Assignment,
     workspace: &Workspace,
     engine: &Engine,
-) -> Result<View, Error> {
+) -> Result<HostView, Error> {
     let access = if changes_files(assignment) {
-        Access::Writable
+        MountAccess::Writable
     } else {
-        Access::ReadOnly
+        MountAccess::ReadOnly
     };
     let mut view = if assignment.exclude.is_empty() {
         view::of(workspace, access)?
@@ -587,7 +597,7 @@ fn view(
 
 /// Where a worker keeps what was said, for the roles that may go on in it: a folder of the slot's
 /// own, for as long as the run lasts.
-struct Session {
+struct ConversationDir {
     folder: PathBuf,
     /// Where the CLI looks for it, relative to its home.
     place: &'static str,
@@ -595,7 +605,7 @@ struct Session {
     is_there: bool,
 }
 
-impl Session {
+impl ConversationDir {
     fn of(
         job: &Job,
         assignment: &Assignment,
@@ -625,21 +635,21 @@ impl Session {
         }))
     }
 
-    fn show(&self, view: &mut View) {
-        view.entries.push(Entry::Bind {
+    fn show(&self, view: &mut HostView) {
+        view.entries.push(MountEntry::Bind {
             source: self.folder.clone(),
             target: Path::new(policy::HOME).join(self.place),
-            access: Access::Writable,
+            access: MountAccess::Writable,
         });
     }
 }
 
 /// What a worker is told of a change that cannot be taken.
-fn forbidden(message: String) -> Facts {
-    Facts {
-        stage: Stage::Forbidden,
+fn forbidden(message: String) -> FailureFacts {
+    FailureFacts {
+        stage: FailureStage::Forbidden,
         message,
-        ..Facts::default()
+        ..FailureFacts::default()
     }
 }
 
@@ -647,11 +657,11 @@ fn forbidden(message: String) -> Facts {
 mod tests {
     use super::*;
 
-    fn judged(reached: Reached, refused: &[RefusedHost]) -> Facts {
-        let mut facts = Facts {
-            trouble: Some(Trouble::Unreachable),
+    fn judged(reached: HostTraffic, refused: &[RefusedHost]) -> FailureFacts {
+        let mut facts = FailureFacts {
+            trouble: Some(FailureCause::Unreachable),
             message: "stream disconnected".to_owned(),
-            ..Facts::default()
+            ..FailureFacts::default()
         };
         tell_refusal_from_outage(&mut facts, &[reached], refused);
         facts
@@ -664,13 +674,13 @@ mod tests {
             why: "no rule allows it".to_owned(),
             is_private: false,
         }];
-        let denied = || Reached {
+        let denied = || HostTraffic {
             host: "api.example.org:443".to_owned(),
             denied: 1,
-            ..Reached::default()
+            ..HostTraffic::default()
         };
         let facts = judged(denied(), &refused);
-        assert_eq!(facts.trouble, Some(Trouble::Confined));
+        assert_eq!(facts.trouble, Some(FailureCause::Confined));
         assert!(
             facts
                 .message
@@ -679,12 +689,15 @@ mod tests {
             facts.message
         );
         // A CLI also asks for what it does without, while its API is down.
-        let down = Reached {
+        let down = HostTraffic {
             failed: 1,
             ..denied()
         };
-        assert_eq!(judged(down, &refused).trouble, Some(Trouble::Unreachable));
-        let nothing = judged(Reached::default(), &[]);
-        assert_eq!(nothing.trouble, Some(Trouble::Unreachable));
+        assert_eq!(
+            judged(down, &refused).trouble,
+            Some(FailureCause::Unreachable)
+        );
+        let nothing = judged(HostTraffic::default(), &[]);
+        assert_eq!(nothing.trouble, Some(FailureCause::Unreachable));
     }
 }

@@ -10,7 +10,7 @@ use crate::workers::probe;
 
 /// What came of it.
 #[derive(Debug)]
-pub struct Asked {
+pub struct ProgramOutput {
     /// Whether it says that it did well.
     pub did_well: bool,
     /// What it printed, errors last.
@@ -28,7 +28,7 @@ pub fn ask(
     program: &str,
     args: &[String],
     folder: &Path,
-) -> io::Result<Option<Asked>> {
+) -> io::Result<Option<ProgramOutput>> {
     let Some(program) = probe::find(Path::new(program), path) else {
         return Ok(None);
     };
@@ -40,7 +40,7 @@ pub fn ask(
     let printed = [output.stdout, output.stderr].concat();
     // Some colour what they say though there is no terminal.
     let lines: Vec<_> = printed.split(|byte| *byte == b'\n').map(plain).collect();
-    Ok(Some(Asked {
+    Ok(Some(ProgramOutput {
         did_well: output.status.success(),
         said: lines.join("\n").trim().to_owned(),
     }))

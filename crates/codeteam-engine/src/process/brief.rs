@@ -2,7 +2,7 @@
 //! waits for nor what it has left behind holds codeteam up.
 //!
 //! Input, output and the end of the process are served from one `poll`, so that no order in which
-//! the command reads and writes can block both sides. What ends it early is the [`Patience`] of the
+//! the command reads and writes can block both sides. What ends it early is the [`WaitLimit`] of the
 //! thread. It is then asked to end, which lets git remove its lock files, and killed if it does not.
 
 use std::fs::File;
@@ -16,8 +16,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open};
 
-use super::Hold;
-use super::patience::{Impatience, Patience};
+use super::CommandGuard;
+use super::patience::{WaitError, WaitLimit};
 
 /// How long the streams of an ended command may stay open and silent before those who hold them are
 /// killed, and how long after that.
@@ -36,7 +36,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(crate) struct BriefCommand {
     child: Child,
     leader: Pid,
-    hold: Option<Box<dyn Hold>>,
+    hold: Option<Box<dyn CommandGuard>>,
     input: Option<(ChildStdin, Vec<u8>)>,
     stdout: Option<File>,
     stderr: Option<File>,
@@ -58,7 +58,7 @@ pub(crate) struct BriefOutput {
 pub(crate) enum BriefError {
     /// It was ended early.
     #[error(transparent)]
-    Impatient(#[from] Impatience),
+    Impatient(#[from] WaitError),
     /// Whoever looked at what it waits for has ended it.
     #[error("it was ended, because it could not go on")]
     Stuck,
@@ -74,7 +74,7 @@ impl BriefCommand {
     /// Takes a child over whose streams are pipes, with what it is to read.
     pub(crate) fn new(
         mut child: Child,
-        hold: Option<Box<dyn Hold>>,
+        hold: Option<Box<dyn CommandGuard>>,
         input: Option<Vec<u8>>,
     ) -> Self {
         let leader = Pid::from_child(&child);
@@ -111,7 +111,7 @@ impl BriefCommand {
     /// Waits for its end.
     pub(crate) fn finish(
         mut self,
-        patience: &Patience,
+        patience: &WaitLimit,
         slow: SlowCheck<'_>,
     ) -> Result<BriefOutput, BriefError> {
         if let Some((input, _)) = &self.input {
@@ -135,7 +135,7 @@ impl BriefCommand {
     /// Serves it until it has ended and its streams are closed or given up.
     fn attend(
         &mut self,
-        patience: &Patience,
+        patience: &WaitLimit,
         slow: SlowCheck<'_>,
         stdout: &mut Vec<u8>,
         stderr: &mut Vec<u8>,
@@ -145,7 +145,7 @@ impl BriefCommand {
         let _registered = patience.cancel().map(|cancel| cancel.wake(waker));
         let ended = pidfd_open(self.leader, PidfdFlags::empty()).ok();
         let mut slow_at = Some(Instant::now() + SLOW);
-        let mut stages = Drain::default();
+        let mut stages = StreamDrain::default();
         loop {
             if self.has_exited() {
                 self.input = None;
@@ -153,8 +153,8 @@ impl BriefCommand {
                     return Ok(());
                 }
                 match stages.next() {
-                    Some(Stage::Wait) => {}
-                    Some(Stage::Kill) => self.kill(),
+                    Some(DrainStage::Wait) => {}
+                    Some(DrainStage::Kill) => self.kill(),
                     None => return Ok(()),
                 }
             } else {
@@ -292,29 +292,29 @@ impl Drop for BriefCommand {
 
 /// What is done with streams that somebody keeps open after the command's end.
 #[derive(Default)]
-struct Drain {
+struct StreamDrain {
     until: Option<Instant>,
     killed: bool,
 }
 
-enum Stage {
+enum DrainStage {
     Wait,
     Kill,
 }
 
-impl Drain {
+impl StreamDrain {
     /// The next thing to do; `None` to give the streams up.
-    fn next(&mut self) -> Option<Stage> {
+    fn next(&mut self) -> Option<DrainStage> {
         match self.until {
             None => {
                 self.renew_from_now();
-                Some(Stage::Wait)
+                Some(DrainStage::Wait)
             }
-            Some(until) if Instant::now() < until => Some(Stage::Wait),
+            Some(until) if Instant::now() < until => Some(DrainStage::Wait),
             Some(_) if !self.killed => {
                 self.killed = true;
                 self.renew_from_now();
-                Some(Stage::Kill)
+                Some(DrainStage::Kill)
             }
             Some(_) => None,
         }
@@ -358,7 +358,7 @@ mod tests {
     use std::os::unix::process::CommandExt as _;
     use std::process::{Command, Stdio};
 
-    use super::super::Cancel;
+    use super::super::CancelToken;
     use super::*;
 
     #[expect(clippy::disallowed_methods, reason = "a command to wait for")]
@@ -375,7 +375,7 @@ mod tests {
     }
 
     fn finish(script: &str) -> Result<BriefOutput, BriefError> {
-        start(script, None).finish(&Patience::default(), &mut || false)
+        start(script, None).finish(&WaitLimit::default(), &mut || false)
     }
 
     #[test]
@@ -385,7 +385,9 @@ mod tests {
             "cat; cat /dev/zero | head -c 300000 >&2",
             Some(input.clone()),
         );
-        let output = command.finish(&Patience::default(), &mut || false).unwrap();
+        let output = command
+            .finish(&WaitLimit::default(), &mut || false)
+            .unwrap();
         assert!(output.status.success());
         assert_eq!(output.stdout, input);
         assert_eq!(output.stderr.len(), 300_000);
@@ -401,29 +403,29 @@ mod tests {
 
     #[test]
     fn a_command_that_waits_for_ever_ends_with_its_time_or_on_cancelling() {
-        let short = Patience::default().at_most(Duration::from_millis(50));
+        let short = WaitLimit::default().at_most(Duration::from_millis(50));
         let ended = start("sleep 1000", None).finish(&short, &mut || false);
-        let timed_out = BriefError::Impatient(Impatience::TimedOut).to_string();
+        let timed_out = BriefError::Impatient(WaitError::TimedOut).to_string();
         assert_eq!(ended.unwrap_err().to_string(), timed_out);
 
-        let cancel = Cancel::new();
-        let _obeys = Patience::obey(&cancel);
+        let cancel = CancelToken::new();
+        let _obeys = WaitLimit::obey(&cancel);
         let waiting = std::thread::spawn({
-            let patience = Patience::current();
+            let patience = WaitLimit::current();
             move || start("trap '' TERM; sleep 1000", None).finish(&patience, &mut || false)
         });
         cancel.cancel();
         let ended = waiting.join().unwrap();
         assert!(matches!(
             ended,
-            Err(BriefError::Impatient(Impatience::Cancelled))
+            Err(BriefError::Impatient(WaitError::Cancelled))
         ));
     }
 
     #[test]
     fn a_slow_command_is_looked_at_once_and_may_be_ended() {
         let mut looks = 0;
-        let ended = start("sleep 1000", None).finish(&Patience::default(), &mut || {
+        let ended = start("sleep 1000", None).finish(&WaitLimit::default(), &mut || {
             looks += 1;
             true
         });

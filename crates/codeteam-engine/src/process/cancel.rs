@@ -10,19 +10,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Cancels every command it was given to. Clones are the same switch, and it
 /// cannot be reset.
 #[derive(Debug, Clone, Default)]
-pub struct Cancel {
-    shared: Arc<Shared>,
+pub struct CancelToken {
+    shared: Arc<CancelState>,
     /// A switch that cancels this one too.
-    above: Option<Arc<Shared>>,
+    above: Option<Arc<CancelState>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct CancelState {
     cancelled: AtomicBool,
     wakers: Mutex<Vec<Arc<PipeWriter>>>,
 }
 
-impl Cancel {
+impl CancelToken {
     /// A switch that is off.
     pub fn new() -> Self {
         Self::default()
@@ -55,23 +55,23 @@ impl Cancel {
     }
 
     /// Writes a byte to `waker` on cancellation, until the registration is
-    /// dropped. The caller asks [`Cancel::is_cancelled`] after registering.
-    pub(super) fn wake(&self, waker: Arc<PipeWriter>) -> Registration {
+    /// dropped. The caller asks [`CancelToken::is_cancelled`] after registering.
+    pub(super) fn wake(&self, waker: Arc<PipeWriter>) -> CancelRegistration {
         for shared in self.shares() {
             shared.wakers().push(Arc::clone(&waker));
         }
-        Registration {
+        CancelRegistration {
             cancel: self.clone(),
             waker,
         }
     }
 
-    fn shares(&self) -> impl Iterator<Item = &Arc<Shared>> {
+    fn shares(&self) -> impl Iterator<Item = &Arc<CancelState>> {
         [&self.shared].into_iter().chain(&self.above)
     }
 }
 
-impl Shared {
+impl CancelState {
     fn wakers(&self) -> MutexGuard<'_, Vec<Arc<PipeWriter>>> {
         // A list of pipes is valid at every moment, whoever panicked.
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner)
@@ -79,12 +79,12 @@ impl Shared {
 }
 
 /// Takes the runner's pipe off the list again.
-pub(super) struct Registration {
-    cancel: Cancel,
+pub(super) struct CancelRegistration {
+    cancel: CancelToken,
     waker: Arc<PipeWriter>,
 }
 
-impl Drop for Registration {
+impl Drop for CancelRegistration {
     fn drop(&mut self) {
         for shared in self.cancel.shares() {
             shared

@@ -11,11 +11,11 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::walk::{self, Visitor, WalkEntry};
+use crate::walk::{self, WalkEntry, WalkVisitor};
 
 /// How much there may be in the folders that a command writes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Disk {
+pub struct DiskLimit {
     /// The folders.
     pub folders: Vec<PathBuf>,
     /// What they may take together.
@@ -29,14 +29,14 @@ const OFTEN: Duration = Duration::from_millis(500);
 const PART: u32 = 20;
 
 /// Looks until it is dropped.
-pub(super) struct Watch {
+pub(super) struct DiskWatch {
     is_over: Arc<AtomicBool>,
     _stop: Sender<()>,
 }
 
-impl Watch {
+impl DiskWatch {
     /// Writes a byte to `waker` when there is too much.
-    pub(super) fn begin(disk: &Disk, waker: Arc<PipeWriter>) -> io::Result<Self> {
+    pub(super) fn begin(disk: &DiskLimit, waker: Arc<PipeWriter>) -> io::Result<Self> {
         let is_over = Arc::new(AtomicBool::new(false));
         let (stop, stopped) = channel::<()>();
         let (disk, over) = (disk.clone(), Arc::clone(&is_over));
@@ -64,7 +64,7 @@ impl Watch {
     }
 }
 
-impl Disk {
+impl DiskLimit {
     fn is_over(&self) -> bool {
         let mut count = DiskCount {
             left: self.bytes,
@@ -100,7 +100,7 @@ impl DiskCount {
     }
 }
 
-impl Visitor for DiskCount {
+impl WalkVisitor for DiskCount {
     fn enter(&mut self, folder: &WalkEntry<'_>) -> io::Result<bool> {
         self.count(folder)?;
         Ok(true)

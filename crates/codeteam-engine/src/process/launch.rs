@@ -13,26 +13,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-pub use codeteam_sandbox::Profile;
-use codeteam_sandbox::{Access, Entry, Kind};
+pub use codeteam_sandbox::SandboxProfile;
+use codeteam_sandbox::{MountAccess, MountEntry, PathKind};
 
-use super::{CommandSpec, Error, MARK, Network};
+use super::{CommandSpec, Error, MARK, NetworkAccess};
 
 /// What a confined command is shown of the host, beside the system itself and the toolchains.
 #[derive(Debug, Clone, Default)]
-pub struct View {
+pub struct HostView {
     /// Laid over one another in this order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<MountEntry>,
     /// What it reaches, if it is not an executor.
-    pub network: Option<Network>,
+    pub network: Option<NetworkAccess>,
 }
 
-impl View {
+impl HostView {
     /// Shows a path at its own place. The way to it may lead through links of the user's own;
     /// what it leads to now is what is shown.
-    pub fn show(&mut self, path: PathBuf, access: Access) {
+    pub fn show(&mut self, path: PathBuf, access: MountAccess) {
         let source = path.canonicalize().unwrap_or_else(|_| path.clone());
-        self.entries.push(Entry::Bind {
+        self.entries.push(MountEntry::Bind {
             source,
             target: path,
             access,
@@ -41,19 +41,19 @@ impl View {
 
     /// Shows all that is shown or hidden below one path a second time, below another.
     pub fn show_again(&mut self, from: &Path, to: &Path) {
-        let again: Vec<Entry> = self
+        let again: Vec<MountEntry> = self
             .entries
             .iter()
             .filter_map(|entry| {
                 let place = to.join(entry.target().strip_prefix(from).ok()?);
                 let mut entry = entry.clone();
                 match &mut entry {
-                    Entry::Bind { target, .. }
-                    | Entry::Copy { target, .. }
-                    | Entry::Scratch { target, .. }
-                    | Entry::File { target, .. }
-                    | Entry::Link { target, .. }
-                    | Entry::Hidden { target, .. } => *target = place,
+                    MountEntry::Bind { target, .. }
+                    | MountEntry::Copy { target, .. }
+                    | MountEntry::Scratch { target, .. }
+                    | MountEntry::File { target, .. }
+                    | MountEntry::Link { target, .. }
+                    | MountEntry::Hidden { target, .. } => *target = place,
                 }
                 Some(entry)
             })
@@ -62,22 +62,22 @@ impl View {
     }
 
     /// Covers a path that is shown.
-    pub fn hide(&mut self, target: PathBuf, kind: Kind) {
-        self.entries.push(Entry::Hidden { target, kind });
+    pub fn hide(&mut self, target: PathBuf, kind: PathKind) {
+        self.entries.push(MountEntry::Hidden { target, kind });
     }
 }
 
 /// Turns a command into one that runs confined.
-pub trait Launcher: Send + Sync {
+pub trait CommandLauncher: Send + Sync {
     /// What to spawn in place of `spec`.
-    fn launch(&self, spec: &CommandSpec, profile: Profile) -> Result<Launch, Error>;
+    fn launch(&self, spec: &CommandSpec, profile: SandboxProfile) -> Result<LaunchSpec, Error>;
 
     /// What a person is told about the confinement, in one sentence.
     fn describe(&self) -> &str;
 }
 
 /// What is really spawned.
-pub struct Launch {
+pub struct LaunchSpec {
     /// The program.
     pub program: OsString,
     /// Its arguments.
@@ -89,16 +89,19 @@ pub struct Launch {
     /// What it reads.
     pub stdin: Stdio,
     /// What holds it to life; `None` if nothing but its process group and its mark does.
-    pub hold: Option<Box<dyn Hold>>,
+    pub hold: Option<Box<dyn CommandGuard>>,
 }
 
-impl Launch {
+impl LaunchSpec {
     /// Spawns it in a process group of its own, with two streams for what it says.
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the one place that spawns workers, checks and confined git"
     )]
-    pub(crate) fn spawn(self, output: Output) -> (PathBuf, PathBuf, io::Result<Spawned>) {
+    pub(crate) fn spawn(
+        self,
+        output: OutputChannel,
+    ) -> (PathBuf, PathBuf, io::Result<SpawnedCommand>) {
         let (program, cwd) = (PathBuf::from(self.program), self.cwd);
         let (stdout, stderr) = match (output.pair(), output.pair()) {
             (Ok(stdout), Ok(stderr)) => (stdout, stderr),
@@ -114,7 +117,7 @@ impl Launch {
             .stderr(stderr.1)
             .process_group(0)
             .spawn();
-        let spawned = child.map(|child| Spawned {
+        let spawned = child.map(|child| SpawnedCommand {
             child,
             hold: self.hold,
             stdout: stdout.0,
@@ -126,7 +129,7 @@ impl Launch {
 
 /// What a command's streams are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
+pub(crate) enum OutputChannel {
     /// Pipes, as everybody expects them.
     Pipes,
     /// Sockets. What is said there counts, and nobody but the command itself and what it hands them
@@ -135,7 +138,7 @@ pub(crate) enum Output {
     Sockets,
 }
 
-impl Output {
+impl OutputChannel {
     /// A stream: the end to read, if it is not the child's own, and the one for the command.
     fn pair(self) -> io::Result<(Option<File>, Stdio)> {
         if self == Self::Pipes {
@@ -148,14 +151,14 @@ impl Output {
 }
 
 /// A child, what holds it to life, and what it says if that is not in pipes of its own.
-pub(crate) struct Spawned {
+pub(crate) struct SpawnedCommand {
     pub(crate) child: Child,
-    pub(crate) hold: Option<Box<dyn Hold>>,
+    pub(crate) hold: Option<Box<dyn CommandGuard>>,
     pub(crate) stdout: Option<File>,
     pub(crate) stderr: Option<File>,
 }
 
-impl Spawned {
+impl SpawnedCommand {
     /// Both streams, to be read.
     pub(crate) fn streams(&mut self) -> [Option<File>; 2] {
         let stdout = self.child.stdout.take().map(OwnedFd::from).map(File::from);
@@ -165,7 +168,7 @@ impl Spawned {
 }
 
 /// Holds a confined command to life. Dropping it ends the command as well.
-pub trait Hold: Send {
+pub trait CommandGuard: Send {
     /// The command was spawned: what it needs from outside is given to it now. That is waited for no
     /// longer than `patience`, and not once one of `ends` can be read: what was spawned has ended,
     /// or nobody wants it any more.
@@ -181,15 +184,15 @@ pub trait Hold: Send {
 
 /// No confinement at all.
 #[derive(Debug, Clone, Default)]
-pub struct Unconfined {
+pub struct UnconfinedLauncher {
     /// What a command that does not say otherwise finds in its environment: the user's `PATH` and
     /// `HOME`.
     pub env: Vec<(OsString, OsString)>,
 }
 
-impl Launcher for Unconfined {
-    fn launch(&self, spec: &CommandSpec, _profile: Profile) -> Result<Launch, Error> {
-        Ok(Launch {
+impl CommandLauncher for UnconfinedLauncher {
+    fn launch(&self, spec: &CommandSpec, _profile: SandboxProfile) -> Result<LaunchSpec, Error> {
+        Ok(LaunchSpec {
             program: spec.program.clone(),
             args: spec.args.clone(),
             env: self.env.iter().chain(&spec.env).cloned().collect(),

@@ -4,7 +4,7 @@
 
 /// What the splitter hands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(super) enum OutputPiece<'a> {
     /// A line, without its newline.
     Line { raw: &'a [u8], truncated: bool },
     /// From here on the stream is counted and not delivered. Comes once.
@@ -13,25 +13,25 @@ pub(super) enum Piece<'a> {
 
 /// One stream in the making.
 #[derive(Debug)]
-pub(super) struct Splitter {
+pub(super) struct LineSplitter {
     line_bytes: usize,
     total_bytes: u64,
     line: Vec<u8>,
     /// The unfinished line, if there is one; none of its bytes may be kept.
-    open: Option<Open>,
+    open: Option<OpenLine>,
     marked: bool,
     received: u64,
     dropped: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenLine {
     truncated: bool,
     /// Whether it began past the limit.
     muted: bool,
 }
 
-impl Splitter {
+impl LineSplitter {
     pub(super) fn new(line_bytes: usize, total_bytes: u64) -> Self {
         Self {
             line_bytes,
@@ -54,7 +54,7 @@ impl Splitter {
         self.dropped
     }
 
-    pub(super) fn feed(&mut self, chunk: &[u8], emit: &mut dyn FnMut(Piece<'_>)) {
+    pub(super) fn feed(&mut self, chunk: &[u8], emit: &mut dyn FnMut(OutputPiece<'_>)) {
         for part in chunk.split_inclusive(|byte| *byte == b'\n') {
             let (body, ends) = match part.split_last() {
                 Some((b'\n', body)) => (body, true),
@@ -72,16 +72,16 @@ impl Splitter {
     }
 
     /// The stream has ended; a last line needs no newline.
-    pub(super) fn finish(&mut self, emit: &mut dyn FnMut(Piece<'_>)) {
+    pub(super) fn finish(&mut self, emit: &mut dyn FnMut(OutputPiece<'_>)) {
         if let Some(open) = self.open {
             self.end(open, emit);
         }
     }
 
     /// Adds to the unfinished line, which may begin here, what there is room for.
-    fn keep(&mut self, body: &[u8]) -> Open {
+    fn keep(&mut self, body: &[u8]) -> OpenLine {
         let left = self.total_bytes.saturating_sub(self.received);
-        let mut open = self.open.unwrap_or(Open {
+        let mut open = self.open.unwrap_or(OpenLine {
             truncated: false,
             muted: left == 0,
         });
@@ -97,9 +97,9 @@ impl Splitter {
         open
     }
 
-    fn end(&mut self, open: Open, emit: &mut dyn FnMut(Piece<'_>)) {
+    fn end(&mut self, open: OpenLine, emit: &mut dyn FnMut(OutputPiece<'_>)) {
         if !open.muted {
-            emit(Piece::Line {
+            emit(OutputPiece::Line {
                 raw: &self.line,
                 truncated: open.truncated,
             });
@@ -107,7 +107,7 @@ impl Splitter {
         let is_past_limit = open.muted || (open.truncated && self.received > self.total_bytes);
         if is_past_limit && !self.marked {
             self.marked = true;
-            emit(Piece::LimitReached);
+            emit(OutputPiece::LimitReached);
         }
         self.line.clear();
         self.open = None;
@@ -119,16 +119,16 @@ mod tests {
     use super::*;
 
     /// Feeds the chunks and renders the pieces, `~` for a cut line.
-    fn split(line_bytes: usize, total_bytes: u64, chunks: &[&str]) -> (Vec<String>, Splitter) {
-        let mut splitter = Splitter::new(line_bytes, total_bytes);
+    fn split(line_bytes: usize, total_bytes: u64, chunks: &[&str]) -> (Vec<String>, LineSplitter) {
+        let mut splitter = LineSplitter::new(line_bytes, total_bytes);
         let mut seen = Vec::new();
-        let mut emit = |piece: Piece<'_>| {
+        let mut emit = |piece: OutputPiece<'_>| {
             seen.push(match piece {
-                Piece::Line { raw, truncated } => {
+                OutputPiece::Line { raw, truncated } => {
                     let cut = if truncated { "~" } else { "" };
                     format!("{}{cut}", String::from_utf8_lossy(raw))
                 }
-                Piece::LimitReached => "LIMIT".to_owned(),
+                OutputPiece::LimitReached => "LIMIT".to_owned(),
             });
         };
         for chunk in chunks {

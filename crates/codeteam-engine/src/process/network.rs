@@ -5,10 +5,11 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use codeteam_core::event::Reached;
-use codeteam_sandbox::Policy;
+use codeteam_core::event::HostTraffic;
+use codeteam_sandbox::SandboxPolicy;
 use codeteam_sandbox::egress::{
-    Endpoint, Log, NOT_PUBLIC, Proxy, Record, Roots, Rules, Serving, Through, Upstream, Verdict,
+    ApiEndpoint, ApiUpstream, EgressLog, EgressProxy, EgressRecord, EgressRules, EgressVerdict,
+    NOT_PUBLIC, PortServer, TrustRoots, UserProxy,
 };
 
 /// Where the proxy is found inside.
@@ -22,18 +23,18 @@ const NAMED: usize = 200;
 
 /// The network of a confined command: nothing but what is named here.
 #[derive(Debug, Clone, Default)]
-pub struct Network {
+pub struct NetworkAccess {
     /// What the proxy connects to.
-    pub rules: Rules,
-    /// APIs that are served on the ports from [`Network::endpoint_port`] on.
-    pub endpoints: Vec<Upstream>,
+    pub rules: EgressRules,
+    /// APIs that are served on the ports from [`NetworkAccess::endpoint_port`] on.
+    pub endpoints: Vec<ApiUpstream>,
     /// The user's own way out, if there is no other.
-    pub through: Option<Through>,
+    pub through: Option<UserProxy>,
     /// Where what is asked for is written to.
-    pub account: Account,
+    pub account: NetworkLedger,
 }
 
-impl Network {
+impl NetworkAccess {
     /// Where the proxy is found inside.
     pub fn proxy() -> SocketAddr {
         (Ipv4Addr::LOCALHOST, PROXY).into()
@@ -45,7 +46,7 @@ impl Network {
     }
 
     /// Tells a command where its network is.
-    pub(crate) fn add_to(&self, policy: &mut Policy) {
+    pub(crate) fn add_to(&self, policy: &mut SandboxPolicy) {
         let endpoints = (0..self.endpoints.len()).map(Self::endpoint_port);
         policy.ports = std::iter::once(PROXY).chain(endpoints).collect();
         let url = format!("http://127.0.0.1:{PROXY}");
@@ -60,19 +61,19 @@ impl Network {
     }
 
     /// Serves the listeners that the sandbox has handed out.
-    pub(crate) fn serve(&self, listeners: Vec<TcpListener>) -> io::Result<Vec<Serving>> {
+    pub(crate) fn serve(&self, listeners: Vec<TcpListener>) -> io::Result<Vec<PortServer>> {
         let mut listeners = listeners.into_iter();
         let mut serving = Vec::new();
         if let Some(listener) = listeners.next() {
-            let mut proxy = Proxy::new(self.rules.clone(), self.account.log());
+            let mut proxy = EgressProxy::new(self.rules.clone(), self.account.log());
             if let Some(through) = &self.through {
                 proxy = proxy.through(through.clone());
             }
             serving.push(proxy.serve(listener)?);
         }
         for (upstream, listener) in self.endpoints.iter().zip(listeners) {
-            let roots = Roots::system()?;
-            let mut endpoint = Endpoint::new(upstream.clone(), roots, self.account.log());
+            let roots = TrustRoots::system()?;
+            let mut endpoint = ApiEndpoint::new(upstream.clone(), roots, self.account.log());
             if let Some(through) = &self.through {
                 endpoint = endpoint.through(through.clone());
             }
@@ -94,25 +95,25 @@ pub struct RefusedHost {
 }
 
 /// Takes a line for each connection.
-pub(crate) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+pub(crate) type ConnectionLogger = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Everything that was asked for, counted by host, and told as it happens.
 #[derive(Clone, Default)]
-pub struct Account {
-    hosts: Arc<Mutex<BTreeMap<String, Reached>>>,
+pub struct NetworkLedger {
+    hosts: Arc<Mutex<BTreeMap<String, HostTraffic>>>,
     refused: Arc<Mutex<BTreeMap<String, RefusedHost>>>,
-    tell: Option<Tell>,
+    tell: Option<ConnectionLogger>,
 }
 
-impl std::fmt::Debug for Account {
+impl std::fmt::Debug for NetworkLedger {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.hosts.fmt(f)
     }
 }
 
-impl Account {
+impl NetworkLedger {
     /// One that also tells, a line for each connection.
-    pub fn telling(tell: Tell) -> Self {
+    pub fn telling(tell: ConnectionLogger) -> Self {
         Self {
             tell: Some(tell),
             ..Self::default()
@@ -120,7 +121,7 @@ impl Account {
     }
 
     /// What was asked for so far.
-    pub fn hosts(&self) -> Vec<Reached> {
+    pub fn hosts(&self) -> Vec<HostTraffic> {
         let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         hosts.values().cloned().collect()
     }
@@ -131,17 +132,17 @@ impl Account {
         refused.values().cloned().collect()
     }
 
-    fn log(&self) -> Log {
+    fn log(&self) -> EgressLog {
         let account = self.clone();
         Arc::new(move |record| account.note(&record))
     }
 
-    fn note(&self, record: &Record) {
+    fn note(&self, record: &EgressRecord) {
         let host = format!("{}:{}", record.host, record.port);
         if let (Some(tell), Some(line)) = (&self.tell, line(&host, &record.verdict)) {
             tell(&line);
         }
-        if let Verdict::Denied { why } = &record.verdict {
+        if let EgressVerdict::Denied { why } = &record.verdict {
             let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
             if refused.len() < NAMED {
                 refused.entry(host.clone()).or_insert_with(|| RefusedHost {
@@ -157,15 +158,15 @@ impl Account {
         } else {
             "others".to_owned()
         };
-        let reached = hosts.entry(host.clone()).or_insert_with(|| Reached {
+        let reached = hosts.entry(host.clone()).or_insert_with(|| HostTraffic {
             host,
-            ..Reached::default()
+            ..HostTraffic::default()
         });
         match &record.verdict {
-            Verdict::Allowed { .. } => reached.allowed += 1,
-            Verdict::Denied { .. } => reached.denied += 1,
-            Verdict::Failed { .. } => reached.failed += 1,
-            Verdict::Ended { up, down } => {
+            EgressVerdict::Allowed { .. } => reached.allowed += 1,
+            EgressVerdict::Denied { .. } => reached.denied += 1,
+            EgressVerdict::Failed { .. } => reached.failed += 1,
+            EgressVerdict::Ended { up, down } => {
                 reached.sent += up;
                 reached.received += down;
             }
@@ -173,12 +174,12 @@ impl Account {
     }
 }
 
-fn line(host: &str, verdict: &Verdict) -> Option<String> {
+fn line(host: &str, verdict: &EgressVerdict) -> Option<String> {
     match verdict {
-        Verdict::Allowed { .. } => Some(format!("network: {host} allowed")),
-        Verdict::Denied { why } => Some(format!("network: {host} refused: {why}")),
-        Verdict::Failed { why } => Some(format!("network: {host} failed: {why}")),
-        Verdict::Ended { .. } => None,
+        EgressVerdict::Allowed { .. } => Some(format!("network: {host} allowed")),
+        EgressVerdict::Denied { why } => Some(format!("network: {host} refused: {why}")),
+        EgressVerdict::Failed { why } => Some(format!("network: {host} failed: {why}")),
+        EgressVerdict::Ended { .. } => None,
     }
 }
 
@@ -186,8 +187,8 @@ fn line(host: &str, verdict: &Verdict) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn record(host: &str, verdict: Verdict) -> Record {
-        Record {
+    fn record(host: &str, verdict: EgressVerdict) -> EgressRecord {
+        EgressRecord {
             connection: 1,
             host: host.to_owned(),
             port: 443,
@@ -199,15 +200,18 @@ mod tests {
     fn everything_is_counted_and_told_but_names_are_bounded() {
         let told = Arc::new(Mutex::new(Vec::new()));
         let lines = Arc::clone(&told);
-        let account = Account::telling(Arc::new(move |line: &str| {
+        let account = NetworkLedger::telling(Arc::new(move |line: &str| {
             lines.lock().unwrap().push(line.to_owned());
         }));
         let why = "not allowed".to_owned();
-        account.note(&record("a", Verdict::Denied { why: why.clone() }));
-        account.note(&record("a", Verdict::Ended { up: 2, down: 3 }));
+        account.note(&record("a", EgressVerdict::Denied { why: why.clone() }));
+        account.note(&record("a", EgressVerdict::Ended { up: 2, down: 3 }));
         for number in 0..300 {
             let why = why.clone();
-            account.note(&record(&format!("evil{number}"), Verdict::Denied { why }));
+            account.note(&record(
+                &format!("evil{number}"),
+                EgressVerdict::Denied { why },
+            ));
         }
         let hosts = account.hosts();
         assert_eq!(hosts.iter().map(|reached| reached.denied).sum::<u64>(), 301);

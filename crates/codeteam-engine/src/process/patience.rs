@@ -13,22 +13,22 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use super::Cancel;
+use super::CancelToken;
 
 thread_local! {
-    static CURRENT: RefCell<Patience> = RefCell::new(Patience::default());
+    static CURRENT: RefCell<WaitLimit> = RefCell::new(WaitLimit::default());
 }
 
 /// What ends the waiting of this thread.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Patience {
-    cancel: Option<Cancel>,
+pub(crate) struct WaitLimit {
+    cancel: Option<CancelToken>,
     until: Option<Instant>,
 }
 
 /// Why something was not waited for any longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Impatience {
+pub(crate) enum WaitError {
     /// The run was aborted, interrupted, or has no use for it any more.
     #[error("it was cancelled")]
     Cancelled,
@@ -37,7 +37,7 @@ pub(crate) enum Impatience {
     TimedOut,
 }
 
-impl Impatience {
+impl WaitError {
     /// As an error of the system, for walks, whose other errors are of that kind.
     pub(crate) fn into_io(self) -> std::io::Error {
         let kind = match self {
@@ -50,41 +50,41 @@ impl Impatience {
 
 /// The patience of before comes back when this is dropped.
 #[must_use]
-pub(crate) struct PatienceScope {
-    before: Patience,
+pub(crate) struct WaitLimitScope {
+    before: WaitLimit,
 }
 
-impl Drop for PatienceScope {
+impl Drop for WaitLimitScope {
     fn drop(&mut self) {
         let before = std::mem::take(&mut self.before);
         CURRENT.with(|current| *current.borrow_mut() = before);
     }
 }
 
-impl Patience {
+impl WaitLimit {
     /// What this thread goes by now.
     pub(crate) fn current() -> Self {
         CURRENT.with(|current| current.borrow().clone())
     }
 
     /// Lets a switch end everything that this thread waits for.
-    pub(crate) fn obey(cancel: &Cancel) -> PatienceScope {
+    pub(crate) fn obey(cancel: &CancelToken) -> WaitLimitScope {
         let mut next = Self::current();
         next.cancel = Some(cancel.clone());
         next.enter()
     }
 
     /// Gives everything that follows so much time together.
-    pub(crate) fn within(limit: Duration) -> PatienceScope {
+    pub(crate) fn within(limit: Duration) -> WaitLimitScope {
         let mut next = Self::current();
         next.until = earlier(next.until, Instant::now().checked_add(limit));
         next.enter()
     }
 
     /// Goes on with the patience of another thread.
-    pub(crate) fn enter(self) -> PatienceScope {
+    pub(crate) fn enter(self) -> WaitLimitScope {
         let before = CURRENT.with(|current| current.replace(self));
-        PatienceScope { before }
+        WaitLimitScope { before }
     }
 
     /// The same, which also ends after `limit`.
@@ -103,17 +103,17 @@ impl Patience {
         self.until
     }
 
-    pub(super) fn cancel(&self) -> Option<&Cancel> {
+    pub(super) fn cancel(&self) -> Option<&CancelToken> {
         self.cancel.as_ref()
     }
 
     /// Whether there is any reason to wait no longer.
-    pub(crate) fn check(&self) -> Result<(), Impatience> {
-        if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
-            return Err(Impatience::Cancelled);
+    pub(crate) fn check(&self) -> Result<(), WaitError> {
+        if self.cancel.as_ref().is_some_and(CancelToken::is_cancelled) {
+            return Err(WaitError::Cancelled);
         }
         match self.until {
-            Some(until) if Instant::now() >= until => Err(Impatience::TimedOut),
+            Some(until) if Instant::now() >= until => Err(WaitError::TimedOut),
             _ => Ok(()),
         }
     }
@@ -132,15 +132,15 @@ mod tests {
 
     #[test]
     fn scopes_nest_and_only_get_shorter() {
-        let cancel = Cancel::new();
+        let cancel = CancelToken::new();
         {
-            let _obeys = Patience::obey(&cancel);
-            let _short = Patience::within(Duration::ZERO);
-            let _long = Patience::within(Duration::from_mins(1));
-            assert_eq!(Patience::current().check(), Err(Impatience::TimedOut));
+            let _obeys = WaitLimit::obey(&cancel);
+            let _short = WaitLimit::within(Duration::ZERO);
+            let _long = WaitLimit::within(Duration::from_mins(1));
+            assert_eq!(WaitLimit::current().check(), Err(WaitError::TimedOut));
             cancel.cancel();
-            assert_eq!(Patience::current().check(), Err(Impatience::Cancelled));
+            assert_eq!(WaitLimit::current().check(), Err(WaitError::Cancelled));
         }
-        assert_eq!(Patience::current().check(), Ok(()));
+        assert_eq!(WaitLimit::current().check(), Ok(()));
     }
 }

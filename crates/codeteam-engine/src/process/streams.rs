@@ -11,52 +11,52 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use super::lines::{Piece, Splitter};
-use super::{Exit, Limits, Line, Status, Stream, plain};
+use super::lines::{LineSplitter, OutputPiece};
+use super::{CommandExit, CommandLimits, ExitReason, OutputLine, OutputStream, plain};
 
 /// Both streams of a child.
-pub(super) struct Streams {
-    stdout: Source<File>,
-    stderr: Source<File>,
+pub(super) struct StreamPair {
+    stdout: StreamSource<File>,
+    stderr: StreamSource<File>,
     chunk: Vec<u8>,
     total_bytes: u64,
 }
 
 /// One stream; without a pipe once it has ended.
-struct Source<P> {
+struct StreamSource<P> {
     pipe: Option<P>,
-    lines: Splitter,
-    stream: Stream,
+    lines: LineSplitter,
+    stream: OutputStream,
 }
 
 /// What can be read without blocking.
 #[derive(Clone, Copy)]
-pub(super) struct Ready {
+pub(super) struct ReadyStreams {
     stdout: bool,
     stderr: bool,
     /// The wake-up pipe.
     pub(super) woken: bool,
 }
 
-impl Ready {
+impl ReadyStreams {
     pub(super) fn output(self) -> bool {
         self.stdout || self.stderr
     }
 }
 
-impl Streams {
-    pub(super) fn of([stdout, stderr]: [Option<File>; 2], limits: &Limits) -> Self {
-        let lines = || Splitter::new(limits.line_bytes, limits.total_bytes);
+impl StreamPair {
+    pub(super) fn of([stdout, stderr]: [Option<File>; 2], limits: &CommandLimits) -> Self {
+        let lines = || LineSplitter::new(limits.line_bytes, limits.total_bytes);
         Self {
-            stdout: Source {
+            stdout: StreamSource {
                 pipe: stdout,
                 lines: lines(),
-                stream: Stream::Stdout,
+                stream: OutputStream::Stdout,
             },
-            stderr: Source {
+            stderr: StreamSource {
                 pipe: stderr,
                 lines: lines(),
-                stream: Stream::Stderr,
+                stream: OutputStream::Stderr,
             },
             chunk: vec![0; 64 * 1024],
             total_bytes: limits.total_bytes,
@@ -68,7 +68,11 @@ impl Streams {
     }
 
     /// Waits until there is something to read, or until the time has come.
-    pub(super) fn wait(&self, woken: &PipeReader, until: Option<Instant>) -> io::Result<Ready> {
+    pub(super) fn wait(
+        &self,
+        woken: &PipeReader,
+        until: Option<Instant>,
+    ) -> io::Result<ReadyStreams> {
         let stdout = self.stdout.pipe.as_ref().map(AsFd::as_fd);
         let stderr = self.stderr.pipe.as_ref().map(AsFd::as_fd);
         let mut fds: Vec<_> = [Some(woken.as_fd()), stdout, stderr]
@@ -86,14 +90,18 @@ impl Streams {
         // A hang-up counts too: it is how the end of a stream is found.
         let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
         let mut next = |is_open: bool| is_open && ready.next().unwrap_or(false);
-        Ok(Ready {
+        Ok(ReadyStreams {
             woken: next(true),
             stdout: next(stdout.is_some()),
             stderr: next(stderr.is_some()),
         })
     }
 
-    pub(super) fn read(&mut self, ready: Ready, sink: &mut dyn FnMut(Line<'_>)) -> io::Result<()> {
+    pub(super) fn read(
+        &mut self,
+        ready: ReadyStreams,
+        sink: &mut dyn FnMut(OutputLine<'_>),
+    ) -> io::Result<()> {
         if ready.stdout {
             self.stdout.read(&mut self.chunk, self.total_bytes, sink)?;
         }
@@ -104,7 +112,7 @@ impl Streams {
     }
 
     /// Delivers the last lines of streams that were given up.
-    pub(super) fn finish(&mut self, sink: &mut dyn FnMut(Line<'_>)) {
+    pub(super) fn finish(&mut self, sink: &mut dyn FnMut(OutputLine<'_>)) {
         self.stdout.finish(self.total_bytes, sink);
         self.stderr.finish(self.total_bytes, sink);
     }
@@ -115,9 +123,9 @@ impl Streams {
     }
 
     /// The account of what was read.
-    pub(super) fn account(&self, status: Status, wall: Duration) -> Exit {
+    pub(super) fn account(&self, status: ExitReason, wall: Duration) -> CommandExit {
         let (stdout, stderr) = (&self.stdout.lines, &self.stderr.lines);
-        Exit {
+        CommandExit {
             status,
             lost: false,
             stdout_bytes: stdout.received(),
@@ -128,12 +136,12 @@ impl Streams {
     }
 }
 
-impl<P: Read> Source<P> {
+impl<P: Read> StreamSource<P> {
     fn read(
         &mut self,
         chunk: &mut [u8],
         total_bytes: u64,
-        sink: &mut dyn FnMut(Line<'_>),
+        sink: &mut dyn FnMut(OutputLine<'_>),
     ) -> io::Result<()> {
         let Some(pipe) = &mut self.pipe else {
             return Ok(());
@@ -152,7 +160,7 @@ impl<P: Read> Source<P> {
         Ok(())
     }
 
-    fn finish(&mut self, total_bytes: u64, sink: &mut dyn FnMut(Line<'_>)) {
+    fn finish(&mut self, total_bytes: u64, sink: &mut dyn FnMut(OutputLine<'_>)) {
         self.pipe = None;
         let stream = self.stream;
         self.lines
@@ -160,15 +168,20 @@ impl<P: Read> Source<P> {
     }
 }
 
-fn deliver(piece: Piece<'_>, stream: Stream, total_bytes: u64, sink: &mut dyn FnMut(Line<'_>)) {
+fn deliver(
+    piece: OutputPiece<'_>,
+    stream: OutputStream,
+    total_bytes: u64,
+    sink: &mut dyn FnMut(OutputLine<'_>),
+) {
     sink(match piece {
-        Piece::Line { raw, truncated } => Line {
+        OutputPiece::Line { raw, truncated } => OutputLine {
             stream,
             raw,
             text: plain(raw),
             truncated,
         },
-        Piece::LimitReached => Line {
+        OutputPiece::LimitReached => OutputLine {
             stream,
             raw: b"",
             text: format!("[output past {total_bytes} bytes is not kept]").into(),

@@ -18,12 +18,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open};
 
-use super::disk::{Disk, Watch};
-use super::launch::{Output, Spawned};
-use super::streams::Streams;
+use super::disk::{DiskLimit, DiskWatch};
+use super::launch::{OutputChannel, SpawnedCommand};
+use super::streams::StreamPair;
 use super::{
-    Cancel, CommandSpec, Error, Exit, Hold, Launch, Launcher, Limits, Line, Profile, Status,
-    Stream, mark,
+    CancelToken, CommandExit, CommandGuard, CommandLauncher, CommandLimits, CommandSpec, Error,
+    ExitReason, LaunchSpec, OutputLine, OutputStream, SandboxProfile, mark,
 };
 
 /// How long the streams of an ended child may stay open before those who hold
@@ -51,13 +51,13 @@ const LAUNCHES: u32 = 3;
 /// because somebody killed the sandbox before it was ready is repeated: nothing
 /// of the command has run.
 pub fn run(
-    launcher: &dyn Launcher,
-    profile: Profile,
+    launcher: &dyn CommandLauncher,
+    profile: SandboxProfile,
     spec: &CommandSpec,
-    limits: &Limits,
-    cancel: &Cancel,
-    sink: &mut dyn FnMut(Line<'_>),
-) -> Result<Exit, Error> {
+    limits: &CommandLimits,
+    cancel: &CancelToken,
+    sink: &mut dyn FnMut(OutputLine<'_>),
+) -> Result<CommandExit, Error> {
     let mut tries = 1;
     loop {
         match run_once(launcher, profile, spec, limits, cancel, sink) {
@@ -79,35 +79,35 @@ pub fn run(
 }
 
 fn run_once(
-    launcher: &dyn Launcher,
-    profile: Profile,
+    launcher: &dyn CommandLauncher,
+    profile: SandboxProfile,
     spec: &CommandSpec,
-    limits: &Limits,
-    cancel: &Cancel,
-    sink: &mut dyn FnMut(Line<'_>),
-) -> Result<Exit, Error> {
+    limits: &CommandLimits,
+    cancel: &CancelToken,
+    sink: &mut dyn FnMut(OutputLine<'_>),
+) -> Result<CommandExit, Error> {
     let program = PathBuf::from(&spec.program);
     let mark = mark::of(&spec.env).ok_or_else(|| Error::Unmarked {
         program: program.clone(),
     })?;
     let launch = launcher.launch(spec, profile)?;
     let started = Instant::now();
-    let output = if profile == Profile::Worker && launch.hold.is_some() {
-        Output::Sockets
+    let output = if profile == SandboxProfile::Worker && launch.hold.is_some() {
+        OutputChannel::Sockets
     } else {
-        Output::Pipes
+        OutputChannel::Pipes
     };
     let (mut group, streams) =
-        Group::spawn(launch, output, mark.to_owned(), (limits.wall, cancel))?;
+        ProcessGroup::spawn(launch, output, mark.to_owned(), (limits.wall, cancel))?;
     let mut last_words = String::new();
-    let mut sink = |line: Line<'_>| {
-        if line.stream == Stream::Stderr {
+    let mut sink = |line: OutputLine<'_>| {
+        if line.stream == OutputStream::Stderr {
             last_words.replace_range(.., &line.text);
         }
         sink(line);
     };
-    let mut streams = Streams::of(streams, limits);
-    let phase = Phase::Running {
+    let mut streams = StreamPair::of(streams, limits);
+    let phase = SupervisionPhase::Running {
         until: started.checked_add(limits.wall),
     };
     let verdict = attend(
@@ -128,7 +128,7 @@ fn run_once(
     let is_confined = group.hold.is_some();
     if verdict.is_none() && !group.came_about() {
         return Err(match own_status(status, is_confined) {
-            Status::Signalled(signal) => Error::Lost {
+            ExitReason::Signalled(signal) => Error::Lost {
                 program,
                 launches: 1,
                 signal,
@@ -147,25 +147,28 @@ fn run_once(
     let lost = verdict.is_none() && is_confined && status.signal().is_some();
     let own = || own_status(status, is_confined);
     let exit = streams.account(verdict.unwrap_or_else(own), wall);
-    Ok(Exit { lost, ..exit })
+    Ok(CommandExit { lost, ..exit })
 }
 
 /// Serves the child until it has ended and its streams are closed or given up.
 /// Answers with what ended it, if that was not the child itself.
 fn attend(
-    group: &mut Group,
-    mut phase: Phase,
-    (limits, disk): (&Limits, Option<&Disk>),
-    cancel: &Cancel,
-    streams: &mut Streams,
-    sink: &mut dyn FnMut(Line<'_>),
-) -> Result<Option<Status>, Failure> {
-    let (woken, waker) = io::pipe().map_err(Failure::on("watch the end"))?;
+    group: &mut ProcessGroup,
+    mut phase: SupervisionPhase,
+    (limits, disk): (&CommandLimits, Option<&DiskLimit>),
+    cancel: &CancelToken,
+    streams: &mut StreamPair,
+    sink: &mut dyn FnMut(OutputLine<'_>),
+) -> Result<Option<ExitReason>, SupervisionError> {
+    let (woken, waker) = io::pipe().map_err(SupervisionError::on("watch the end"))?;
     let waker = Arc::new(waker);
-    announce_exit(group.leader, Arc::clone(&waker)).map_err(Failure::on("watch the end"))?;
-    let watch = disk.map(|disk| Watch::begin(disk, Arc::clone(&waker)));
-    let watch = watch.transpose().map_err(Failure::on("watch the disk"))?;
-    let is_over_disk = || watch.as_ref().is_some_and(Watch::is_over);
+    announce_exit(group.leader, Arc::clone(&waker))
+        .map_err(SupervisionError::on("watch the end"))?;
+    let watch = disk.map(|disk| DiskWatch::begin(disk, Arc::clone(&waker)));
+    let watch = watch
+        .transpose()
+        .map_err(SupervisionError::on("watch the disk"))?;
+    let is_over_disk = || watch.as_ref().is_some_and(DiskWatch::is_over);
     let _registered = cancel.wake(waker);
     let mut verdict = None;
     let mut is_idle = false;
@@ -174,44 +177,44 @@ fn attend(
         let now = Instant::now();
         let is_over = phase.until().is_some_and(|until| now >= until);
         let stalls = match (phase, limits.silence) {
-            (Phase::Running { .. }, Some(silence)) => heard.checked_add(silence),
+            (SupervisionPhase::Running { .. }, Some(silence)) => heard.checked_add(silence),
             _ => None,
         };
         let is_stalled = stalls.is_some_and(|until| now >= until);
         match phase {
-            Phase::Running { .. }
+            SupervisionPhase::Running { .. }
                 if is_over || is_stalled || cancel.is_cancelled() || is_over_disk() =>
             {
                 verdict = Some(if cancel.is_cancelled() {
-                    Status::Cancelled
+                    ExitReason::Cancelled
                 } else if is_over_disk() {
-                    Status::OverDisk
+                    ExitReason::OverDisk
                 } else if is_over {
-                    Status::TimedOut
+                    ExitReason::TimedOut
                 } else {
-                    Status::Stalled
+                    ExitReason::Stalled
                 });
                 group.signal(Signal::TERM);
-                phase = Phase::Terminating {
+                phase = SupervisionPhase::Terminating {
                     until: now.checked_add(limits.grace),
                 };
             }
-            Phase::Terminating { .. } if is_over => {
+            SupervisionPhase::Terminating { .. } if is_over => {
                 group.kill();
-                phase = Phase::Killed {
+                phase = SupervisionPhase::Killed {
                     until: Instant::now() + KILLED,
                 };
             }
-            Phase::Killed { .. } if is_over => return Err(Failure::Unkillable),
-            Phase::Draining { .. } if is_over || streams.closed() => {
+            SupervisionPhase::Killed { .. } if is_over => return Err(SupervisionError::Unkillable),
+            SupervisionPhase::Draining { .. } if is_over || streams.closed() => {
                 group.kill();
                 is_idle = false;
-                phase = Phase::Abandoning {
+                phase = SupervisionPhase::Abandoning {
                     until: Instant::now() + ABANDON,
                     read: streams.received() + LEFT_IN_PIPES,
                 };
             }
-            Phase::Abandoning { read, .. }
+            SupervisionPhase::Abandoning { read, .. }
                 if streams.closed() || (is_over && is_idle) || streams.received() > read =>
             {
                 break;
@@ -220,21 +223,21 @@ fn attend(
                 let until = [phase.until(), stalls].into_iter().flatten().min();
                 let ready = streams
                     .wait(&woken, until)
-                    .map_err(Failure::on("wait for the output"))?;
+                    .map_err(SupervisionError::on("wait for the output"))?;
                 streams
                     .read(ready, sink)
-                    .map_err(Failure::on("read the output"))?;
+                    .map_err(SupervisionError::on("read the output"))?;
                 is_idle = !ready.output();
                 if !is_idle {
                     heard = Instant::now();
                 }
                 if ready.woken {
-                    clear(&woken).map_err(Failure::on("watch the end"))?;
+                    clear(&woken).map_err(SupervisionError::on("watch the end"))?;
                 }
             }
         }
         if phase.child_is_alive() && group.has_exited() {
-            phase = Phase::Draining {
+            phase = SupervisionPhase::Draining {
                 until: Instant::now() + DRAIN,
             };
         }
@@ -244,12 +247,12 @@ fn attend(
 }
 
 /// What went wrong while attending; the caller knows of which program.
-enum Failure {
+enum SupervisionError {
     Unkillable,
     Io(&'static str, io::Error),
 }
 
-impl Failure {
+impl SupervisionError {
     fn on(operation: &'static str) -> impl Fn(io::Error) -> Self {
         move |source| Self::Io(operation, source)
     }
@@ -272,7 +275,7 @@ impl Failure {
 /// Where the end of a command stands. Each phase but the last gives way to the
 /// next at its time, if nothing happens before.
 #[derive(Debug, Clone, Copy)]
-enum Phase {
+enum SupervisionPhase {
     /// The child may go on. (No time: the limit is beyond what a clock holds.)
     Running { until: Option<Instant> },
     /// It was asked to end.
@@ -286,7 +289,7 @@ enum Phase {
     Abandoning { until: Instant, read: u64 },
 }
 
-impl Phase {
+impl SupervisionPhase {
     fn until(self) -> Option<Instant> {
         match self {
             Self::Running { until } | Self::Terminating { until } => until,
@@ -303,27 +306,27 @@ impl Phase {
 
 /// The child and everything it started. Dropped early (an error, a panic in the
 /// sink) it takes them all down.
-struct Group {
+struct ProcessGroup {
     child: Child,
     leader: Pid,
     mark: String,
-    hold: Option<Box<dyn Hold>>,
+    hold: Option<Box<dyn CommandGuard>>,
     reaped: bool,
 }
 
-impl Group {
+impl ProcessGroup {
     fn spawn(
-        launch: Launch,
-        output: Output,
+        launch: LaunchSpec,
+        output: OutputChannel,
         mark: String,
-        (patience, cancel): (Duration, &Cancel),
+        (patience, cancel): (Duration, &CancelToken),
     ) -> Result<(Self, [Option<File>; 2]), Error> {
         let began = Instant::now();
         let is_unwanted = || cancel.is_cancelled() || began.elapsed() >= patience;
         let (program, cwd, spawned) = launch.spawn(output);
         let mut spawned = spawned.map_err(|source| spawn_error(program.clone(), cwd, source))?;
         let streams = spawned.streams();
-        let Spawned {
+        let SpawnedCommand {
             child, mut hold, ..
         } = spawned;
         let leader = Pid::from_child(&child);
@@ -404,7 +407,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if !self.reaped {
             self.kill();
@@ -446,10 +449,10 @@ fn clear(mut woken: &PipeReader) -> io::Result<()> {
 }
 
 /// A sandbox tells of a signal as a shell does, by a code past 128.
-fn own_status(status: ExitStatus, confined: bool) -> Status {
+fn own_status(status: ExitStatus, confined: bool) -> ExitReason {
     match (status.code(), status.signal()) {
-        (Some(code @ 129..=192), _) if confined => Status::Signalled(code - 128),
-        (Some(code), _) => Status::Exited(code),
-        (None, signal) => Status::Signalled(signal.unwrap_or_default()),
+        (Some(code @ 129..=192), _) if confined => ExitReason::Signalled(code - 128),
+        (Some(code), _) => ExitReason::Exited(code),
+        (None, signal) => ExitReason::Signalled(signal.unwrap_or_default()),
     }
 }

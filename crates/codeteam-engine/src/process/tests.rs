@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::*;
 
-const LIMITS: Limits = Limits {
+const LIMITS: CommandLimits = CommandLimits {
     wall: Duration::from_mins(1),
     line_bytes: 1024,
     total_bytes: 1024 * 1024,
@@ -29,7 +29,7 @@ fn sh(mark: &str, script: &str) -> CommandSpec {
             ("PATH".into(), "/usr/bin:/bin".into()),
             (MARK.into(), format!("{}/{mark}", this_test_run()).into()),
         ],
-        view: View::default(),
+        view: HostView::default(),
         disk: None,
         brief: false,
     }
@@ -40,11 +40,15 @@ fn this_test_run() -> String {
     format!("process-tests-{}", std::process::id())
 }
 
-fn go(spec: &CommandSpec, limits: &Limits, cancel: &Cancel) -> (Exit, Vec<String>) {
+fn go(
+    spec: &CommandSpec,
+    limits: &CommandLimits,
+    cancel: &CancelToken,
+) -> (CommandExit, Vec<String>) {
     let mut seen = Vec::new();
     let exit = run(
-        &Unconfined::default(),
-        Profile::Executor,
+        &UnconfinedLauncher::default(),
+        SandboxProfile::Executor,
         spec,
         limits,
         cancel,
@@ -55,7 +59,7 @@ fn go(spec: &CommandSpec, limits: &Limits, cancel: &Cancel) -> (Exit, Vec<String
 }
 
 fn output(mark: &str, script: &str) -> Vec<String> {
-    go(&sh(mark, script), &LIMITS, &Cancel::new()).1
+    go(&sh(mark, script), &LIMITS, &CancelToken::new()).1
 }
 
 #[test]
@@ -70,23 +74,23 @@ fn lines_of_both_streams_come_in_order() {
     );
     spec.cwd = dir.path().to_owned();
     let exit = run(
-        &Unconfined::default(),
-        Profile::Worker,
+        &UnconfinedLauncher::default(),
+        SandboxProfile::Worker,
         &spec,
         &LIMITS,
-        &Cancel::new(),
+        &CancelToken::new(),
         &mut |line| {
             seen.push((line.stream, line.text.into_owned()));
             fs::write(dir.path().join(seen.len().to_string()), "\n").unwrap();
         },
     )
     .unwrap();
-    assert_eq!(exit.status, Status::Exited(0));
+    assert_eq!(exit.status, ExitReason::Exited(0));
     let expected: Vec<_> = (1..=3)
         .flat_map(|n| {
             [
-                (Stream::Stdout, format!("out {n}")),
-                (Stream::Stderr, format!("err {n}")),
+                (OutputStream::Stdout, format!("out {n}")),
+                (OutputStream::Stderr, format!("err {n}")),
             ]
         })
         .collect();
@@ -95,16 +99,20 @@ fn lines_of_both_streams_come_in_order() {
 
 #[test]
 fn the_exit_says_how_it_ended() {
-    let status = |script| go(&sh("status", script), &LIMITS, &Cancel::new()).0.status;
-    assert_eq!(status("exit 0"), Status::Exited(0));
-    assert_eq!(status("exit 7"), Status::Exited(7));
-    assert_eq!(status("kill -9 $$"), Status::Signalled(9));
+    let status = |script| {
+        go(&sh("status", script), &LIMITS, &CancelToken::new())
+            .0
+            .status
+    };
+    assert_eq!(status("exit 0"), ExitReason::Exited(0));
+    assert_eq!(status("exit 7"), ExitReason::Exited(7));
+    assert_eq!(status("kill -9 $$"), ExitReason::Signalled(9));
 }
 
 #[test]
 fn bytes_are_counted_and_the_last_line_needs_no_newline() {
     let spec = sh("count", "printf 'ab\\ncd'; printf x >&2");
-    let (exit, seen) = go(&spec, &LIMITS, &Cancel::new());
+    let (exit, seen) = go(&spec, &LIMITS, &CancelToken::new());
     assert_eq!((exit.stdout_bytes, exit.stderr_bytes), (5, 1));
     assert_eq!(exit.dropped_bytes, 0);
     assert_eq!(seen.len(), 3);
@@ -115,14 +123,14 @@ fn a_huge_line_is_cut() {
     let script = "head -c 100000000 /dev/zero | tr '\\0' a; echo; echo next";
     let mut seen = Vec::new();
     let exit = run(
-        &Unconfined::default(),
-        Profile::Executor,
+        &UnconfinedLauncher::default(),
+        SandboxProfile::Executor,
         &sh("huge", script),
-        &Limits {
+        &CommandLimits {
             total_bytes: u64::MAX,
             ..LIMITS
         },
-        &Cancel::new(),
+        &CancelToken::new(),
         &mut |line| seen.push((line.raw.len(), line.truncated)),
     )
     .unwrap();
@@ -133,17 +141,17 @@ fn a_huge_line_is_cut() {
 
 #[test]
 fn past_the_total_there_is_one_marker() {
-    let limits = Limits {
+    let limits = CommandLimits {
         total_bytes: 4,
         ..LIMITS
     };
     let mut seen = Vec::new();
     run(
-        &Unconfined::default(),
-        Profile::Executor,
+        &UnconfinedLauncher::default(),
+        SandboxProfile::Executor,
         &sh("total", "echo a; echo b; echo c; echo d"),
         &limits,
-        &Cancel::new(),
+        &CancelToken::new(),
         &mut |line| seen.push((line.is_limit_marker(), line.text.into_owned())),
     )
     .unwrap();
@@ -161,11 +169,11 @@ fn past_the_total_there_is_one_marker() {
 fn text_is_plain_and_raw_is_not() {
     let mut seen = Vec::new();
     run(
-        &Unconfined::default(),
-        Profile::Executor,
+        &UnconfinedLauncher::default(),
+        SandboxProfile::Executor,
         &sh("plain", "printf '\\033[31mred\\033[0m\\377\\n'"),
         &LIMITS,
-        &Cancel::new(),
+        &CancelToken::new(),
         &mut |line| seen.push((line.raw.to_vec(), line.text.into_owned())),
     )
     .unwrap();
@@ -184,7 +192,7 @@ fn the_environment_is_what_was_given() {
     spec.program = "/usr/bin/env".into();
     spec.args.clear();
     spec.env.push(("GREETING".into(), "hello world".into()));
-    let (_, mut seen) = go(&spec, &LIMITS, &Cancel::new());
+    let (_, mut seen) = go(&spec, &LIMITS, &CancelToken::new());
     seen.sort();
     assert_eq!(
         seen,
@@ -201,7 +209,7 @@ fn the_working_directory_is_what_was_given() {
     let dir = tempfile::tempdir().unwrap();
     let mut spec = sh("cwd", "pwd -P");
     spec.cwd = dir.path().to_owned();
-    let (_, seen) = go(&spec, &LIMITS, &Cancel::new());
+    let (_, seen) = go(&spec, &LIMITS, &CancelToken::new());
     assert_eq!(Path::new(&seen[0]), dir.path().canonicalize().unwrap());
 }
 
@@ -209,11 +217,11 @@ fn the_working_directory_is_what_was_given() {
 fn errors_name_what_is_missing() {
     let fails = |spec: &CommandSpec| {
         run(
-            &Unconfined::default(),
-            Profile::Worker,
+            &UnconfinedLauncher::default(),
+            SandboxProfile::Worker,
             spec,
             &LIMITS,
-            &Cancel::new(),
+            &CancelToken::new(),
             &mut |_| {},
         )
         .unwrap_err()
@@ -245,7 +253,7 @@ fn errors_name_what_is_missing() {
 #[test]
 fn no_confinement_is_said_plainly() {
     assert_eq!(
-        Unconfined::default().describe(),
+        UnconfinedLauncher::default().describe(),
         "not confined: workers and gates run with your own rights"
     );
 }

@@ -6,15 +6,15 @@ use std::ops::Range;
 
 use codeteam_context::redact::Redactor;
 use codeteam_core::role::Role;
-use codeteam_core::yaml::{Problem, Problems, nearest};
+use codeteam_core::yaml::{FileProblem, FileProblems, nearest};
 use minijinja::ErrorKind;
 
-use super::tags::{self, Kind, Tag, Token};
+use super::tags::{self, TagToken, TemplateTag, TokenKind};
 use super::templates::environment;
 use super::variables::{FILTERS, VARIABLES, variable};
-use super::{Error, Templates, render, sample};
+use super::{Error, TemplateCatalog, render, sample};
 
-impl Templates {
+impl TemplateCatalog {
     /// Looks at all of them, and renders each role's prompt as it would be with everything there
     /// is, and with nothing.
     pub fn check<'a>(&self, roles: impl IntoIterator<Item = &'a Role>) -> Result<(), Error> {
@@ -34,14 +34,14 @@ impl Templates {
     }
 
     /// Looks at one template.
-    fn examine(&self, file: &str, text: &str) -> Result<(), Problems> {
+    fn examine(&self, file: &str, text: &str) -> Result<(), FileProblems> {
         let env = environment();
         let template = match env.template_from_named_str(file, text) {
             Ok(template) => template,
             Err(error) => return Err(problem(&error, self, file, text)),
         };
         let tags = tags::tags(text);
-        let mut problems: Vec<Problem> = Vec::new();
+        let mut problems: Vec<FileProblem> = Vec::new();
         for tag in &tags {
             let refused = tag
                 .refused()
@@ -65,10 +65,10 @@ impl Templates {
         for problem in &mut problems {
             file.clone_into(&mut problem.file);
         }
-        Err(Problems { problems })
+        Err(FileProblems { problems })
     }
 
-    fn unknown_include(&self, text: &str, token: &Token<'_>) -> Option<Problem> {
+    fn unknown_include(&self, text: &str, token: &TagToken<'_>) -> Option<FileProblem> {
         let name = token.text.trim_matches(['"', '\'']);
         if self.text(name).is_some() {
             return None;
@@ -87,7 +87,7 @@ pub(super) fn of_role(role: &Role) -> String {
     format!("the prompt of role `{}`", role.name)
 }
 
-fn unknown_filter(text: &str, token: &Token<'_>) -> Option<Problem> {
+fn unknown_filter(text: &str, token: &TagToken<'_>) -> Option<FileProblem> {
     let names = || FILTERS.iter().map(|filter| filter.name);
     if names().any(|name| name == token.text) {
         return None;
@@ -101,7 +101,7 @@ fn unknown_filter(text: &str, token: &Token<'_>) -> Option<Problem> {
 }
 
 /// What is wrong with a name such as `task.title`.
-fn unknown(text: &str, tags: &[Tag<'_>], name: &str) -> Option<Problem> {
+fn unknown(text: &str, tags: &[TemplateTag<'_>], name: &str) -> Option<FileProblem> {
     let (first, rest) = name.split_once('.').unwrap_or((name, ""));
     let second = rest.split('.').next().filter(|second| !second.is_empty());
     let Some(known) = variable(first) else {
@@ -123,7 +123,7 @@ fn unknown(text: &str, tags: &[Tag<'_>], name: &str) -> Option<Problem> {
 }
 
 /// Where a name stands.
-fn find(tags: &[Tag<'_>], first: &str, second: Option<&str>) -> Range<usize> {
+fn find(tags: &[TemplateTag<'_>], first: &str, second: Option<&str>) -> Range<usize> {
     let places = tags.iter().flat_map(|tag| {
         let tokens = &tag.tokens;
         tokens
@@ -131,7 +131,7 @@ fn find(tags: &[Tag<'_>], first: &str, second: Option<&str>) -> Range<usize> {
             .enumerate()
             .filter(move |(i, token)| {
                 let is_field = *i > 0 && tokens[i - 1].text == ".";
-                token.kind == Kind::Word && token.text == first && !is_field
+                token.kind == TokenKind::Word && token.text == first && !is_field
             })
             .map(move |(i, token)| (tokens.get(i + 2), token.range()))
     });
@@ -141,14 +141,14 @@ fn find(tags: &[Tag<'_>], first: &str, second: Option<&str>) -> Range<usize> {
     places.next().map_or(0..0, |(_, range)| range)
 }
 
-fn meant(problem: Problem, near: Option<&str>) -> Problem {
+fn meant(problem: FileProblem, near: Option<&str>) -> FileProblem {
     match near {
         Some(near) => problem.hint(format!("did you mean `{near}`?")),
         None => problem.hint("`docs/reference.md` lists what there is, under Prompts"),
     }
 }
 
-fn at(text: &str, place: &Range<usize>, message: impl Into<String>) -> Problem {
+fn at(text: &str, place: &Range<usize>, message: impl Into<String>) -> FileProblem {
     let before = &text[..place.start.min(text.len())];
     let line = before.matches('\n').count() + 1;
     let column = before
@@ -156,11 +156,11 @@ fn at(text: &str, place: &Range<usize>, message: impl Into<String>) -> Problem {
         .next()
         .map_or(0, |line| line.chars().count())
         + 1;
-    Problem {
+    FileProblem {
         line: u32::try_from(line).unwrap_or(u32::MAX),
         column: u32::try_from(column).unwrap_or(u32::MAX),
         text: text.lines().nth(line - 1).map(str::to_owned),
-        ..Problem::of("", message)
+        ..FileProblem::of("", message)
     }
 }
 
@@ -168,10 +168,10 @@ fn at(text: &str, place: &Range<usize>, message: impl Into<String>) -> Problem {
 /// where that is no template of the set.
 pub(super) fn problem(
     error: &minijinja::Error,
-    templates: &Templates,
+    templates: &TemplateCatalog,
     file: &str,
     text: &str,
-) -> Problems {
+) -> FileProblems {
     let mut error = error;
     while let Some(cause) = error.source().and_then(|cause| cause.downcast_ref()) {
         error = cause;
@@ -187,10 +187,10 @@ pub(super) fn problem(
     let offending = place.clone().map_or("", |range| text[range].trim());
     let mut problem = match place {
         Some(range) => at(text, &range, String::new()),
-        None => Problem {
+        None => FileProblem {
             line: u32::try_from(error.line().unwrap_or(0)).unwrap_or(0),
             column: 1,
-            ..Problem::default()
+            ..FileProblem::default()
         },
     };
     let said = error
@@ -207,7 +207,7 @@ pub(super) fn problem(
     };
     problem.hint = hint(error.kind(), offending);
     problem.file = file;
-    Problems::one(problem)
+    FileProblems::one(problem)
 }
 
 fn hint(kind: ErrorKind, offending: &str) -> Option<String> {

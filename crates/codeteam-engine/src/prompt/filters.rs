@@ -17,9 +17,9 @@ const MAX_MADE: usize = 16 * MAX_TEXT;
 
 /// Counts what filters make.
 #[derive(Clone, Default)]
-struct Meter(Arc<AtomicUsize>);
+struct OutputMeter(Arc<AtomicUsize>);
 
-impl Meter {
+impl OutputMeter {
     fn made(&self, text: String) -> Result<String, Error> {
         let all = self.0.fetch_add(text.len(), Ordering::Relaxed) + text.len();
         if text.len() <= MAX_TEXT && all <= MAX_MADE {
@@ -34,7 +34,7 @@ impl Meter {
 
 /// Adds all of them, and the tests, to an environment that renders one prompt.
 pub(super) fn add(env: &mut Environment<'_>) {
-    let meter = Meter::default();
+    let meter = OutputMeter::default();
     let mut texts = |name: &'static str, make: fn(&str) -> String| {
         let meter = meter.clone();
         env.add_filter(name, move |value: &Value| meter.made(make(&text(value)?)));

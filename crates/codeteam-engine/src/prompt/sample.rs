@@ -3,19 +3,19 @@
 
 use codeteam_core::assignment::Assignment;
 use codeteam_core::event::CheckResult;
-use codeteam_core::findings::{Finding, Report, State};
-use codeteam_core::frame::{Level, Session};
+use codeteam_core::findings::{Finding, FindingState, ReportedFinding};
+use codeteam_core::frame::{Conversation, DemandLevel};
 use codeteam_core::ids::{AttemptId, FramePath, RunId, StepId, Tree};
 use codeteam_core::plan::{Phase, Plan, Task};
-use codeteam_core::requirements::Analysis;
-use codeteam_core::role::{Kind, Role};
-use codeteam_core::submission::{self, Change, Design};
+use codeteam_core::requirements::PartialAnalysis;
+use codeteam_core::role::{Role, RoleKind};
+use codeteam_core::submission::{self, ClaimedChange, Design};
 
-use super::{Attached, Document, ShownFile, ShownPart};
+use super::{ProjectDocument, PromptAttachments, ShownFile, ShownPart};
 
 /// What a first assignment is made of, beside its role.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct AssignmentRequest {
     /// What the user wants.
     pub goal: String,
     /// The step that the role is asked at.
@@ -31,14 +31,14 @@ pub struct Asked {
 }
 
 /// The first assignment that a role would get.
-pub fn first(role: &Role, asked: Asked) -> Assignment {
+pub fn first(role: &Role, asked: AssignmentRequest) -> Assignment {
     let root = FramePath::root();
     let frame = asked.task.as_ref().map(|task| root.child(task.id.as_str()));
     let plan_id = asked.plan.as_ref().map(|plan| plan.plan_id.clone());
     let planned = asked.plan.iter().flat_map(|plan| &plan.tasks);
     let targets = match &asked.task {
         Some(task) => task.files.clone(),
-        None if role.kind == Kind::Implementer => {
+        None if role.kind == RoleKind::Implementer => {
             planned.flat_map(|task| task.files.clone()).collect()
         }
         None => Vec::new(),
@@ -78,9 +78,9 @@ pub fn first(role: &Role, asked: Asked) -> Assignment {
         generation: 1,
         attempt: 1,
         round: 1,
-        level: Level::Primary,
+        level: DemandLevel::Primary,
         tree: asked.tree,
-        writable: role.kind == Kind::Implementer,
+        writable: role.kind == RoleKind::Implementer,
         exclude: role.exclude.clone(),
         timeout_ms: 0,
         stall_ms: 0,
@@ -110,30 +110,33 @@ pub fn first(role: &Role, asked: Asked) -> Assignment {
 }
 
 /// Assignments with everything there can be, and with nothing.
-pub(super) fn all(role: &Role) -> Vec<(Assignment, Attached)> {
-    let nothing = (first(role, Asked::default()), Attached::default());
+pub(super) fn all(role: &Role) -> Vec<(Assignment, PromptAttachments)> {
+    let nothing = (
+        first(role, AssignmentRequest::default()),
+        PromptAttachments::default(),
+    );
     let mut session = everything(role);
-    session.0.level = Level::Simplified;
-    session.0.session = Some(Session {
+    session.0.level = DemandLevel::Simplified;
+    session.0.session = Some(Conversation {
         worker: "worker".into(),
         id: "session".to_owned(),
         turns: 1,
         usage: codeteam_core::budget::Usage::default(),
     });
     let mut minimal = everything(role);
-    minimal.0.level = Level::Minimal;
+    minimal.0.level = DemandLevel::Minimal;
     vec![nothing, everything(role), session, minimal]
 }
 
-fn analysis(text: String) -> Analysis {
-    Analysis {
+fn analysis(text: String) -> PartialAnalysis {
+    PartialAnalysis {
         context: text.clone(),
         partial_spec: text,
     }
 }
 
 #[expect(clippy::too_many_lines, reason = "a table: a value for every field")]
-fn everything(role: &Role) -> (Assignment, Attached) {
+fn everything(role: &Role) -> (Assignment, PromptAttachments) {
     let text = || "text".to_owned();
     let file = || (text(), Some(text()));
     let task = Task {
@@ -152,7 +155,7 @@ fn everything(role: &Role) -> (Assignment, Attached) {
         tasks: vec![task.clone()],
         ..Plan::default()
     };
-    let asked = Asked {
+    let asked = AssignmentRequest {
         goal: text(),
         step: "step".into(),
         task: Some(task),
@@ -165,11 +168,11 @@ fn everything(role: &Role) -> (Assignment, Attached) {
         feedback: vec![text()],
         findings: vec![Finding {
             id: "F1".into(),
-            report: Report::default(),
+            report: ReportedFinding::default(),
             step: "step".into(),
             slot: 0,
             round: 1,
-            state: State::Open,
+            state: FindingState::Open,
         }],
         requirements: Some(text()),
         answers: vec![(vec![text()], text())],
@@ -180,7 +183,7 @@ fn everything(role: &Role) -> (Assignment, Attached) {
             warnings: vec![text()],
             interfaces: vec![text().into()],
         }),
-        claimed: Some(Change {
+        claimed: Some(ClaimedChange {
             summary: text(),
             files: vec![text()],
             proof: text(),
@@ -205,7 +208,7 @@ fn everything(role: &Role) -> (Assignment, Attached) {
         content: Some(text()),
         shortened: true,
     };
-    let attached = Attached {
+    let attached = PromptAttachments {
         diff: Some(text()),
         feedback: vec![text()],
         changes: Some(text()),
@@ -223,7 +226,7 @@ fn everything(role: &Role) -> (Assignment, Attached) {
         ],
         squeezed: vec![(text(), vec![text(); 60])],
         left_out: vec![(text(), vec![text()])],
-        documents: vec![Document {
+        documents: vec![ProjectDocument {
             path: text(),
             text: text(),
             left_out: 1,

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// What is refused, and what to write instead.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refused {
+pub(super) struct RefusedSyntax {
     pub(super) at: Range<usize>,
     pub(super) message: String,
     pub(super) hint: &'static str,
@@ -18,21 +18,21 @@ pub(super) struct Refused {
 
 /// One `{{ … }}` or `{% … %}`.
 #[derive(Debug)]
-pub(super) struct Tag<'t> {
+pub(super) struct TemplateTag<'t> {
     pub(super) is_statement: bool,
-    pub(super) tokens: Vec<Token<'t>>,
+    pub(super) tokens: Vec<TagToken<'t>>,
 }
 
 /// A word of a tag.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token<'t> {
-    pub(super) kind: Kind,
+pub(super) struct TagToken<'t> {
+    pub(super) kind: TokenKind,
     pub(super) text: &'t str,
     pub(super) at: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Word,
     Text,
     Number,
@@ -47,31 +47,31 @@ const KEYWORDS: &[&str] = &[
 /// Statements that choose and print.
 const STATEMENTS: &[&str] = &["if", "elif", "else", "endif", "for", "endfor", "include"];
 
-impl Token<'_> {
+impl TagToken<'_> {
     pub(super) fn range(&self) -> Range<usize> {
         self.at..self.at + self.text.len()
     }
 
     fn is(&self, sign: &str) -> bool {
-        self.kind == Kind::Sign && self.text == sign
+        self.kind == TokenKind::Sign && self.text == sign
     }
 
     fn is_word(&self, word: &str) -> bool {
-        self.kind == Kind::Word && self.text == word
+        self.kind == TokenKind::Word && self.text == word
     }
 
     /// Whether a value may end here.
     fn ends_value(&self) -> bool {
         match self.kind {
-            Kind::Word => !KEYWORDS.contains(&self.text),
-            Kind::Text | Kind::Number => true,
-            Kind::Sign => matches!(self.text, ")" | "]"),
+            TokenKind::Word => !KEYWORDS.contains(&self.text),
+            TokenKind::Text | TokenKind::Number => true,
+            TokenKind::Sign => matches!(self.text, ")" | "]"),
         }
     }
 }
 
 /// All tags of a template that parses.
-pub(super) fn tags(source: &str) -> Vec<Tag<'_>> {
+pub(super) fn tags(source: &str) -> Vec<TemplateTag<'_>> {
     let mut tags = Vec::new();
     let mut at = 0;
     while let Some(found) = source[at..].find('{') {
@@ -115,7 +115,7 @@ fn after_raw(source: &str, mut at: usize) -> usize {
 }
 
 /// Reads one tag; says where it ends.
-fn tag<'t>(source: &'t str, start: usize, end: &str, tags: &mut Vec<Tag<'t>>) -> usize {
+fn tag<'t>(source: &'t str, start: usize, end: &str, tags: &mut Vec<TemplateTag<'t>>) -> usize {
     let mut tokens = Vec::new();
     let mut at = start + 2;
     if source[at..].starts_with(['-', '+']) {
@@ -133,21 +133,22 @@ fn tag<'t>(source: &'t str, start: usize, end: &str, tags: &mut Vec<Tag<'t>>) ->
                 at += c.len_utf8();
                 continue;
             }
-            '"' | '\'' => (Kind::Text, quotation(rest, first)),
-            c if c.is_ascii_digit() => (Kind::Number, run(rest, |c| c.is_ascii_digit())),
-            c if c.is_alphabetic() || c == '_' => {
-                (Kind::Word, run(rest, |c| c.is_alphanumeric() || c == '_'))
-            }
-            c => (Kind::Sign, c.len_utf8()),
+            '"' | '\'' => (TokenKind::Text, quotation(rest, first)),
+            c if c.is_ascii_digit() => (TokenKind::Number, run(rest, |c| c.is_ascii_digit())),
+            c if c.is_alphabetic() || c == '_' => (
+                TokenKind::Word,
+                run(rest, |c| c.is_alphanumeric() || c == '_'),
+            ),
+            c => (TokenKind::Sign, c.len_utf8()),
         };
-        tokens.push(Token {
+        tokens.push(TagToken {
             kind,
             text: &rest[..length],
             at,
         });
         at += length;
     }
-    tags.push(Tag {
+    tags.push(TemplateTag {
         is_statement: end == "%}",
         tokens,
     });
@@ -171,37 +172,42 @@ fn quotation(text: &str, mark: char) -> usize {
     text.len()
 }
 
-impl<'t> Tag<'t> {
+impl<'t> TemplateTag<'t> {
     /// The templates that it includes.
-    pub(super) fn includes(&self) -> impl Iterator<Item = Token<'t>> + '_ {
+    pub(super) fn includes(&self) -> impl Iterator<Item = TagToken<'t>> + '_ {
         let is_include =
             self.is_statement && self.tokens.first().is_some_and(|t| t.is_word("include"));
-        let texts = self.tokens.iter().filter(|token| token.kind == Kind::Text);
+        let texts = self
+            .tokens
+            .iter()
+            .filter(|token| token.kind == TokenKind::Text);
         texts.copied().filter(move |_| is_include)
     }
 
     /// The filters that it uses.
-    pub(super) fn filters(&self) -> impl Iterator<Item = Token<'t>> + '_ {
+    pub(super) fn filters(&self) -> impl Iterator<Item = TagToken<'t>> + '_ {
         let pairs = self.tokens.windows(2);
-        pairs.filter_map(|pair| (pair[0].is("|") && pair[1].kind == Kind::Word).then_some(pair[1]))
+        pairs.filter_map(|pair| {
+            (pair[0].is("|") && pair[1].kind == TokenKind::Word).then_some(pair[1])
+        })
     }
 
     /// The first thing in it that templates may not do.
-    pub(super) fn refused(&self) -> Option<Refused> {
+    pub(super) fn refused(&self) -> Option<RefusedSyntax> {
         if let Some(refused) = self.statement() {
             return Some(refused);
         }
         // What each open bracket is: whether commas may stand in it, and whether only constants.
-        let mut open: Vec<Bracket> = Vec::new();
-        let mut before: Option<&Token<'_>> = None;
+        let mut open: Vec<BracketKind> = Vec::new();
+        let mut before: Option<&TagToken<'_>> = None;
         let mut is_target = self.tokens.first().is_some_and(|t| t.is_word("for"));
         for (i, token) in self.tokens.iter().enumerate() {
-            let follows_value = before.is_some_and(Token::ends_value);
+            let follows_value = before.is_some_and(TagToken::ends_value);
             let inside = open.last().copied();
             if token.is_word("in") {
                 is_target = false;
             }
-            if inside == Some(Bracket::Constants) && !is_constant(token) {
+            if inside == Some(BracketKind::Constants) && !is_constant(token) {
                 return Some(refuse(
                     token,
                     "a list may only have constants in it",
@@ -209,18 +215,19 @@ impl<'t> Tag<'t> {
                 ));
             }
             match token.text {
-                _ if token.kind != Kind::Sign => {}
-                "(" if follows_value => open.push(Bracket::Call),
-                "(" => open.push(Bracket::Group),
-                "[" if follows_value => open.push(Bracket::Group),
-                "[" => open.push(Bracket::Constants),
+                _ if token.kind != TokenKind::Sign => {}
+                "(" if follows_value => open.push(BracketKind::Call),
+                "(" => open.push(BracketKind::Group),
+                "[" if follows_value => open.push(BracketKind::Group),
+                "[" => open.push(BracketKind::Constants),
                 ")" | "]" => drop(open.pop()),
-                "," if is_target || matches!(inside, Some(Bracket::Call | Bracket::Constants)) => {}
+                "," if is_target
+                    || matches!(inside, Some(BracketKind::Call | BracketKind::Constants)) => {}
                 "-" if !follows_value
                     && self
                         .tokens
                         .get(i + 1)
-                        .is_some_and(|t| t.kind == Kind::Number) => {}
+                        .is_some_and(|t| t.kind == TokenKind::Number) => {}
                 "," | "{" | "}" | "~" | "+" | "-" | "*" | "/" | "%" => {
                     return Some(refuse(
                         token,
@@ -236,7 +243,7 @@ impl<'t> Tag<'t> {
         None
     }
 
-    fn statement(&self) -> Option<Refused> {
+    fn statement(&self) -> Option<RefusedSyntax> {
         let first = self.tokens.first().filter(|_| self.is_statement)?;
         if !STATEMENTS.contains(&first.text) {
             return Some(refuse(
@@ -254,7 +261,7 @@ impl<'t> Tag<'t> {
             ));
         }
         let named = self.tokens.get(1);
-        if first.is_word("include") && named.is_none_or(|token| token.kind != Kind::Text) {
+        if first.is_word("include") && named.is_none_or(|token| token.kind != TokenKind::Text) {
             return Some(refuse(
                 named.unwrap_or(first),
                 "what is included must be named as it is",
@@ -266,25 +273,25 @@ impl<'t> Tag<'t> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Bracket {
+enum BracketKind {
     Call,
     Group,
     Constants,
 }
 
-fn is_constant(token: &Token<'_>) -> bool {
+fn is_constant(token: &TagToken<'_>) -> bool {
     match token.kind {
-        Kind::Text | Kind::Number => true,
-        Kind::Word => matches!(
+        TokenKind::Text | TokenKind::Number => true,
+        TokenKind::Word => matches!(
             token.text,
             "true" | "false" | "none" | "True" | "False" | "None"
         ),
-        Kind::Sign => matches!(token.text, "," | "]" | "-" | "."),
+        TokenKind::Sign => matches!(token.text, "," | "]" | "-" | "."),
     }
 }
 
-fn refuse(token: &Token<'_>, message: &str, hint: &'static str) -> Refused {
-    Refused {
+fn refuse(token: &TagToken<'_>, message: &str, hint: &'static str) -> RefusedSyntax {
+    RefusedSyntax {
         at: token.range(),
         message: message.to_owned(),
         hint,
@@ -296,7 +303,7 @@ mod tests {
     use super::*;
 
     fn refused(source: &str) -> Option<String> {
-        let found = tags(source).iter().find_map(Tag::refused)?;
+        let found = tags(source).iter().find_map(TemplateTag::refused)?;
         Some(source[found.at].to_owned())
     }
 

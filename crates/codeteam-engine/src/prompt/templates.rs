@@ -55,18 +55,18 @@ const MAX_FILES: usize = 100;
 
 /// Templates by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Templates {
+pub struct TemplateCatalog {
     /// Those that are not the built-in ones, and the file each is from.
-    own: BTreeMap<String, Own>,
+    own: BTreeMap<String, CustomTemplate>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Own {
+struct CustomTemplate {
     text: String,
     file: String,
 }
 
-impl Templates {
+impl TemplateCatalog {
     /// Those in the folders; what an earlier one has counts. A folder that belongs to a repository
     /// comes with it: its templates must not lead out of there.
     pub fn load(folders: &[(PathBuf, Option<&Path>)]) -> Result<Self, Error> {
@@ -87,7 +87,7 @@ impl Templates {
                 let text = inside::read(&path, *root, MAX_BYTES).map_err(read)?;
                 let Some(text) = text else { continue };
                 let file = path.display().to_string();
-                own.insert(name, Own { text, file });
+                own.insert(name, CustomTemplate { text, file });
             }
         }
         // A copy of a built-in one is no change.
@@ -98,7 +98,7 @@ impl Templates {
     /// Those that a run has pinned.
     pub fn pinned(templates: &BTreeMap<String, String>) -> Self {
         let own = templates.iter().map(|(name, text)| {
-            let own = Own {
+            let own = CustomTemplate {
                 text: text.clone(),
                 file: name.clone(),
             };
@@ -227,7 +227,7 @@ fn built_in(name: &str) -> Option<&'static str> {
 /// What a template includes.
 fn included(text: &str) -> Vec<String> {
     let tags = tags::tags(text);
-    let names = tags.iter().flat_map(tags::Tag::includes);
+    let names = tags.iter().flat_map(tags::TemplateTag::includes);
     names
         .map(|name| name.text.trim_matches(['"', '\'']).to_owned())
         .collect()

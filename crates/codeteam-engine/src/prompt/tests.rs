@@ -9,8 +9,14 @@ fn redactor() -> Redactor {
 }
 
 /// What the built-in templates make of an assignment.
-fn told(assignment: &Assignment, attached: &Attached) -> Prompt {
-    render(assignment, attached, &Templates::default(), &redactor()).unwrap()
+fn told(assignment: &Assignment, attached: &PromptAttachments) -> Prompt {
+    render(
+        assignment,
+        attached,
+        &TemplateCatalog::default(),
+        &redactor(),
+    )
+    .unwrap()
 }
 
 /// An assignment that goes on in a session, at a try of a later visit.
@@ -30,9 +36,9 @@ fn going_on(kind: &str, attempt: u32) -> Assignment {
 
 #[test]
 fn who_goes_on_in_a_session_is_told_what_has_changed_since() {
-    let attached = Attached {
+    let attached = PromptAttachments {
         diff: Some("+the second change".to_owned()),
-        ..Attached::default()
+        ..PromptAttachments::default()
     };
     let first = told(&going_on("gatekeeper", 1), &attached).user;
     assert!(first.contains("+the second change"), "{first}");
@@ -65,7 +71,7 @@ fn assignment(kind: &str, more: &serde_json::Value) -> Assignment {
 fn what_workers_are_told() {
     let json = |text: &str| -> serde_json::Value { serde_json::from_str(text).unwrap() };
     let finding = r#"[{"id":"F1","report":{"severity":"major","title":"No test","detail":"Names with\nblanks are not tried.","file":"src/greet.rs","line":3},"step":"review","round":1,"state":"open"}]"#;
-    let attached = Attached {
+    let attached = PromptAttachments {
         diff: Some("+fn greet() {}\n".to_owned()),
         feedback: vec!["test greets ... FAILED\n".to_owned(), " \n".to_owned()],
         context: vec![
@@ -95,7 +101,7 @@ fn what_workers_are_told() {
             "my_docs".to_owned(),
             vec!["b.md".to_owned(), "c.md".to_owned()],
         )],
-        ..Attached::default()
+        ..PromptAttachments::default()
     };
     let again = json(&format!(
         r#"{{"feedback":["[verify] the check `tests` failed\n(exit code 101)"],"findings":{finding}}}"#
@@ -105,17 +111,17 @@ fn what_workers_are_told() {
     let judges = json(&format!(
         r#"{{"findings":{finding},"claimed":{{"summary":"Done","files":[],"concerns":["blanks"]}},"checks":[{{"name":"tests","passed":true}}]}}"#
     ));
-    let plain = Attached {
+    let plain = PromptAttachments {
         context: Vec::new(),
         squeezed: Vec::new(),
         left_out: Vec::new(),
         ..attached.clone()
     };
-    let only_feedback = Attached {
+    let only_feedback = PromptAttachments {
         diff: None,
         ..plain.clone()
     };
-    let only_diff = Attached {
+    let only_diff = PromptAttachments {
         feedback: Vec::new(),
         ..plain
     };
@@ -135,7 +141,7 @@ fn what_workers_are_told() {
         (
             "whole files",
             assignment("implementer", &edits),
-            Attached {
+            PromptAttachments {
                 diff: None,
                 feedback: Vec::new(),
                 ..attached
@@ -150,9 +156,9 @@ fn what_workers_are_told() {
 }
 
 /// The templates of a project.
-fn templates(own: &[(&str, &str)]) -> Templates {
+fn templates(own: &[(&str, &str)]) -> TemplateCatalog {
     let own = own.iter();
-    Templates::pinned(
+    TemplateCatalog::pinned(
         &own.map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
             .collect(),
     )
@@ -173,7 +179,7 @@ fn wrong(own: &[(&str, &str)], roles: &[Role]) -> String {
 
 #[test]
 fn what_ships_with_codeteam_is_right() {
-    let kinds = codeteam_core::role::Kind::ALL;
+    let kinds = codeteam_core::role::RoleKind::ALL;
     let roles = kinds.map(|kind| role(kind.as_str(), "", &serde_json::json!({})));
     templates(BUILT_IN).check(&roles).unwrap();
     let edits = serde_json::json!({ "means": { "mode": "edits" } });
@@ -250,7 +256,11 @@ fn a_roles_prompt_is_a_template_too() {
         &none,
     );
     templates(&[]).check([&default]).unwrap();
-    let system = told(&first(&default, Asked::default()), &Attached::default()).system;
+    let system = told(
+        &first(&default, AssignmentRequest::default()),
+        &PromptAttachments::default(),
+    )
+    .system;
     assert!(system.starts_with("80\n\nYou work"), "{system}");
 
     let config = serde_json::json!({ "config": { "limit": 72 }, "stance": "paranoid" });
@@ -260,7 +270,11 @@ fn a_roles_prompt_is_a_template_too() {
         &config,
     );
     templates(&[]).check([&scribe]).unwrap();
-    let system = told(&first(&scribe, Asked::default()), &Attached::default()).system;
+    let system = told(
+        &first(&scribe, AssignmentRequest::default()),
+        &PromptAttachments::default(),
+    )
+    .system;
     assert!(
         system.starts_with(" in 72 letters.\n\nYour stance: paranoid\n\nYou work".trim_start()),
         "{system}"
@@ -277,25 +291,25 @@ fn a_project_puts_its_own_templates_in_place_and_names_more() {
         ),
     ]);
     let plain = assignment("implementer", &serde_json::json!({}));
-    let render = |assignment: &Assignment, attached: &Attached| {
+    let render = |assignment: &Assignment, attached: &PromptAttachments| {
         super::render(assignment, attached, &own, &redactor())
             .unwrap()
             .user
     };
-    let user = render(&plain, &Attached::default());
+    let user = render(&plain, &PromptAttachments::default());
     assert!(user.starts_with("# someone at code\n\n## Goal\n"), "{user}");
     assert!(!own.needs(&plain).contains(variables::REPO_MAP));
 
     let again = serde_json::json!({ "template": "review", "feedback": ["it failed"] });
     let again = assignment("implementer", &again);
     assert!(own.needs(&again).contains(variables::REPO_MAP));
-    let attached = Attached {
+    let attached = PromptAttachments {
         repo_map: "src/".to_owned(),
         relevant: vec![
             ("a.rs".to_owned(), Some("```".to_owned())),
             ("b.rs".to_owned(), None),
         ],
-        ..Attached::default()
+        ..PromptAttachments::default()
     };
     let user = render(&again, &attached);
     assert_eq!(
@@ -314,16 +328,16 @@ fn what_others_wrote_is_never_a_template() {
         "config": { "secret": "never told" },
         "claimed": { "summary": evil, "files": [] },
     });
-    let attached = Attached {
+    let attached = PromptAttachments {
         diff: Some(evil.to_owned()),
         feedback: vec![evil.to_owned()],
-        documents: vec![Document {
+        documents: vec![ProjectDocument {
             path: format!("a\n{evil}/AGENTS.md"),
             text: evil.to_owned(),
             left_out: 0,
         }],
         relevant: vec![(evil.to_owned(), Some(evil.to_owned()))],
-        ..Attached::default()
+        ..PromptAttachments::default()
     };
     let Prompt { system, user } = told(&assignment("gatekeeper", &more), &attached);
     for told in [&system, &user] {
@@ -358,15 +372,15 @@ fn nobody_is_told_a_secret() {
         "goal": said, "prompt": format!("You know {key}. {{{{ goal }}}}"), "feedback": [said],
         "config": { "k": said }, "rules": [said],
     });
-    let attached = Attached {
+    let attached = PromptAttachments {
         diff: Some(begun.clone()),
         feedback: vec![said.clone()],
-        documents: vec![Document {
+        documents: vec![ProjectDocument {
             path: "AGENTS.md".to_owned(),
             text: said.clone(),
             left_out: 0,
         }],
-        ..Attached::default()
+        ..PromptAttachments::default()
     };
     let own = templates(&[(
         "head.md.j2",
@@ -398,9 +412,9 @@ fn a_schema_that_the_worker_has_is_not_said_again() {
     for (kind, contract) in [("implementer", "native"), ("planner", "strict")] {
         let assignment = assignment(kind, &serde_json::json!({ "contract": contract }));
         let of = |schema_given| {
-            let attached = Attached {
+            let attached = PromptAttachments {
                 schema_given,
-                ..Attached::default()
+                ..PromptAttachments::default()
             };
             let prompt = told(&assignment, &attached);
             prompt.system + &prompt.user
@@ -416,7 +430,7 @@ fn a_schema_that_the_worker_has_is_not_said_again() {
 fn what_was_made_to_fit_is_told_whole() {
     let middle = "+the middle of it\n";
     let long = [&"+a\n".repeat(100_000), middle, &"+b\n".repeat(100_000)].concat();
-    let attached = Attached {
+    let attached = PromptAttachments {
         diff: Some(long.clone()),
         changes: Some(long.clone()),
         context: vec![ShownPart {
@@ -428,7 +442,7 @@ fn what_was_made_to_fit_is_told_whole() {
                 shortened: false,
             }],
         }],
-        ..Attached::default()
+        ..PromptAttachments::default()
     };
     let assignment = assignment("gatekeeper", &serde_json::json!({}));
     let user = told(&assignment, &attached).user;
@@ -443,9 +457,9 @@ fn whoever_judges_hears_that_something_was_taken_out() {
         ("+key = [redacted: private key]\n", true),
         ("+key\n", false),
     ] {
-        let attached = Attached {
+        let attached = PromptAttachments {
             diff: Some(diff.to_owned()),
-            ..Attached::default()
+            ..PromptAttachments::default()
         };
         let judge = told(&assignment("gatekeeper", &serde_json::json!({})), &attached);
         assert_eq!(judge.user.contains(word), is_told, "{diff}");
@@ -460,14 +474,14 @@ fn whoever_judges_hears_that_something_was_taken_out() {
 #[test]
 fn no_template_goes_on_for_ever() {
     let own = templates(&[("loop.j2", "{% include \"loop.j2\" %}")]);
-    let render = |template: &str, own: &Templates, attached: &Attached| {
+    let render = |template: &str, own: &TemplateCatalog, attached: &PromptAttachments| {
         let more = serde_json::json!({ "template": template });
         let assignment = assignment("implementer", &more);
         super::render(&assignment, attached, own, &redactor())
             .unwrap_err()
             .to_string()
     };
-    let said = render("loop", &own, &Attached::default());
+    let said = render("loop", &own, &PromptAttachments::default());
     assert!(
         said.contains("loop.j2:1") && said.contains("recursion"),
         "{said}"
@@ -479,13 +493,13 @@ fn no_template_goes_on_for_ever() {
     let texts: Vec<String> = texts.chain(["x".to_owned()]).collect();
     let all = names.iter().map(String::as_str);
     let all: Vec<(&str, &str)> = all.zip(texts.iter().map(String::as_str)).collect();
-    let said = render("t0", &templates(&all), &Attached::default());
+    let said = render("t0", &templates(&all), &PromptAttachments::default());
     assert!(said.contains("too many steps"), "{said}");
 
-    let many = Attached {
+    let many = PromptAttachments {
         unshown: vec!["x".repeat(40); 1_000],
         diff: Some("y".repeat(200_000)),
-        ..Attached::default()
+        ..PromptAttachments::default()
     };
     let loops = "{% for a in unshown %}{% for b in unshown %}{% for c in unshown %}{% endfor %}{% endfor %}{% endfor %}";
     let said = render("deep", &templates(&[("deep.j2", loops)]), &many);
@@ -503,9 +517,9 @@ fn no_template_goes_on_for_ever() {
     );
     assert!(said.contains("too long"), "{said}");
     let chain = format!("{{{{ diff{} }}}}", " | tojson".repeat(200));
-    let quotes = Attached {
+    let quotes = PromptAttachments {
         diff: Some("\"".repeat(1_000)),
-        ..Attached::default()
+        ..PromptAttachments::default()
     };
     let said = render("json", &templates(&[("json.j2", &chain)]), &quotes);
     assert!(said.contains("too long"), "{said}");
@@ -515,7 +529,7 @@ fn no_template_goes_on_for_ever() {
 fn every_variable_has_a_value_and_the_reference_names_it() {
     let values = values::of(
         &assignment("scribe", &serde_json::json!({})),
-        &Attached::default(),
+        &PromptAttachments::default(),
         &redactor(),
     );
     let known: std::collections::BTreeSet<&str> =

@@ -7,10 +7,10 @@ use codeteam_context::redact::Redactor;
 use codeteam_core::assignment::Assignment;
 use codeteam_core::findings::Finding;
 use codeteam_core::plan::{Plan, Task};
-use codeteam_core::role::Kind;
+use codeteam_core::role::RoleKind;
 use serde_json::{Map, Value, json};
 
-use super::{Attached, filters, variables};
+use super::{PromptAttachments, filters, variables};
 
 /// How many names are told of what is not shown.
 const MAX_NAMES: usize = 50;
@@ -25,7 +25,7 @@ const FITTED: &[&str] = &["diff", "changes", "context", "documents", "log"];
 /// Everything templates may refer to but what is itself rendered, without secrets.
 pub(super) fn of(
     assignment: &Assignment,
-    attached: &Attached,
+    attached: &PromptAttachments,
     redactor: &Redactor,
 ) -> Map<String, Value> {
     let mut values = Map::new();
@@ -165,7 +165,7 @@ fn matter(assignment: &Assignment, put: &mut impl FnMut(&str, Value)) {
 }
 
 /// What lies in bodies and files.
-fn shown(attached: &Attached, put: &mut impl FnMut(&str, Value)) {
+fn shown(attached: &PromptAttachments, put: &mut impl FnMut(&str, Value)) {
     // A change that changes nothing is shown as such.
     let diff = attached
         .diff
@@ -283,7 +283,7 @@ fn finding(finding: &Finding) -> Value {
 }
 
 /// The files that the task names, each under its path.
-fn relevant(attached: &Attached, redactor: &Redactor) -> String {
+fn relevant(attached: &PromptAttachments, redactor: &Redactor) -> String {
     let files = attached.relevant.iter().map(|(path, content)| {
         let path = filters::name(path);
         let content = match content {
@@ -295,13 +295,13 @@ fn relevant(attached: &Attached, redactor: &Redactor) -> String {
     files.collect::<Vec<_>>().join("\n\n")
 }
 
-fn owed(kind: Kind) -> &'static str {
+fn owed(kind: RoleKind) -> &'static str {
     match kind {
-        Kind::Analyst => "you find out what is wanted, and ask or confirm it",
-        Kind::Designer => "you say how it is to be built",
-        Kind::Planner => "you break the goal into tasks",
-        Kind::Implementer => "you make the change",
-        Kind::Gatekeeper => "you judge the change",
-        Kind::Scribe => "you write what is asked for",
+        RoleKind::Analyst => "you find out what is wanted, and ask or confirm it",
+        RoleKind::Designer => "you say how it is to be built",
+        RoleKind::Planner => "you break the goal into tasks",
+        RoleKind::Implementer => "you make the change",
+        RoleKind::Gatekeeper => "you judge the change",
+        RoleKind::Scribe => "you write what is asked for",
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 /// A variable of templates.
 #[derive(Clone, Copy, Debug)]
-pub struct Variable {
+pub struct TemplateVariable {
     /// Its name.
     pub name: &'static str,
     /// What it is made of, if it is no plain text or number: its fields, or those of its items.
@@ -16,8 +16,8 @@ pub struct Variable {
     pub meaning: &'static str,
 }
 
-const fn plain(name: &'static str, meaning: &'static str) -> Variable {
-    Variable {
+const fn plain(name: &'static str, meaning: &'static str) -> TemplateVariable {
+    TemplateVariable {
         name,
         fields: &[],
         many: false,
@@ -25,8 +25,8 @@ const fn plain(name: &'static str, meaning: &'static str) -> Variable {
     }
 }
 
-const fn list(name: &'static str, meaning: &'static str) -> Variable {
-    Variable {
+const fn list(name: &'static str, meaning: &'static str) -> TemplateVariable {
+    TemplateVariable {
         name,
         fields: &[],
         many: true,
@@ -38,8 +38,8 @@ const fn one(
     name: &'static str,
     fields: &'static [&'static str],
     meaning: &'static str,
-) -> Variable {
-    Variable {
+) -> TemplateVariable {
+    TemplateVariable {
         name,
         fields,
         many: false,
@@ -51,8 +51,8 @@ const fn many(
     name: &'static str,
     fields: &'static [&'static str],
     meaning: &'static str,
-) -> Variable {
-    Variable {
+) -> TemplateVariable {
+    TemplateVariable {
         name,
         fields,
         many: true,
@@ -61,7 +61,7 @@ const fn many(
 }
 
 /// Every variable. All of them are always there: what there is nothing of is empty.
-pub const VARIABLES: &[Variable] = &[
+pub const VARIABLES: &[TemplateVariable] = &[
     plain("PLAN_ID", "the plan, e.g. `feature-0021`"),
     plain("TASK_ID", "the task, e.g. `task-003`"),
     plain("TASK_DESCRIPTION", "its description"),
@@ -209,7 +209,7 @@ pub const VERIFICATION_FEEDBACK: &str = "VERIFICATION_FEEDBACK";
 
 /// A filter of templates.
 #[derive(Clone, Copy, Debug)]
-pub struct Filter {
+pub struct TemplateFilter {
     /// Its name.
     pub name: &'static str,
     /// What it does.
@@ -217,60 +217,60 @@ pub struct Filter {
 }
 
 /// Every filter.
-pub const FILTERS: &[Filter] = &[
-    Filter {
+pub const FILTERS: &[TemplateFilter] = &[
+    TemplateFilter {
         name: "fenced",
         meaning: "quotes a text so that nothing in it can end the quotation; `fenced(\"diff\")` \
                   names its language",
     },
-    Filter {
+    TemplateFilter {
         name: "item",
         meaning: "indents the further lines of a list's item",
     },
-    Filter {
+    TemplateFilter {
         name: "name",
         meaning: "keeps the name of a file in one line",
     },
-    Filter {
+    TemplateFilter {
         name: "trim",
         meaning: "without blanks at the ends",
     },
-    Filter {
+    TemplateFilter {
         name: "lower",
         meaning: "in small letters",
     },
-    Filter {
+    TemplateFilter {
         name: "upper",
         meaning: "in capitals",
     },
-    Filter {
+    TemplateFilter {
         name: "length",
         meaning: "how many",
     },
-    Filter {
+    TemplateFilter {
         name: "first",
         meaning: "the first of a list",
     },
-    Filter {
+    TemplateFilter {
         name: "last",
         meaning: "the last of a list",
     },
-    Filter {
+    TemplateFilter {
         name: "default",
         meaning: "`config.x | default(\"…\")`: what to say where there is nothing",
     },
-    Filter {
+    TemplateFilter {
         name: "join",
         meaning: "a list in one line: `join(\", \")`",
     },
-    Filter {
+    TemplateFilter {
         name: "tojson",
         meaning: "as JSON",
     },
 ];
 
 /// A variable by name.
-pub fn variable(name: &str) -> Option<&'static Variable> {
+pub fn variable(name: &str) -> Option<&'static TemplateVariable> {
     VARIABLES.iter().find(|variable| variable.name == name)
 }
 
@@ -278,7 +278,7 @@ pub fn variable(name: &str) -> Option<&'static Variable> {
 pub fn reference() -> String {
     let mut text = String::from("\n| variable | what |\n|---|---|\n");
     for variable in VARIABLES {
-        let Variable {
+        let TemplateVariable {
             name,
             fields,
             many,
@@ -294,7 +294,7 @@ pub fn reference() -> String {
         let _ = writeln!(text, "| `{name}` | {meaning}{made_of} |");
     }
     text.push_str("\n| filter | what |\n|---|---|\n");
-    for Filter { name, meaning } in FILTERS {
+    for TemplateFilter { name, meaning } in FILTERS {
         let _ = writeln!(text, "| `{name}` | {meaning} |");
     }
     text.push('\n');

@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
-use codeteam_core::event::{CheckResult, Measure, Outcome, Remark};
+use codeteam_core::event::{CheckMeasure, CheckRemark, CheckResult, FrameOutcome};
 use codeteam_core::findings::Finding;
-use codeteam_core::record::{Ballot, Decided, Rejection};
-use codeteam_core::workflow::Class;
+use codeteam_core::record::{ChangeDecision, GatekeeperVote, Rejection};
+use codeteam_core::workflow::CheckClass;
 
 use super::text::{block, code, one_line, point, quote};
-use super::{Report, Review, Subject, Verifier, history};
+use super::{ReportSubject, ReviewChoices, VerificationReport, VerifierReport, history};
 
 /// Measures that are fine and listed nevertheless.
 const MEASURES: usize = 100;
@@ -18,16 +18,16 @@ const FILES: usize = 40;
 /// Lines of output that are listed one by one; more of them are a block.
 const LINES: usize = 6;
 
-impl Report {
+impl VerificationReport {
     /// The whole report.
     pub fn markdown(&self) -> String {
         let mut out = self.head();
         let mut sections = Vec::new();
         let classes = [
-            ("Static Checks", Class::Static),
-            ("Metric Checks", Class::Metric),
-            ("Tests Proved", Class::Proof),
-            ("Honesty Checks", Class::Honesty),
+            ("Static Checks", CheckClass::Static),
+            ("Metric Checks", CheckClass::Metric),
+            ("Tests Proved", CheckClass::Proof),
+            ("Honesty Checks", CheckClass::Honesty),
         ];
         for (title, class) in classes {
             let results = self.of_class(class);
@@ -56,7 +56,7 @@ impl Report {
     }
 
     /// What one verifier said, as a report of its own.
-    pub fn markdown_of(&self, verifier: &Verifier) -> String {
+    pub fn markdown_of(&self, verifier: &VerifierReport) -> String {
         let mut out = self.title_line();
         let _ = write!(
             out,
@@ -122,7 +122,7 @@ impl Report {
         for commit in &self.commits {
             let _ = writeln!(out, "- **Commit:** {}", code(commit.as_str()));
         }
-        if let Some(Outcome::Failed(why) | Outcome::Aborted(why)) = &self.ended {
+        if let Some(FrameOutcome::Failed(why) | FrameOutcome::Aborted(why)) = &self.ended {
             let _ = writeln!(out, "- **Given up:** {}", one_line(why));
         }
         out
@@ -137,15 +137,15 @@ impl Report {
     }
 
     /// The commands that decide.
-    fn open(&self, review: &Review) -> String {
+    fn open(&self, review: &ReviewChoices) -> String {
         let mut out = "**Your Decision:**\n".to_owned();
         let task = match self.subject {
-            Subject::Task(_) | Subject::Phase(_) => format!(" --task {}", self.name()),
-            Subject::Plan(_) | Subject::Run(_) => String::new(),
+            ReportSubject::Task(_) | ReportSubject::Phase(_) => format!(" --task {}", self.name()),
+            ReportSubject::Plan(_) | ReportSubject::Run(_) => String::new(),
         };
         let run = &self.run;
         let by_command = review.accept.is_some() && review.reject.is_some();
-        if by_command && !matches!(self.subject, Subject::Plan(_)) {
+        if by_command && !matches!(self.subject, ReportSubject::Plan(_)) {
             let sends = if review.reverts {
                 "Reverts changes and sends"
             } else {
@@ -187,7 +187,7 @@ impl Report {
 }
 
 /// A decision that was made.
-fn made(decided: &Decided, over_failures: bool) -> String {
+fn made(decided: &ChangeDecision, over_failures: bool) -> String {
     let mut out = format!(
         "**Your Decision:** {}, by {}\n",
         one_line(&decided.answer),
@@ -202,7 +202,7 @@ fn made(decided: &Decided, over_failures: bool) -> String {
     out
 }
 
-fn over(decided: &Decided) -> String {
+fn over(decided: &ChangeDecision) -> String {
     let names: Vec<String> = decided.over.iter().map(|n| one_line(n)).collect();
     format!(
         "**Accepted over failing checks by {}:** {}",
@@ -215,12 +215,12 @@ fn over(decided: &Decided) -> String {
 pub(super) fn word(result: &CheckResult) -> &'static str {
     match (result.passed, result.remark) {
         (false, _) => "FAIL",
-        (true, None) if result.class == Class::Proof && !result.summary.is_empty() => {
+        (true, None) if result.class == CheckClass::Proof && !result.summary.is_empty() => {
             "NONE (no tests in the change)"
         }
         (true, None) => "PASS",
-        (true, Some(Remark::Noted)) => "PASS (noted)",
-        (true, Some(Remark::Unproved)) => "UNPROVED",
+        (true, Some(CheckRemark::Noted)) => "PASS (noted)",
+        (true, Some(CheckRemark::Unproved)) => "UNPROVED",
     }
 }
 
@@ -250,7 +250,7 @@ fn checks(results: &[&CheckResult]) -> String {
 }
 
 fn measures(out: &mut String, result: &CheckResult) {
-    let (fine, wrong): (Vec<&Measure>, Vec<&Measure>) =
+    let (fine, wrong): (Vec<&CheckMeasure>, Vec<&CheckMeasure>) =
         result.measures.iter().partition(|m| m.passed);
     if !result.passed && wrong.is_empty() {
         let _ = writeln!(out, "- **{}:** {}", one_line(&result.name), word(result));
@@ -291,8 +291,8 @@ fn details(out: &mut String, result: &CheckResult, named: bool) {
     for line in lines {
         // What a command printed is code; what codeteam's own checks say is not.
         let line = match result.class {
-            Class::Static => code(line),
-            Class::Metric | Class::Proof | Class::Honesty => one_line(line),
+            CheckClass::Static => code(line),
+            CheckClass::Metric | CheckClass::Proof | CheckClass::Honesty => one_line(line),
         };
         let _ = writeln!(out, "{indent}- {line}");
     }
@@ -308,7 +308,7 @@ pub(super) fn said(summary: &str) -> Vec<&str> {
     lines
 }
 
-fn verified(verifier: &Verifier) -> String {
+fn verified(verifier: &VerifierReport) -> String {
     let votes = match (verifier.of, verifier.ballots.len()) {
         (1, _) => String::new(),
         (of, spoken) if spoken < of => {
@@ -354,7 +354,7 @@ fn verified(verifier: &Verifier) -> String {
     out
 }
 
-fn reason(ballot: &Ballot) -> String {
+fn reason(ballot: &GatekeeperVote) -> String {
     let reason = ballot.reason.trim();
     match (ballot.vote, reason) {
         (_, "") => "> no reason was given".to_owned(),
@@ -372,7 +372,7 @@ fn feedback(finding: &Finding) -> String {
         let _ = writeln!(out, "- **File:** {}", code(&format!("{file}{line}")));
     }
     let _ = writeln!(out, "- **Issue:** {}", one_line(&report.title));
-    let Parts {
+    let FindingAdvice {
         violation,
         recommendation,
     } = parts(&report.detail);
@@ -394,18 +394,18 @@ fn feedback(finding: &Finding) -> String {
 
 /// What a finding's detail says: what is wrong, and what to do.
 #[derive(Default)]
-struct Parts {
+struct FindingAdvice {
     violation: String,
     recommendation: String,
 }
 
 /// A detail whose parts have labels is taken by them; else its last paragraph is what to do, if it
 /// has several.
-fn parts(detail: &str) -> Parts {
+fn parts(detail: &str) -> FindingAdvice {
     const WRONG: [&str; 3] = ["violation:", "why:", "problem:"];
     const REMEDY: [&str; 5] = ["recommendation:", "remedy:", "fix:", "suggestion:", "do:"];
     let detail = detail.trim();
-    let mut found = Parts::default();
+    let mut found = FindingAdvice::default();
     let (mut labelled, mut to_remedy) = (false, false);
     for line in detail.lines() {
         let bare = line.trim_start().trim_start_matches(['-', '*', ' ']);
@@ -434,7 +434,7 @@ fn parts(detail: &str) -> Parts {
     }
     if !labelled {
         let (wrong, remedy) = detail.rsplit_once("\n\n").unwrap_or((detail, ""));
-        found = Parts {
+        found = FindingAdvice {
             violation: wrong.to_owned(),
             recommendation: remedy.to_owned(),
         };

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use codeteam_core::frame::{Frame, Stage};
+use codeteam_core::frame::{Frame, FrameStage};
 use codeteam_core::ids::{FramePath, RunId};
 use codeteam_core::{Event, Run, apply};
 
-use super::{Report, of};
+use super::{VerificationReport, of};
 use crate::engine::{Engine, Error};
 
 /// A run with everything that was ever judged in it.
-pub struct Past {
+pub struct JudgementHistory {
     /// The run as it is.
     pub run: Run,
     /// Its frames as they were last, with the number of the last event that judged something there.
@@ -18,8 +18,8 @@ pub struct Past {
 }
 
 /// Reads a run's events, and keeps what became of every frame.
-pub fn past(engine: &Engine, id: &RunId) -> Result<Past, Error> {
-    let mut past = Past {
+pub fn past(engine: &Engine, id: &RunId) -> Result<JudgementHistory, Error> {
+    let mut past = JudgementHistory {
         run: Run::default(),
         frames: BTreeMap::new(),
     };
@@ -31,7 +31,7 @@ pub fn past(engine: &Engine, id: &RunId) -> Result<Past, Error> {
     }
 }
 
-impl Past {
+impl JudgementHistory {
     fn take(&mut self, seq: u64, event: &Event) {
         if let Event::FrameEnded { frame, .. } = event {
             let known = self.frames.get(frame).map_or(0, |(seq, _)| *seq);
@@ -74,7 +74,7 @@ impl Past {
             .run
             .frames
             .values()
-            .find(|f| matches!(f.stage, Stage::Asking(_)) && of(&self.run, f).is_some());
+            .find(|f| matches!(f.stage, FrameStage::Asking(_)) && of(&self.run, f).is_some());
         if asking.is_some() {
             return asking;
         }
@@ -88,13 +88,13 @@ impl Past {
     }
 
     /// The report of a frame, with the lines of its files.
-    pub fn report(&self, engine: &Engine, frame: &Frame) -> Option<Report> {
+    pub fn report(&self, engine: &Engine, frame: &Frame) -> Option<VerificationReport> {
         full(engine, &self.run, frame)
     }
 }
 
 /// The report of a frame, with the lines of its files where the diff can be read.
-pub fn full(engine: &Engine, run: &Run, frame: &Frame) -> Option<Report> {
+pub fn full(engine: &Engine, run: &Run, frame: &Frame) -> Option<VerificationReport> {
     let report = of(run, frame)?;
     let diff = frame
         .change
@@ -114,7 +114,7 @@ pub fn full(engine: &Engine, run: &Run, frame: &Frame) -> Option<Report> {
 pub(crate) fn ended(frame: &Frame, event: &Event) -> Frame {
     let mut frame = frame.clone();
     if let Event::FrameEnded { outcome, .. } = event {
-        frame.stage = Stage::Ended(outcome.clone());
+        frame.stage = FrameStage::Ended(outcome.clone());
     }
     frame
 }

@@ -1,13 +1,15 @@
 //! A report for a terminal: one line a check and a verifier, what is wrong below it, and where the
 //! whole of it is.
 
-use codeteam_core::event::{CheckResult, Outcome};
+use codeteam_core::event::{CheckResult, FrameOutcome};
 use codeteam_core::findings::Finding;
-use codeteam_core::workflow::Class;
+use codeteam_core::workflow::CheckClass;
 
 use super::markdown::{lower, said, word};
 use super::text::one_line;
-use super::{Mark, Report, Review, Subject, Verifier, words};
+use super::{
+    ReportSubject, ReportVerdict, ReviewChoices, VerificationReport, VerifierReport, words,
+};
 
 /// Lines of a failing check's output.
 const LINES: usize = 6;
@@ -25,20 +27,20 @@ const BELOW: usize = 12;
 const WIDTH: usize = 100;
 
 /// A line, in pieces.
-pub type Line = Vec<Span>;
+pub type ScreenLine = Vec<ScreenSpan>;
 
 /// A piece of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct ScreenSpan {
     /// How it looks, where there are colours. Nothing is said by it alone.
-    pub tone: Tone,
+    pub tone: TextTone,
     /// What it says.
     pub text: String,
 }
 
 /// How a piece of a line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
+pub enum TextTone {
     /// As text.
     Plain,
     /// As a heading.
@@ -53,10 +55,10 @@ pub enum Tone {
     Faint,
 }
 
-impl Report {
+impl VerificationReport {
     /// The report in lines of so many characters. `whole` is where all of it can be read.
-    pub fn screen(&self, width: usize, whole: Option<&str>) -> Vec<Line> {
-        let mut screen = Screen {
+    pub fn screen(&self, width: usize, whole: Option<&str>) -> Vec<ScreenLine> {
+        let mut screen = ScreenWriter {
             lines: Vec::new(),
             width: if width == usize::MAX {
                 WIDTH
@@ -78,14 +80,14 @@ impl Report {
     }
 }
 
-struct Screen {
-    lines: Vec<Line>,
+struct ScreenWriter {
+    lines: Vec<ScreenLine>,
     width: usize,
 }
 
-impl Screen {
+impl ScreenWriter {
     /// Adds a line, as much of it as there is room for.
-    fn push(&mut self, line: Line) {
+    fn push(&mut self, line: ScreenLine) {
         let mut room = self.width;
         let mut kept = Vec::new();
         for span in line {
@@ -96,7 +98,7 @@ impl Screen {
                 continue;
             }
             let text: String = span.text.chars().take(room.saturating_sub(1)).collect();
-            kept.push(Span {
+            kept.push(ScreenSpan {
                 text: format!("{}…", text.trim_end()),
                 ..span
             });
@@ -139,18 +141,18 @@ impl Screen {
         }
     }
 
-    fn head(&mut self, report: &Report) {
+    fn head(&mut self, report: &VerificationReport) {
         let kind = report.subject.kind().to_lowercase();
         let name = one_line(report.name());
         let tone = tone(report.result);
         let title = one_line(&report.title);
-        let about = if title == report.name() || matches!(report.subject, Subject::Run(_)) {
+        let about = if title == report.name() || matches!(report.subject, ReportSubject::Run(_)) {
             String::new()
         } else {
             format!(": {title}")
         };
         self.push(vec![
-            Span {
+            ScreenSpan {
                 tone,
                 text: format!("{:<8}", report.result.as_str()),
             },
@@ -184,23 +186,23 @@ impl Screen {
             let commit = crate::tell::short(commit.as_str());
             self.push(vec![plain(format!("        committed {commit}"))]);
         }
-        if let Some(Outcome::Failed(why) | Outcome::Aborted(why)) = &report.ended {
+        if let Some(FrameOutcome::Failed(why) | FrameOutcome::Aborted(why)) = &report.ended {
             self.push(vec![plain(format!("        given up: {}", one_line(why)))]);
         }
     }
 
-    fn checks(&mut self, report: &Report) {
+    fn checks(&mut self, report: &VerificationReport) {
         if report.checks.is_empty() {
             return;
         }
         self.heading("Checks");
-        for class in [Class::Static, Class::Metric, Class::Proof] {
+        for class in [CheckClass::Static, CheckClass::Metric, CheckClass::Proof] {
             for result in report.of_class(class) {
                 self.check(result);
             }
         }
         // Rules that are kept are one line.
-        let rules = report.of_class(Class::Honesty);
+        let rules = report.of_class(CheckClass::Honesty);
         let (kept, broken): (Vec<&CheckResult>, Vec<&CheckResult>) = rules
             .into_iter()
             .partition(|r| r.passed && r.remark.is_none());
@@ -211,16 +213,16 @@ impl Screen {
             let names: Vec<String> = kept.iter().map(|r| one_line(&r.name)).collect();
             self.row(
                 "PASS",
-                Tone::Good,
+                TextTone::Good,
                 &format!("plays fair: {}", names.join(", ")),
             );
         }
     }
 
-    fn row(&mut self, word: &str, tone: Tone, text: &str) {
+    fn row(&mut self, word: &str, tone: TextTone, text: &str) {
         self.push(vec![
             plain("  ".to_owned()),
-            Span {
+            ScreenSpan {
                 tone,
                 text: format!("{word:<8}"),
             },
@@ -232,9 +234,9 @@ impl Screen {
         let word = word(result);
         let (word, more) = word.split_once(' ').unwrap_or((word, ""));
         let tone = match (result.passed, result.remark) {
-            (false, _) => Tone::Bad,
-            (true, None) => Tone::Good,
-            (true, Some(_)) => Tone::Warn,
+            (false, _) => TextTone::Bad,
+            (true, None) => TextTone::Good,
+            (true, Some(_)) => TextTone::Warn,
         };
         let wrong = result.measures.iter().filter(|m| !m.passed);
         let measured = match (result.measures.len(), wrong.clone().count()) {
@@ -265,7 +267,7 @@ impl Screen {
         }
     }
 
-    fn verifiers(&mut self, report: &Report) {
+    fn verifiers(&mut self, report: &VerificationReport) {
         if report.verifiers.is_empty() {
             return;
         }
@@ -275,7 +277,7 @@ impl Screen {
         }
     }
 
-    fn verifier(&mut self, verifier: &Verifier) {
+    fn verifier(&mut self, verifier: &VerifierReport) {
         let votes = match verifier.of {
             1 => String::new(),
             of => format!(", {} of {of} approve", verifier.approve),
@@ -308,11 +310,11 @@ impl Screen {
         }
     }
 
-    fn earlier(&mut self, report: &Report) {
+    fn earlier(&mut self, report: &VerificationReport) {
         let answered: Vec<&Finding> = report
             .findings
             .iter()
-            .filter(|f| f.state != codeteam_core::findings::State::Open)
+            .filter(|f| f.state != codeteam_core::findings::FindingState::Open)
             .collect();
         if report.earlier.is_empty() && answered.is_empty() {
             return;
@@ -343,7 +345,7 @@ impl Screen {
         }
     }
 
-    fn files(&mut self, report: &Report) {
+    fn files(&mut self, report: &VerificationReport) {
         if report.files.is_empty() {
             return;
         }
@@ -361,7 +363,7 @@ impl Screen {
         }
     }
 
-    fn decision(&mut self, report: &Report) {
+    fn decision(&mut self, report: &VerificationReport) {
         if let Some(decided) = &report.decided {
             self.push(vec![]);
             if report.accepted_over().is_some() {
@@ -371,8 +373,8 @@ impl Screen {
                     one_line(&decided.by),
                     over.join(", ")
                 );
-                self.push(vec![Span {
-                    tone: Tone::Warn,
+                self.push(vec![ScreenSpan {
+                    tone: TextTone::Warn,
                     text,
                 }]);
             } else {
@@ -389,10 +391,10 @@ impl Screen {
         }
     }
 
-    fn open(&mut self, report: &Report, review: &Review) {
+    fn open(&mut self, report: &VerificationReport, review: &ReviewChoices) {
         self.push(vec![]);
         self.push(vec![strong(&one_line(&review.question))]);
-        let over = if report.result == Mark::Fail {
+        let over = if report.result == ReportVerdict::Fail {
             ", over what failed"
         } else {
             ""
@@ -438,31 +440,31 @@ fn found(finding: &Finding) -> String {
     )
 }
 
-fn tone(mark: Mark) -> Tone {
+fn tone(mark: ReportVerdict) -> TextTone {
     match mark {
-        Mark::Pass => Tone::Good,
-        Mark::Fail => Tone::Bad,
-        Mark::Pending => Tone::Warn,
+        ReportVerdict::Pass => TextTone::Good,
+        ReportVerdict::Fail => TextTone::Bad,
+        ReportVerdict::Pending => TextTone::Warn,
     }
 }
 
-fn plain(text: String) -> Span {
-    Span {
-        tone: Tone::Plain,
+fn plain(text: String) -> ScreenSpan {
+    ScreenSpan {
+        tone: TextTone::Plain,
         text,
     }
 }
 
-fn strong(text: &str) -> Span {
-    Span {
-        tone: Tone::Strong,
+fn strong(text: &str) -> ScreenSpan {
+    ScreenSpan {
+        tone: TextTone::Strong,
         text: text.to_owned(),
     }
 }
 
-fn faint(text: String) -> Span {
-    Span {
-        tone: Tone::Faint,
+fn faint(text: String) -> ScreenSpan {
+    ScreenSpan {
+        tone: TextTone::Faint,
         text,
     }
 }

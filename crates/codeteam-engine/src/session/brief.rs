@@ -4,20 +4,22 @@ use codeteam_core::Run;
 use codeteam_core::assignment::{Assignment, assignment};
 use codeteam_core::ids::{AttemptId, RunId};
 
-use crate::context::strategies::Strategies;
-use crate::context::{self, About, Asked, Objects, Place, Sight};
+use crate::context::strategies::StrategyCatalog;
+use crate::context::{
+    self, DocumentSources, GitTreeFiles, LazyProject, PromptRequest, PromptSubject,
+};
 use crate::engine::{Engine, Error};
 use crate::find;
 use crate::git::{self, Oid};
 use crate::process;
-use crate::prompt::{self, Templates};
+use crate::prompt::{self, TemplateCatalog};
 
 /// No more files than this are named to a session.
 const NAMES: usize = 30;
 
 /// What a session is told beside its assignment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Brief {
+pub struct SessionBrief {
     /// Who it is asked to be.
     pub instructions: String,
     /// The files that matter, the most important first: it can read them itself.
@@ -30,9 +32,9 @@ pub const CHOOSE: &str = "choose-files";
 /// What a session is told of an assignment beside what the assignment itself says. The files are
 /// chosen in another process: it takes much memory for a moment, and who lives beside a session should
 /// have little. What cannot be done there is done here.
-pub fn brief(engine: &Engine, run: &Run, assignment: &Assignment) -> Result<Brief, Error> {
-    let templates = Templates::pinned(&run.templates);
-    Ok(Brief {
+pub fn brief(engine: &Engine, run: &Run, assignment: &Assignment) -> Result<SessionBrief, Error> {
+    let templates = TemplateCatalog::pinned(&run.templates);
+    Ok(SessionBrief {
         instructions: prompt::instructions(assignment, &templates, &engine.redactor)?,
         context: match apart(engine, run, &assignment.id) {
             Some(names) => names,
@@ -57,7 +59,7 @@ pub fn chosen(engine: &Engine, run: &str, attempt: &str) -> Result<Option<Vec<St
 }
 
 fn choose(engine: &Engine, run: &Run, assignment: &Assignment) -> Result<Vec<String>, Error> {
-    let templates = Templates::pinned(&run.templates);
+    let templates = TemplateCatalog::pinned(&run.templates);
     let redactor = &engine.redactor;
     let unknown = |rev: &str| git::Error::UnknownRevision {
         rev: rev.to_owned(),
@@ -67,22 +69,22 @@ fn choose(engine: &Engine, run: &Run, assignment: &Assignment) -> Result<Vec<Str
     let tree = Oid::parse(&assignment.tree.0).ok_or_else(|| unknown(&assignment.tree.0))?;
     let from = Oid::parse(&base.tree.0).ok_or_else(|| unknown(&base.tree.0))?;
     let commit = Oid::parse(&base.commit.0).ok_or_else(|| unknown(&base.commit.0))?;
-    let files = Objects::new(&engine.repo, &tree, &assignment.exclude)?;
+    let files = GitTreeFiles::new(&engine.repo, &tree, &assignment.exclude)?;
     let cache = engine.env.context_cache(engine.repo.top_level());
     let history = || find::past(&engine.repo, &commit, cache.as_deref()).unwrap_or_default();
-    let about = About {
+    let about = PromptSubject {
         words: context::words(assignment),
         targets: assignment.targets.clone(),
         cache: cache.clone(),
         model: None,
         history: &history,
     };
-    let sight = Sight::new(&files, about);
-    let asked = Asked {
+    let sight = LazyProject::new(&files, about);
+    let asked = PromptRequest {
         assignment,
         templates: &templates,
-        strategies: &Strategies::pinned(&run.strategies)?,
-        place: Place {
+        strategies: &StrategyCatalog::pinned(&run.strategies)?,
+        place: DocumentSources {
             repo: &engine.repo,
             base: &from,
             folder: &engine.folder,

@@ -5,17 +5,17 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use codeteam_core::event::{RunStarted, Unsubmitted};
-use codeteam_core::frame::{SlotState, Work};
-use codeteam_core::hands::Hands;
+use codeteam_core::event::{RunStarted, UnsubmittedChange};
+use codeteam_core::frame::{SlotState, SlotWork};
+use codeteam_core::hands::Operator;
 use codeteam_core::ids::{RunId, Tree};
-use codeteam_core::role::Kind;
+use codeteam_core::role::RoleKind;
 use codeteam_core::{Event, Run};
 
 use crate::config::base_ref;
-use crate::engine::{Engine, Error, Project, Request};
+use crate::engine::{Engine, Error, Project, RunRequest};
 use crate::env::Env;
-use crate::git::{self, Expected, Head, Oid, Repo, Signature};
+use crate::git::{self, CheckoutHead, CommitSignature, ExpectedRef, Oid, Repo};
 use crate::perform::{SCRATCH, frame_change, now, trailer, workspace_name};
 
 /// Waits until nobody else starts a task in this repository; others wait as long as what is returned
@@ -36,11 +36,11 @@ pub fn prepare(
     start: &Path,
     env: Env,
     codeteam: PathBuf,
-    request: &Request,
+    request: &RunRequest,
 ) -> Result<(Arc<Engine>, RunStarted), Error> {
     let project = Project::find(start, env)?;
-    let mut request = Request {
-        hands: Hands::Session,
+    let mut request = RunRequest {
+        hands: Operator::Session,
         ..request.clone()
     };
     let head = project.head.clone();
@@ -57,7 +57,7 @@ pub fn prepare(
             Some(author) => Some(author.clone()),
             None => project.repo.identity()?,
         };
-        let signature = Signature {
+        let signature = CommitSignature {
             identity: identity.ok_or(Error::NoIdentity)?,
             seconds: i64::try_from(now().0 / 1_000).unwrap_or(0),
         };
@@ -73,7 +73,7 @@ pub fn prepare(
     if let Some(base) = &request.base {
         // Until something is submitted nothing else leads to it, and git may clear it away.
         let name = base_ref(started.run.as_str());
-        engine.repo.update_ref(&name, base, Expected::Anywhere)?;
+        engine.repo.update_ref(&name, base, ExpectedRef::Anywhere)?;
     }
     Ok((engine, started))
 }
@@ -88,12 +88,12 @@ pub fn start(repo: &Repo, run: &RunId) -> Result<Option<Oid>, git::Error> {
 /// touched then. Of use for runs that a session has worked on: it did so in this checkout.
 pub fn advance(
     repo: &Repo,
-    head: &Head,
+    head: &CheckoutHead,
     run: &Run,
     branch: &str,
     to: &Oid,
 ) -> Result<bool, git::Error> {
-    if run.began_in != Hands::Session {
+    if run.began_in != Operator::Session {
         return Ok(false);
     }
     repo.advance_to_same(branch, &head.commit, to, &scratch(repo))
@@ -106,7 +106,7 @@ fn scratch(repo: &Repo) -> PathBuf {
 
 /// How the checkout stands to what a run has made of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Brought {
+pub enum CheckoutUpdate {
     /// It holds just that.
     Same,
     /// It did not, and does now; these files are other than they were.
@@ -139,7 +139,7 @@ pub fn commits_since(engine: &Engine, run: &Run) -> Result<Vec<String>, git::Err
 pub fn was_taken_back(engine: &Engine, run: &Run) -> Result<bool, Error> {
     let mut is_so = false;
     engine.each_event(&run.id, 0, |_, _, event| match event {
-        Event::WorkersReassigned { hands, .. } => is_so = hands == Hands::Session,
+        Event::WorkersReassigned { hands, .. } => is_so = hands == Operator::Session,
         Event::SubmissionReceived { .. } => is_so = false,
         _ => {}
     })?;
@@ -148,17 +148,17 @@ pub fn was_taken_back(engine: &Engine, run: &Run) -> Result<bool, Error> {
 
 /// Brings what workers have made into the checkout of a session that goes on, unless the checkout
 /// has something of its own.
-pub fn bring(engine: &Engine, run: &Run) -> Result<Brought, Error> {
+pub fn bring(engine: &Engine, run: &Run) -> Result<CheckoutUpdate, Error> {
     let frames = run.frames.values().filter(|frame| !frame.is_ended());
     let Some(frame) = frames.max_by_key(|frame| frame.path.as_str().len()) else {
-        return Ok(Brought::Same);
+        return Ok(CheckoutUpdate::Same);
     };
     let unknown = |rev: &Tree| git::Error::UnknownRevision { rev: rev.0.clone() };
     let wanted = Oid::parse(&frame.tree.0).ok_or_else(|| unknown(&frame.tree))?;
     let scratch = engine.workspaces_of(&run.id).join(SCRATCH);
     let held = engine.repo.snapshot(&scratch)?;
     if held == wanted {
-        return Ok(Brought::Same);
+        return Ok(CheckoutUpdate::Same);
     }
     // What workers made may be in their worktree only, and is judged in any case.
     let workspace = engine.workspace(&run.id, run.sandbox, &workspace_name(&frame.path))?;
@@ -182,25 +182,25 @@ pub fn bring(engine: &Engine, run: &Run) -> Result<Brought, Error> {
         known |= tree.as_str() == held.as_str();
     })?;
     if !known {
-        return Ok(Brought::Differs(files));
+        return Ok(CheckoutUpdate::Differs(files));
     }
     engine.repo.bring(&held, &wanted, &scratch)?;
-    Ok(Brought::Changed(files))
+    Ok(CheckoutUpdate::Changed(files))
 }
 
 /// What the checkout holds that the session has not submitted, if an implementer is at work.
-pub fn unsubmitted(engine: &Engine, run: &Run) -> Result<Option<Unsubmitted>, Error> {
+pub fn unsubmitted(engine: &Engine, run: &Run) -> Result<Option<UnsubmittedChange>, Error> {
     let making = run.frames.values().find(|frame| {
         frame.slots.iter().any(|slot| match &slot.work {
-            Work::Role(name) => {
+            SlotWork::Role(name) => {
                 let role = run.roles.get(name);
                 slot.state == SlotState::Running
-                    && role.is_some_and(|role| role.kind == Kind::Implementer)
+                    && role.is_some_and(|role| role.kind == RoleKind::Implementer)
             }
             _ => false,
         })
     });
-    let Some(frame) = making.filter(|_| run.hands == Hands::Session) else {
+    let Some(frame) = making.filter(|_| run.hands == Operator::Session) else {
         return Ok(None);
     };
     let scratch = engine.workspaces_of(&run.id).join(SCRATCH);
@@ -216,7 +216,7 @@ pub fn unsubmitted(engine: &Engine, run: &Run) -> Result<Option<Unsubmitted>, Er
         return Ok(None);
     }
     let by = frame.slots.first().map(|slot| slot.id.lasting());
-    Ok(Some(Unsubmitted {
+    Ok(Some(UnsubmittedChange {
         frame: frame.path.clone(),
         tree: Tree(tree.as_str().to_owned()),
         change: frame_change(engine, by.unwrap_or_default(), &diff)?,

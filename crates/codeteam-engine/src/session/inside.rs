@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use codeteam_core::ids::RunId;
 
-use self::wires::{Wires, known_clients, sockets};
+use self::wires::{SocketTable, known_clients, sockets};
 use crate::engine::{Engine, Error};
 
 /// Programs that only start others: the client is above them.
@@ -34,7 +34,8 @@ pub fn inside(engine: &Engine, run: &RunId) -> Result<Option<String>, Error> {
     servers.extend(holder.as_ref().map(|holder| holder.pid));
     servers.retain(|pid| *pid != own);
     for pid in servers {
-        let Some(client) = Server::of(pid).and_then(|server| server.client(pid, &above)) else {
+        let Some(client) = ServerTransport::of(pid).and_then(|server| server.client(pid, &above))
+        else {
             continue;
         };
         let label = holder.as_ref().filter(|holder| holder.pid == pid);
@@ -48,20 +49,20 @@ pub fn calling_session(checkout: &Path) -> Option<String> {
     let own = std::process::id();
     let above = chain(own, &process);
     let servers = servers_in(checkout).into_iter().filter(|pid| *pid != own);
-    let mut clients = servers.filter_map(|pid| Server::of(pid)?.client(pid, &above));
+    let mut clients = servers.filter_map(|pid| ServerTransport::of(pid)?.client(pid, &above));
     clients.next().map(|client| client.name)
 }
 
 /// How a server is reached by its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Server {
+enum ServerTransport {
     /// By the streams it was started with.
     Stdio,
     /// By a port.
     Http,
 }
 
-impl Server {
+impl ServerTransport {
     /// What a process serves, if it is `codeteam mcp`.
     fn of(pid: u32) -> Option<Self> {
         Self::by_command(&fs::read(format!("/proc/{pid}/cmdline")).ok()?)
@@ -83,7 +84,7 @@ impl Server {
     }
 
     /// Its client, if that is among those above a command.
-    fn client(self, pid: u32, above: &[Process]) -> Option<Process> {
+    fn client(self, pid: u32, above: &[ProcessEntry]) -> Option<ProcessEntry> {
         match self {
             Self::Stdio => {
                 let client = client(&chain(pid, &process))?;
@@ -91,10 +92,10 @@ impl Server {
             }
             // Whoever has started it is nobody in particular.
             Self::Http => {
-                let wires = Wires::look();
+                let wires = SocketTable::look();
                 let ports = wires.ports(&sockets(pid));
                 let known = known_clients(pid);
-                let is_client = |process: &&Process| {
+                let is_client = |process: &&ProcessEntry| {
                     known.contains(&process.pid) || wires.lead_to(&ports, &sockets(process.pid))
                 };
                 above.iter().skip(1).find(is_client).cloned()
@@ -109,14 +110,14 @@ fn servers_in(folder: &Path) -> Vec<u32> {
     let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let is_here = |pid: &u32| {
         let at = fs::read_link(format!("/proc/{pid}/cwd"));
-        at.is_ok_and(|at| at.starts_with(folder)) && Server::of(*pid).is_some()
+        at.is_ok_and(|at| at.starts_with(folder)) && ServerTransport::of(*pid).is_some()
     };
     pids.filter(is_here).collect()
 }
 
 /// A process, as far as it matters here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Process {
+struct ProcessEntry {
     pid: u32,
     parent: u32,
     name: String,
@@ -126,9 +127,9 @@ struct Process {
 
 /// The client that has started a server: the first above it that is no shell, and no other program
 /// that only passes its own streams on (`npx`, `uv run` and their kin stay there as long as it does).
-fn client(server: &[Process]) -> Option<u32> {
+fn client(server: &[ProcessEntry]) -> Option<u32> {
     let (server, above) = server.split_first()?;
-    let passes_on = |process: &Process| {
+    let passes_on = |process: &ProcessEntry| {
         let is_shell = SHELLS.contains(&process.name.as_str());
         is_shell || (server.input.is_some() && process.input == server.input)
     };
@@ -138,8 +139,8 @@ fn client(server: &[Process]) -> Option<u32> {
 }
 
 /// A process and all above it.
-fn chain(pid: u32, look: &dyn Fn(u32) -> Option<Process>) -> Vec<Process> {
-    let mut chain: Vec<Process> = Vec::new();
+fn chain(pid: u32, look: &dyn Fn(u32) -> Option<ProcessEntry>) -> Vec<ProcessEntry> {
+    let mut chain: Vec<ProcessEntry> = Vec::new();
     let mut next = pid;
     while chain.len() < MAX_DEPTH
         && let Some(process) = look(next)
@@ -154,13 +155,13 @@ fn chain(pid: u32, look: &dyn Fn(u32) -> Option<Process>) -> Vec<Process> {
 }
 
 /// What Linux says of a process; `None` elsewhere, or if it is gone.
-fn process(pid: u32) -> Option<Process> {
+fn process(pid: u32) -> Option<ProcessEntry> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is the name in parentheses and may hold anything.
     let (head, rest) = text.rsplit_once(')')?;
     let name = head.split_once('(')?.1;
     let parent = rest.split_whitespace().nth(1)?.parse().ok()?;
-    Some(Process {
+    Some(ProcessEntry {
         pid,
         parent,
         name: name.to_owned(),
@@ -180,10 +181,10 @@ fn input(pid: u32) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    fn table(rows: &[(u32, u32, &str)]) -> impl Fn(u32) -> Option<Process> {
-        let rows: Vec<Process> = rows
+    fn table(rows: &[(u32, u32, &str)]) -> impl Fn(u32) -> Option<ProcessEntry> {
+        let rows: Vec<ProcessEntry> = rows
             .iter()
-            .map(|(pid, parent, name)| Process {
+            .map(|(pid, parent, name)| ProcessEntry {
                 pid: *pid,
                 parent: *parent,
                 name: (*name).to_owned(),
@@ -230,14 +231,23 @@ mod tests {
 
     #[test]
     fn a_server_is_known_by_its_command() {
-        let of = |args: &[&str]| Server::by_command(args.join("\0").as_bytes());
-        assert_eq!(of(&["/usr/bin/codeteam", "mcp"]), Some(Server::Stdio));
-        assert_eq!(of(&["codeteam", "-C", "/a", "mcp"]), Some(Server::Stdio));
+        let of = |args: &[&str]| ServerTransport::by_command(args.join("\0").as_bytes());
+        assert_eq!(
+            of(&["/usr/bin/codeteam", "mcp"]),
+            Some(ServerTransport::Stdio)
+        );
+        assert_eq!(
+            of(&["codeteam", "-C", "/a", "mcp"]),
+            Some(ServerTransport::Stdio)
+        );
         assert_eq!(
             of(&["codeteam", "mcp", "--http=[::1]:0"]),
-            Some(Server::Http)
+            Some(ServerTransport::Http)
         );
-        assert_eq!(of(&["codeteam", "mcp", "--http"]), Some(Server::Http));
+        assert_eq!(
+            of(&["codeteam", "mcp", "--http"]),
+            Some(ServerTransport::Http)
+        );
         assert_eq!(of(&["codeteam", "run", "an mcp server"]), None);
         assert_eq!(of(&["python3", "mcp"]), None);
         assert_eq!(of(&[]), None);

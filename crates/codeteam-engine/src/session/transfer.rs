@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use codeteam_core::Event;
-use codeteam_core::hands::Hands;
+use codeteam_core::hands::Operator;
 use codeteam_core::ids::RunId;
 use codeteam_core::input::{Decision, Input};
 
-use super::Session;
+use super::SessionRun;
 use crate::driver;
 use crate::engine::{Engine, Error};
 use crate::perform::now;
-use crate::store::Owner;
+use crate::store::ProcessIdentity;
 
 /// The runs that a session has begun or holds and that have not ended, the newest first.
 pub fn open_runs(engine: &Engine) -> Result<Vec<RunId>, Error> {
@@ -23,7 +23,7 @@ pub fn open_runs(engine: &Engine) -> Result<Vec<RunId>, Error> {
         }
         let id = RunId(row.id);
         let run = engine.load(&id)?;
-        if run.began_in == Hands::Session && !run.is_terminal() {
+        if run.began_in == Operator::Session && !run.is_terminal() {
             open.push(id);
         }
     }
@@ -38,16 +38,16 @@ pub fn take_back(
     label: &str,
     by: &str,
     wait: Duration,
-) -> Result<Session, TakeBack> {
+) -> Result<SessionRun, TakeBackError> {
     let back = Decision::Reassign {
-        to: Hands::Session,
+        to: Operator::Session,
         change: None,
     };
     if is_driven(engine, run)? {
         return match hand_over(engine, run, &back, by, wait)? {
-            Asked::LetGo => Ok(Session::attach(engine, run, label)?),
-            Asked::Refused(why) => Err(TakeBack::Refused(why)),
-            Asked::Busy => Err(TakeBack::Busy),
+            HandoverResult::LetGo => Ok(SessionRun::attach(engine, run, label)?),
+            HandoverResult::Refused(why) => Err(TakeBackError::Refused(why)),
+            HandoverResult::Busy => Err(TakeBackError::Busy),
         };
     }
     let id = run.clone();
@@ -56,7 +56,7 @@ pub fn take_back(
         by: by.to_owned(),
         decision: back,
     };
-    let session = Session::lead(
+    let session = SessionRun::lead(
         engine,
         id.clone(),
         label,
@@ -69,7 +69,7 @@ pub fn take_back(
 
 /// Why a run was not taken back.
 #[derive(Debug, thiserror::Error)]
-pub enum TakeBack {
+pub enum TakeBackError {
     /// The engine.
     #[error(transparent)]
     Engine(#[from] Error),
@@ -86,14 +86,14 @@ pub enum TakeBack {
 
 /// Whether a living process drives a run.
 pub fn is_driven(engine: &Engine, run: &RunId) -> Result<bool, Error> {
-    let own = Owner::this_process("");
+    let own = ProcessIdentity::this_process("");
     let holder = engine.store.holder(run.as_str())?;
     Ok(holder.is_some_and(|holder| !holder.owner.is_gone(&own)))
 }
 
 /// What whoever drives a run did when it was asked to let it go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum HandoverResult {
     /// It is let go, and in the hands that were asked for.
     LetGo,
     /// It stays where it is, for this reason.
@@ -109,7 +109,7 @@ pub fn hand_over(
     reassign: &Decision,
     by: &str,
     wait: Duration,
-) -> Result<Asked, Error> {
+) -> Result<HandoverResult, Error> {
     let before = engine.load(run)?;
     let posted = engine.post(run, reassign, by)?;
     let deadline = Instant::now() + wait;
@@ -118,14 +118,14 @@ pub fn hand_over(
         let waits = engine.store.inbox(run.as_str())?;
         if !waits.iter().any(|message| message.id == posted) {
             if engine.load(run)?.hands == before.hands {
-                return refusal(engine, run, before.seq).map(Asked::Refused);
+                return refusal(engine, run, before.seq).map(HandoverResult::Refused);
             }
             if !is_driven {
-                return Ok(Asked::LetGo);
+                return Ok(HandoverResult::LetGo);
             }
         }
         if Instant::now() >= deadline {
-            return Ok(Asked::Busy);
+            return Ok(HandoverResult::Busy);
         }
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -2,12 +2,12 @@
 
 use rusqlite::{Connection, OptionalExtension as _, named_params};
 
-use super::error::Failure;
-use super::{Append, Error, RunUpdate, lease};
+use super::error::WriteFailure;
+use super::{AppendRequest, Error, RunUpdate, lease};
 
 /// Where a run's chain of events ends.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Head {
+pub(super) struct EventChainHead {
     /// The run's short key.
     pub(super) key: i64,
     /// How many events it has.
@@ -18,12 +18,15 @@ pub(super) struct Head {
 
 /// Appends the events of one input. Checks first, so that a refusal has
 /// written nothing; the writer's savepoint undoes a failure halfway.
-pub(super) fn append(conn: &Connection, append: &Append) -> Result<Head, Failure> {
+pub(super) fn append(
+    conn: &Connection,
+    append: &AppendRequest,
+) -> Result<EventChainHead, WriteFailure> {
     lease::check(conn, &append.run, append.token)?;
     let found = head(conn, &append.run)?;
     let seq = found.map_or(0, |head| head.seq);
     if seq != append.expected_seq {
-        return Err(Failure::Refused(Error::Conflict {
+        return Err(WriteFailure::Refused(Error::Conflict {
             run: append.run.clone(),
             expected: append.expected_seq,
             found: seq,
@@ -44,9 +47,9 @@ pub(super) fn append(conn: &Connection, append: &Append) -> Result<Head, Failure
 /// The same for a run of which the writer knows already that all checks pass.
 pub(super) fn append_known(
     conn: &Connection,
-    append: &Append,
-    mut head: Head,
-) -> Result<Head, Failure> {
+    append: &AppendRequest,
+    mut head: EventChainHead,
+) -> Result<EventChainHead, WriteFailure> {
     let mut insert = conn.prepare_cached(
         "INSERT INTO events (run, seq, previous, at, kind, version, data)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -55,7 +58,7 @@ pub(super) fn append_known(
         let (kind, version, data) = (&event.kind, event.version, &event.data);
         let seq = head.seq + 1;
         insert.execute((head.key, seq, head.last, append.at, kind, version, data))?;
-        head = Head {
+        head = EventChainHead {
             seq,
             last: Some(conn.last_insert_rowid()),
             ..head
@@ -65,7 +68,11 @@ pub(super) fn append_known(
 }
 
 /// Changes the row of a run that is known.
-pub(super) fn update_run(conn: &Connection, head: Head, row: &RunUpdate) -> Result<(), Failure> {
+pub(super) fn update_run(
+    conn: &Connection,
+    head: EventChainHead,
+    row: &RunUpdate,
+) -> Result<(), WriteFailure> {
     conn.prepare_cached("UPDATE runs SET goal = ?2, status = ?3, headline = ?4 WHERE key = ?1")?
         .execute((head.key, &row.goal, &row.status, &row.headline))?;
     Ok(())
@@ -78,7 +85,7 @@ pub(super) fn post(
     at: i64,
     data: &str,
     replaced: &[i64],
-) -> Result<i64, Failure> {
+) -> Result<i64, WriteFailure> {
     if !is_known(conn, run)? {
         return Err(unknown(run));
     }
@@ -94,12 +101,12 @@ pub(super) fn post(
 }
 
 /// Where a run's chain ends, if the run is known.
-pub(super) fn head(conn: &Connection, run: &str) -> rusqlite::Result<Option<Head>> {
+pub(super) fn head(conn: &Connection, run: &str) -> rusqlite::Result<Option<EventChainHead>> {
     conn.prepare_cached(
         "SELECT key, coalesce(seq, 0), last FROM runs LEFT JOIN heads ON run = key WHERE id = ?1",
     )?
     .query_row([run], |row| {
-        Ok(Head {
+        Ok(EventChainHead {
             key: row.get(0)?,
             seq: row.get(1)?,
             last: row.get(2)?,
@@ -129,7 +136,7 @@ fn is_known(conn: &Connection, run: &str) -> rusqlite::Result<bool> {
         .query_row([run], |row| row.get(0))
 }
 
-fn consume(conn: &Connection, append: &Append, seq: u64) -> Result<(), Failure> {
+fn consume(conn: &Connection, append: &AppendRequest, seq: u64) -> Result<(), WriteFailure> {
     if append.consumed.is_empty() {
         return Ok(());
     }
@@ -139,7 +146,7 @@ fn consume(conn: &Connection, append: &Append, seq: u64) -> Result<(), Failure> 
     )?;
     for &id in &append.consumed {
         if consume.execute((id, &append.run, seq))? == 0 {
-            return Err(Failure::Refused(Error::NotInInbox {
+            return Err(WriteFailure::Refused(Error::NotInInbox {
                 run: append.run.clone(),
                 id,
             }));
@@ -148,6 +155,6 @@ fn consume(conn: &Connection, append: &Append, seq: u64) -> Result<(), Failure> 
     Ok(())
 }
 
-fn unknown(run: &str) -> Failure {
-    Failure::Refused(Error::UnknownRun { run: run.into() })
+fn unknown(run: &str) -> WriteFailure {
+    WriteFailure::Refused(Error::UnknownRun { run: run.into() })
 }

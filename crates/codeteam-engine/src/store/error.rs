@@ -190,14 +190,14 @@ fn is_inconsistent(error: &rusqlite::Error) -> bool {
 
 /// A failure inside one write, before it is known which database it was about.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum WriteFailure {
     /// `SQLite` failed.
     Sqlite(rusqlite::Error),
     /// The rules of the store forbid it.
     Refused(Error),
 }
 
-impl Failure {
+impl WriteFailure {
     pub(super) fn at(self, path: &Path, doing: &'static str) -> Error {
         match self {
             Self::Sqlite(error) => Error::sqlite(path, doing, error),
@@ -206,13 +206,13 @@ impl Failure {
     }
 }
 
-impl From<rusqlite::Error> for Failure {
+impl From<rusqlite::Error> for WriteFailure {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)
     }
 }
 
-impl From<Error> for Failure {
+impl From<Error> for WriteFailure {
     fn from(error: Error) -> Self {
         Self::Refused(error)
     }

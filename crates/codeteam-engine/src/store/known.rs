@@ -6,24 +6,24 @@
 
 use std::collections::HashMap;
 
-use super::append::Head;
-use super::{Append, RunUpdate};
+use super::append::EventChainHead;
+use super::{AppendRequest, RunUpdate};
 
 /// What the writer knows.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct WriterCache {
     version: Option<i64>,
-    runs: HashMap<String, Run>,
+    runs: HashMap<String, CachedRun>,
 }
 
 #[derive(Debug)]
-struct Run {
+struct CachedRun {
     token: u64,
-    head: Head,
+    head: EventChainHead,
     row: Option<RunUpdate>,
 }
 
-impl Known {
+impl WriterCache {
     /// Keeps what is known if the database is as this connection left it.
     pub(super) fn keep_if(&mut self, version: i64) {
         if self.version != Some(version) {
@@ -39,7 +39,7 @@ impl Known {
 
     /// Where the run's chain ends, if an append fits what is known so well that nothing needs to be
     /// checked.
-    pub(super) fn head(&self, append: &Append) -> Option<Head> {
+    pub(super) fn head(&self, append: &AppendRequest) -> Option<EventChainHead> {
         let run = self
             .runs
             .get(&append.run)
@@ -49,13 +49,13 @@ impl Known {
     }
 
     /// Whether an append says something else in the run's row than is there.
-    pub(super) fn changes_row(&self, append: &Append) -> bool {
+    pub(super) fn changes_row(&self, append: &AppendRequest) -> bool {
         let known = self.runs.get(&append.run).and_then(|run| run.row.as_ref());
         append.row.is_some() && append.row.as_ref() != known
     }
 
     /// Remembers an append that went through.
-    pub(super) fn learn(&mut self, append: &Append, head: Head) {
+    pub(super) fn learn(&mut self, append: &AppendRequest, head: EventChainHead) {
         if let Some(run) = self.runs.get_mut(&append.run) {
             run.token = append.token;
             run.head = head;
@@ -64,7 +64,7 @@ impl Known {
             }
             return;
         }
-        let run = Run {
+        let run = CachedRun {
             token: append.token,
             head,
             row: append.row.clone(),

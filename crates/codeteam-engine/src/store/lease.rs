@@ -6,8 +6,8 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 
-use super::error::Failure;
-use super::{Error, Owner};
+use super::error::WriteFailure;
+use super::{Error, ProcessIdentity};
 
 /// The right to append to a run, until released or taken over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,9 +20,9 @@ pub struct Lease {
 
 /// Who holds a run's lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
+pub struct LeaseHolder {
     /// The process.
-    pub owner: Owner,
+    pub owner: ProcessIdentity,
     /// Its fencing token.
     pub token: u64,
     /// When it last showed that it lives, in milliseconds since the epoch.
@@ -30,9 +30,9 @@ pub struct Holder {
 }
 
 /// The newest token given out, and whose it is unless it was released.
-struct Newest {
+struct NewestLease {
     token: u64,
-    holder: Option<Holder>,
+    holder: Option<LeaseHolder>,
 }
 
 /// Gives the lease to `owner`, unless its holder is alive, or may be: then
@@ -40,10 +40,10 @@ struct Newest {
 pub(super) fn take(
     conn: &Connection,
     run: &str,
-    owner: &Owner,
+    owner: &ProcessIdentity,
     now: i64,
     stale_after: i64,
-) -> Result<Lease, Failure> {
+) -> Result<Lease, WriteFailure> {
     let newest = newest(conn, run)?;
     let last = newest.as_ref().map_or(0, |newest| newest.token);
     if let Some(holder) = newest.and_then(|newest| newest.holder) {
@@ -75,20 +75,20 @@ pub(super) fn take(
 }
 
 /// Refuses a token that no longer holds the run.
-pub(super) fn check(conn: &Connection, run: &str, token: u64) -> Result<(), Failure> {
+pub(super) fn check(conn: &Connection, run: &str, token: u64) -> Result<(), WriteFailure> {
     let newest = newest_token(conn, run)?;
     match newest {
-        Some((newest, _)) if newest > token => Err(Failure::Refused(Error::Fenced {
+        Some((newest, _)) if newest > token => Err(WriteFailure::Refused(Error::Fenced {
             run: run.into(),
             by: newest,
         })),
         Some((newest, true)) if newest == token => Ok(()),
         // Released, or a token that was never given out.
-        _ => Err(Failure::Refused(Error::NoLease { run: run.into() })),
+        _ => Err(WriteFailure::Refused(Error::NoLease { run: run.into() })),
     }
 }
 
-pub(super) fn heartbeat(conn: &Connection, lease: &Lease, now: i64) -> Result<(), Failure> {
+pub(super) fn heartbeat(conn: &Connection, lease: &Lease, now: i64) -> Result<(), WriteFailure> {
     check(conn, &lease.run, lease.token)?;
     conn.prepare_cached("UPDATE leases SET heartbeat = ?2 WHERE run = ?1")?
         .execute((&lease.run, now))?;
@@ -96,9 +96,9 @@ pub(super) fn heartbeat(conn: &Connection, lease: &Lease, now: i64) -> Result<()
 }
 
 /// Gives the lease up. Doing so twice is not an error.
-pub(super) fn release(conn: &Connection, lease: &Lease) -> Result<(), Failure> {
+pub(super) fn release(conn: &Connection, lease: &Lease) -> Result<(), WriteFailure> {
     match check(conn, &lease.run, lease.token) {
-        Err(Failure::Refused(Error::NoLease { .. })) => return Ok(()),
+        Err(WriteFailure::Refused(Error::NoLease { .. })) => return Ok(()),
         other => other?,
     }
     conn.prepare_cached("UPDATE leases SET pid = NULL WHERE run = ?1")?
@@ -106,7 +106,7 @@ pub(super) fn release(conn: &Connection, lease: &Lease) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn holder(conn: &Connection, run: &str) -> rusqlite::Result<Option<Holder>> {
+pub(super) fn holder(conn: &Connection, run: &str) -> rusqlite::Result<Option<LeaseHolder>> {
     Ok(newest(conn, run)?.and_then(|newest| newest.holder))
 }
 
@@ -117,7 +117,7 @@ fn newest_token(conn: &Connection, run: &str) -> rusqlite::Result<Option<(u64, b
         .optional()
 }
 
-fn newest(conn: &Connection, run: &str) -> rusqlite::Result<Option<Newest>> {
+fn newest(conn: &Connection, run: &str) -> rusqlite::Result<Option<NewestLease>> {
     conn.prepare_cached(
         "SELECT token, pid, started, boot, host, pid_namespace, label, heartbeat
          FROM leases WHERE run = ?1",
@@ -126,15 +126,15 @@ fn newest(conn: &Connection, run: &str) -> rusqlite::Result<Option<Newest>> {
     .optional()
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Newest> {
+fn read(row: &Row<'_>) -> rusqlite::Result<NewestLease> {
     let token = row.get("token")?;
     let Some(pid) = row.get("pid")? else {
-        return Ok(Newest {
+        return Ok(NewestLease {
             token,
             holder: None,
         });
     };
-    let owner = Owner {
+    let owner = ProcessIdentity {
         pid,
         started: row.get("started")?,
         boot: row.get("boot")?,
@@ -143,9 +143,9 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Newest> {
         label: row.get("label")?,
     };
     let heartbeat = row.get("heartbeat")?;
-    Ok(Newest {
+    Ok(NewestLease {
         token,
-        holder: Some(Holder {
+        holder: Some(LeaseHolder {
             owner,
             token,
             heartbeat,
@@ -153,7 +153,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Newest> {
     })
 }
 
-fn held(run: &str, holder: Holder) -> Error {
+fn held(run: &str, holder: LeaseHolder) -> Error {
     Error::Held {
         run: run.into(),
         pid: holder.owner.pid,

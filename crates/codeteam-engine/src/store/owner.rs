@@ -2,7 +2,7 @@
 //!
 //! A pid alone does not name a process: it is reused, it starts again after a
 //! reboot, and it means something else in another container or on another
-//! machine. An [`Owner`] carries what is needed to tell these apart.
+//! machine. An [`ProcessIdentity`] carries what is needed to tell these apart.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use rustix::process::{Pid, test_kill_process};
 /// A process, named so that no other can be taken for it. A part that the
 /// operating system does not tell is empty, and is then not compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner {
+pub struct ProcessIdentity {
     /// The process id.
     pub pid: u32,
     /// When the process started, in the kernel's own units.
@@ -27,7 +27,7 @@ pub struct Owner {
     pub label: String,
 }
 
-impl Owner {
+impl ProcessIdentity {
     /// The calling process.
     pub fn this_process(label: impl Into<String>) -> Self {
         let pid = std::process::id();
@@ -76,18 +76,18 @@ fn exists(pid: u32) -> bool {
     pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
-struct Stat {
+struct ProcessStat {
     started: String,
     is_dead: bool,
 }
 
 /// What Linux says about a process; `None` elsewhere, or if it is hidden.
-fn stat(pid: u32) -> Option<Stat> {
+fn stat(pid: u32) -> Option<ProcessStat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is the command in parentheses and may hold anything,
     // so counting starts after the last one: state is field 3, start time 22.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    Some(Stat {
+    Some(ProcessStat {
         is_dead: matches!(*fields.first()?, "Z" | "X" | "x"),
         started: (*fields.get(19)?).into(),
     })
@@ -100,8 +100,8 @@ mod tests {
     /// Larger than any pid Linux gives out.
     const NOBODY: u32 = 0x3fff_ffff;
 
-    fn me() -> Owner {
-        Owner::this_process("test")
+    fn me() -> ProcessIdentity {
+        ProcessIdentity::this_process("test")
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_pid_that_does_not_exist_is_gone() {
-        let dead = Owner {
+        let dead = ProcessIdentity {
             pid: NOBODY,
             ..me()
         };
@@ -122,27 +122,27 @@ mod tests {
     #[test]
     fn a_reused_pid_is_told_by_its_start_time() {
         let started = "1".to_owned();
-        let dead = Owner { started, ..me() };
+        let dead = ProcessIdentity { started, ..me() };
         assert_eq!(dead.is_gone(&me()), cfg!(target_os = "linux"));
     }
 
     #[test]
     fn nothing_survives_a_reboot() {
         let boot = "an earlier one".to_owned();
-        let dead = Owner { boot, ..me() };
+        let dead = ProcessIdentity { boot, ..me() };
         assert_eq!(dead.is_gone(&me()), cfg!(target_os = "linux"));
     }
 
     #[test]
     fn what_cannot_be_seen_is_not_called_gone() {
-        let elsewhere = Owner {
+        let elsewhere = ProcessIdentity {
             pid: NOBODY,
             host: "elsewhere".into(),
             boot: "theirs".into(),
             ..me()
         };
         assert!(!elsewhere.is_gone(&me()));
-        let contained = Owner {
+        let contained = ProcessIdentity {
             pid: NOBODY,
             pid_namespace: "pid:[1]".into(),
             ..me()

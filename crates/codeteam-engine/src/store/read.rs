@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::append::{self, Head};
+use super::append::{self, EventChainHead};
 use super::{Error, InboxRow, RunRow, StoredEvent, schema};
 
 /// Idle connections worth keeping; more are opened when more threads read.
@@ -13,12 +13,12 @@ const KEPT: usize = 4;
 
 /// Read connections, lent to one thread at a time.
 #[derive(Debug)]
-pub(super) struct Readers {
+pub(super) struct ReaderPool {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
 }
 
-impl Readers {
+impl ReaderPool {
     pub(super) fn new(path: &Path, first: Connection) -> Self {
         Self {
             path: path.into(),
@@ -142,7 +142,7 @@ pub(super) fn verify(conn: &Connection) -> rusqlite::Result<()> {
 }
 
 /// The ids of a run's events after `after`, the last one first.
-fn chain(conn: &Connection, head: Head, after: u64) -> rusqlite::Result<Vec<i64>> {
+fn chain(conn: &Connection, head: EventChainHead, after: u64) -> rusqlite::Result<Vec<i64>> {
     let mut statement = conn.prepare_cached("SELECT previous FROM events WHERE id = ?1")?;
     let mut ids = Vec::new();
     let (mut next, mut seq) = (head.last, head.seq);

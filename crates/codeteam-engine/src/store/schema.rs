@@ -102,7 +102,7 @@ pub(super) const CURRENT: u64 = MIGRATIONS.len() as u64;
 
 /// What a database file turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum SchemaState {
     /// No tables yet: just created, or its creator died.
     Empty,
     /// Ours, of an older version.
@@ -112,7 +112,7 @@ pub(super) enum State {
 }
 
 /// Opens an existing database for reading and says what it is.
-pub(super) fn inspect(path: &Path) -> Result<(Connection, State), Error> {
+pub(super) fn inspect(path: &Path) -> Result<(Connection, SchemaState), Error> {
     let conn = reader(path)?;
     let state = state(&conn, path)?;
     Ok((conn, state))
@@ -167,7 +167,7 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, Error> {
     open().map_err(|e| Error::sqlite(path, "open", e))
 }
 
-fn state(conn: &Connection, path: &Path) -> Result<State, Error> {
+fn state(conn: &Connection, path: &Path) -> Result<SchemaState, Error> {
     let read = || -> rusqlite::Result<(u64, i64, bool)> {
         // One snapshot, or the work of another creator is seen half done.
         let _snapshot = conn.unchecked_transaction()?;
@@ -178,14 +178,14 @@ fn state(conn: &Connection, path: &Path) -> Result<State, Error> {
         Ok((version, owner, empty))
     };
     match read().map_err(|e| Error::sqlite(path, "read", e))? {
-        (0, 0, true) => Ok(State::Empty),
+        (0, 0, true) => Ok(SchemaState::Empty),
         (found, APPLICATION_ID, _) if found > CURRENT => Err(Error::Newer {
             path: path.into(),
             found,
             known: CURRENT,
         }),
-        (CURRENT, APPLICATION_ID, _) => Ok(State::Current),
-        (_, APPLICATION_ID, _) => Ok(State::Old),
+        (CURRENT, APPLICATION_ID, _) => Ok(SchemaState::Current),
+        (_, APPLICATION_ID, _) => Ok(SchemaState::Old),
         _ => Err(Error::NotADatabase {
             path: path.into(),
             why: "it is an SQLite database of another program",

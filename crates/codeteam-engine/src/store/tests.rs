@@ -14,18 +14,18 @@ const RUN: &str = "run-1";
 const NOW: i64 = 1_700_000_000_000;
 const STALE_AFTER: i64 = 10_000;
 
-struct Fixture {
+struct StoreFixture {
     dir: tempfile::TempDir,
     store: Store,
 }
 
-fn fixture() -> Fixture {
+fn fixture() -> StoreFixture {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("state.db")).unwrap();
-    Fixture { dir, store }
+    StoreFixture { dir, store }
 }
 
-impl Fixture {
+impl StoreFixture {
     fn path(&self) -> PathBuf {
         self.dir.path().join("state.db")
     }
@@ -54,8 +54,8 @@ impl Fixture {
     }
 }
 
-fn me() -> Owner {
-    Owner::this_process("test")
+fn me() -> ProcessIdentity {
+    ProcessIdentity::this_process("test")
 }
 
 fn lease(store: &Store, run: &str) -> Lease {
@@ -71,8 +71,8 @@ fn event(data: &str) -> NewEvent {
 }
 
 /// An append of one event after `seq`.
-fn one(lease: &Lease, seq: u64) -> Append {
-    Append {
+fn one(lease: &Lease, seq: u64) -> AppendRequest {
+    AppendRequest {
         run: lease.run.clone(),
         expected_seq: seq,
         token: lease.token,

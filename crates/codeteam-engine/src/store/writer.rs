@@ -18,45 +18,45 @@ use std::sync::{Mutex, MutexGuard};
 
 use rusqlite::Connection;
 
-use super::error::Failure;
-use super::known::Known;
-use super::{Append, Error, append, lock, schema};
+use super::error::WriteFailure;
+use super::known::WriterCache;
+use super::{AppendRequest, Error, append, lock, schema};
 
 /// Bounds how long the first write of a group waits for the others.
 const LARGEST_GROUP: usize = 1024;
 
 /// The queue, and the one connection that writes.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct StoreWriter {
     path: PathBuf,
-    queue: Mutex<Queue>,
+    queue: Mutex<WriteQueue>,
     /// Used by the leader alone. Opened by the first write: a status call
     /// needs none.
-    conn: Mutex<Option<Session>>,
+    conn: Mutex<Option<WriterConnection>>,
     commits: AtomicU64,
 }
 
 /// The connection that writes, and what it may take for granted.
 #[derive(Debug)]
-struct Session {
+struct WriterConnection {
     conn: Connection,
-    known: Known,
+    known: WriterCache,
 }
 
 #[derive(Default)]
-struct Queue {
-    jobs: VecDeque<Box<dyn Job>>,
+struct WriteQueue {
+    jobs: VecDeque<Box<dyn QueuedWrite>>,
     /// Whether a thread leads. If so, it sees to everything queued.
     is_led: bool,
 }
 
-impl std::fmt::Debug for Queue {
+impl std::fmt::Debug for WriteQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Queue({})", self.jobs.len())
     }
 }
 
-impl Writer {
+impl StoreWriter {
     pub(super) fn new(path: &Path) -> Self {
         Self {
             path: path.into(),
@@ -72,13 +72,13 @@ impl Writer {
 
     /// Queues a write. Whoever does so must wait on the ticket at once, since
     /// it may have become the leader.
-    pub(super) fn submit<T, W>(&self, doing: &'static str, work: W) -> Ticket<'_, T>
+    pub(super) fn submit<T, W>(&self, doing: &'static str, work: W) -> PendingWrite<'_, T>
     where
         T: Send + 'static,
-        W: FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+        W: FnOnce(&Connection) -> Result<T, WriteFailure> + Send + 'static,
     {
         let (reply, answer) = mpsc::sync_channel(1);
-        let task = Task {
+        let task = WriteTask {
             work: Some(work),
             value: None,
             doing,
@@ -88,7 +88,7 @@ impl Writer {
     }
 
     /// Queues an append, the write there is most of.
-    pub(super) fn append(&self, append: Append) -> Ticket<'_, u64> {
+    pub(super) fn append(&self, append: AppendRequest) -> PendingWrite<'_, u64> {
         let (reply, answer) = mpsc::sync_channel(1);
         let task = AppendTask {
             append,
@@ -98,13 +98,17 @@ impl Writer {
         self.enqueue(Box::new(task), answer)
     }
 
-    fn enqueue<T>(&self, job: Box<dyn Job>, answer: Receiver<Reply<T>>) -> Ticket<'_, T> {
+    fn enqueue<T>(
+        &self,
+        job: Box<dyn QueuedWrite>,
+        answer: Receiver<WriteReply<T>>,
+    ) -> PendingWrite<'_, T> {
         let mut queue = lock(&self.queue);
         queue.jobs.push_back(job);
         let lead = !std::mem::replace(&mut queue.is_led, true);
-        Ticket {
+        PendingWrite {
             writer: self,
-            lead: lead.then(|| Lead(self)),
+            lead: lead.then(|| LeaderGuard(self)),
             answer,
         }
     }
@@ -112,13 +116,13 @@ impl Writer {
 
 /// The promise of an answer to one queued write.
 #[must_use]
-pub(super) struct Ticket<'a, T> {
-    writer: &'a Writer,
-    lead: Option<Lead<'a>>,
-    answer: Receiver<Reply<T>>,
+pub(super) struct PendingWrite<'a, T> {
+    writer: &'a StoreWriter,
+    lead: Option<LeaderGuard<'a>>,
+    answer: Receiver<WriteReply<T>>,
 }
 
-impl<T> Ticket<'_, T> {
+impl<T> PendingWrite<'_, T> {
     pub(super) fn wait(self) -> Result<T, Error> {
         let stopped = |_| Error::WriterStopped {
             path: self.writer.path.clone(),
@@ -127,18 +131,18 @@ impl<T> Ticket<'_, T> {
             lead.commit_queue();
         }
         match self.answer.recv().map_err(stopped)? {
-            Reply::Done(result) => return result,
-            Reply::Lead => Lead(self.writer).commit_queue(),
+            WriteReply::Done(result) => return result,
+            WriteReply::Lead => LeaderGuard(self.writer).commit_queue(),
         }
         match self.answer.recv().map_err(stopped)? {
-            Reply::Done(result) => result,
-            Reply::Lead => Err(stopped(mpsc::RecvError)),
+            WriteReply::Done(result) => result,
+            WriteReply::Lead => Err(stopped(mpsc::RecvError)),
         }
     }
 }
 
 /// What a waiting writer is told.
-enum Reply<T> {
+enum WriteReply<T> {
     /// Its write is on the disk, or was refused.
     Done(Result<T, Error>),
     /// It is first in the queue, and is to commit it.
@@ -146,34 +150,44 @@ enum Reply<T> {
 }
 
 /// One queued write, whatever it returns.
-trait Job: Send {
+trait QueuedWrite: Send {
     /// Whether it can be refused halfway, so that it must be possible to undo it alone.
-    fn may_be_undone(&self, known: &Known) -> bool;
+    fn may_be_undone(&self, known: &WriterCache) -> bool;
     /// Does the work inside the open transaction, once.
-    fn execute(&mut self, conn: &Connection, known: &mut Known, path: &Path) -> Result<(), Error>;
+    fn execute(
+        &mut self,
+        conn: &Connection,
+        known: &mut WriterCache,
+        path: &Path,
+    ) -> Result<(), Error>;
     /// Tells the caller how it ended. `Ok` means the group is on the disk.
     fn answer(self: Box<Self>, outcome: Result<(), Error>);
     /// Tells the caller to lead; `false` if it no longer listens.
     fn promote(&self) -> bool;
 }
 
-struct Task<T, W> {
+struct WriteTask<T, W> {
     work: Option<W>,
     value: Option<T>,
     doing: &'static str,
-    reply: SyncSender<Reply<T>>,
+    reply: SyncSender<WriteReply<T>>,
 }
 
-impl<T, W> Job for Task<T, W>
+impl<T, W> QueuedWrite for WriteTask<T, W>
 where
     T: Send,
-    W: FnOnce(&Connection) -> Result<T, Failure> + Send,
+    W: FnOnce(&Connection) -> Result<T, WriteFailure> + Send,
 {
-    fn may_be_undone(&self, _: &Known) -> bool {
+    fn may_be_undone(&self, _: &WriterCache) -> bool {
         true
     }
 
-    fn execute(&mut self, conn: &Connection, known: &mut Known, path: &Path) -> Result<(), Error> {
+    fn execute(
+        &mut self,
+        conn: &Connection,
+        known: &mut WriterCache,
+        path: &Path,
+    ) -> Result<(), Error> {
         // It may change a lease or an inbox; what it leaves true is found out again.
         known.forget();
         if let Some(work) = self.work.take() {
@@ -190,27 +204,32 @@ where
             (Ok(()), None) => return,
         };
         // A caller that no longer waits does not need the answer.
-        let _ = self.reply.send(Reply::Done(answer));
+        let _ = self.reply.send(WriteReply::Done(answer));
     }
 
     fn promote(&self) -> bool {
-        self.reply.send(Reply::Lead).is_ok()
+        self.reply.send(WriteReply::Lead).is_ok()
     }
 }
 
 /// One queued append.
 struct AppendTask {
-    append: Append,
+    append: AppendRequest,
     seq: Option<u64>,
-    reply: SyncSender<Reply<u64>>,
+    reply: SyncSender<WriteReply<u64>>,
 }
 
-impl Job for AppendTask {
-    fn may_be_undone(&self, known: &Known) -> bool {
+impl QueuedWrite for AppendTask {
+    fn may_be_undone(&self, known: &WriterCache) -> bool {
         known.head(&self.append).is_none()
     }
 
-    fn execute(&mut self, conn: &Connection, known: &mut Known, path: &Path) -> Result<(), Error> {
+    fn execute(
+        &mut self,
+        conn: &Connection,
+        known: &mut WriterCache,
+        path: &Path,
+    ) -> Result<(), Error> {
         let appended = match known.head(&self.append) {
             Some(head) => {
                 let row = self.append.row.as_ref();
@@ -232,19 +251,19 @@ impl Job for AppendTask {
             (Err(error), _) => Err(error),
             (Ok(()), None) => return,
         };
-        let _ = self.reply.send(Reply::Done(answer));
+        let _ = self.reply.send(WriteReply::Done(answer));
     }
 
     fn promote(&self) -> bool {
-        self.reply.send(Reply::Lead).is_ok()
+        self.reply.send(WriteReply::Lead).is_ok()
     }
 }
 
 /// The right to use the connection. Dropping it hands it to the next in the
 /// queue, also when a panic drops it: nobody is left waiting.
-struct Lead<'a>(&'a Writer);
+struct LeaderGuard<'a>(&'a StoreWriter);
 
-impl Drop for Lead<'_> {
+impl Drop for LeaderGuard<'_> {
     fn drop(&mut self) {
         let mut queue = lock(&self.0.queue);
         // A job whose caller is gone was never acknowledged and may be dropped.
@@ -255,14 +274,14 @@ impl Drop for Lead<'_> {
     }
 }
 
-impl Lead<'_> {
+impl LeaderGuard<'_> {
     fn commit_queue(self) {
         let mut done = Vec::new();
         let committed = self
             .connection()
             .and_then(|mut session| match &mut *session {
-                Some(Session { conn, known }) => {
-                    let group = Group {
+                Some(WriterConnection { conn, known }) => {
+                    let group = GroupCommit {
                         conn,
                         writer: self.0,
                     };
@@ -289,13 +308,13 @@ impl Lead<'_> {
         drop(self);
     }
 
-    fn connection(&self) -> Result<MutexGuard<'_, Option<Session>>, Error> {
+    fn connection(&self) -> Result<MutexGuard<'_, Option<WriterConnection>>, Error> {
         let mut session = lock(&self.0.conn);
         if session.is_none() {
             let conn = schema::writer(&self.0.path)?;
-            *session = Some(Session {
+            *session = Some(WriterConnection {
                 conn,
-                known: Known::default(),
+                known: WriterCache::default(),
             });
         }
         Ok(session)
@@ -303,17 +322,17 @@ impl Lead<'_> {
 }
 
 /// One transaction over what is queued.
-struct Group<'a> {
+struct GroupCommit<'a> {
     conn: &'a Connection,
-    writer: &'a Writer,
+    writer: &'a StoreWriter,
 }
 
 /// A job and how it went so far.
-type Done = (Box<dyn Job>, Result<(), Error>);
+type ExecutedWrite = (Box<dyn QueuedWrite>, Result<(), Error>);
 
-impl Group<'_> {
+impl GroupCommit<'_> {
     /// Runs everything queued, also what arrives meanwhile.
-    fn commit(&self, known: &mut Known, done: &mut Vec<Done>) -> Result<(), Error> {
+    fn commit(&self, known: &mut WriterCache, done: &mut Vec<ExecutedWrite>) -> Result<(), Error> {
         if !self.conn.is_autocommit() {
             // A leader panicked, and its callers were told that it failed.
             self.sql("ROLLBACK")?;
@@ -342,7 +361,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    fn next(&self, done: usize) -> Option<Box<dyn Job>> {
+    fn next(&self, done: usize) -> Option<Box<dyn QueuedWrite>> {
         let has_room = done < LARGEST_GROUP;
         has_room.then(|| lock(&self.writer.queue).jobs.pop_front())?
     }
@@ -351,8 +370,8 @@ impl Group<'_> {
     /// failures (a full disk) end it, and with it what other jobs had done.
     fn in_savepoint(
         &self,
-        job: &mut dyn Job,
-        known: &mut Known,
+        job: &mut dyn QueuedWrite,
+        known: &mut WriterCache,
     ) -> Result<Result<(), Error>, Error> {
         if !job.may_be_undone(known) {
             // Nothing in it can be refused; if it fails all the same, so does the group.

@@ -5,22 +5,22 @@
 
 use serde_json::Value;
 
-use super::Found;
-use super::place::{Place, ending, string};
+use super::DetectedFeature;
+use super::place::{SurveyedFiles, ending, string};
 
 /// What the workflows run.
-pub(super) struct Ci {
+pub(super) struct CiCommands {
     /// The systems there are.
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<DetectedFeature>,
     /// Their simple commands.
-    commands: Vec<Run>,
+    commands: Vec<CiCommand>,
     /// Everything they run, with the file it stands in.
     lines: Vec<(String, String)>,
 }
 
 /// One simple command.
 #[derive(Clone, Debug)]
-pub(super) struct Run {
+pub(super) struct CiCommand {
     /// The command.
     pub(super) command: String,
     /// The file it stands in.
@@ -102,8 +102,8 @@ const NOT_SIMPLE: &[char] = &[
     '$', '`', '|', ';', '&', '>', '<', '\\', '{', '}', '(', ')', '#',
 ];
 
-impl Ci {
-    pub(super) fn read(place: &Place<'_>) -> Self {
+impl CiCommands {
+    pub(super) fn read(place: &SurveyedFiles<'_>) -> Self {
         let mut ci = Self {
             found: Vec::new(),
             commands: Vec::new(),
@@ -115,8 +115,10 @@ impl Ci {
         };
         let files: Vec<&str> = place.files().filter(is_workflow).take(MAX_FILES).collect();
         if let Some(first) = files.first() {
-            ci.found
-                .push(Found::new("GitHub Actions", format!("there is `{first}`")));
+            ci.found.push(DetectedFeature::new(
+                "GitHub Actions",
+                format!("there is `{first}`"),
+            ));
         }
         for file in files {
             if !is_elsewhere(file)
@@ -127,8 +129,10 @@ impl Ci {
         }
         let gitlab = ".gitlab-ci.yml";
         if place.has(gitlab) {
-            ci.found
-                .push(Found::new("GitLab CI", format!("there is `{gitlab}`")));
+            ci.found.push(DetectedFeature::new(
+                "GitLab CI",
+                format!("there is `{gitlab}`"),
+            ));
             if let Some(pipeline) = place.yaml(gitlab) {
                 ci.gitlab(gitlab, &pipeline);
             }
@@ -142,7 +146,7 @@ impl Ci {
         ] {
             if place.has(file) {
                 ci.found
-                    .push(Found::new(name, format!("there is `{file}`")));
+                    .push(DetectedFeature::new(name, format!("there is `{file}`")));
             }
         }
         ci
@@ -224,7 +228,7 @@ impl Ci {
         if line.split(' ').any(|word| REFUSED.contains(&word)) {
             return;
         }
-        self.commands.push(Run {
+        self.commands.push(CiCommand {
             command: line,
             file: file.to_owned(),
             folder: folder.to_owned(),
@@ -242,12 +246,12 @@ impl Ci {
     }
 
     /// The commands that are run in a folder.
-    pub(super) fn of<'c>(&'c self, folder: &'c str) -> impl Iterator<Item = &'c Run> {
+    pub(super) fn of<'c>(&'c self, folder: &'c str) -> impl Iterator<Item = &'c CiCommand> {
         self.commands.iter().filter(move |run| run.folder == folder)
     }
 }
 
-impl Run {
+impl CiCommand {
     /// Its words, without variables that are set for it.
     pub(super) fn words(&self) -> Vec<&str> {
         let words = self.command.split(' ');

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-use super::place::{MAX_BYTES, Read};
+use super::place::{FileReadOutcome, MAX_BYTES};
 
 /// Reads a file below a folder. Links are not followed, at no step of the way, and nothing but a
 /// regular file is read.
-pub fn read_below(root: &Path, path: &str) -> Read {
-    let no = |why: &str| Read::Not(why.to_owned());
+pub fn read_below(root: &Path, path: &str) -> FileReadOutcome {
+    let no = |why: &str| FileReadOutcome::Not(why.to_owned());
     let mut folder = root.to_owned();
     for part in path.split('/') {
         if matches!(part, "" | "." | "..") {
@@ -20,27 +20,27 @@ pub fn read_below(root: &Path, path: &str) -> Read {
         match folder.symlink_metadata() {
             Ok(found) if found.is_symlink() => return no("is, or is behind, a symbolic link"),
             Ok(_) => {}
-            Err(error) => return Read::Not(format!("could not be looked at ({error})")),
+            Err(error) => return FileReadOutcome::Not(format!("could not be looked at ({error})")),
         }
     }
     // Not to wait for the other end of a pipe.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match rustix::fs::open(&folder, flags, Mode::empty()) {
         Ok(file) => std::fs::File::from(file),
-        Err(error) => return Read::Not(format!("could not be opened ({error})")),
+        Err(error) => return FileReadOutcome::Not(format!("could not be opened ({error})")),
     };
     match file.metadata() {
         Ok(found) if !found.is_file() => return no("is not a regular file"),
         Ok(found) if found.len() > MAX_BYTES => return no("is larger than 1 MiB"),
         Ok(_) => {}
-        Err(error) => return Read::Not(format!("could not be looked at ({error})")),
+        Err(error) => return FileReadOutcome::Not(format!("could not be looked at ({error})")),
     }
     let mut bytes = Vec::new();
     match file.take(MAX_BYTES + 1).read_to_end(&mut bytes) {
-        Err(error) => Read::Not(format!("could not be read ({error})")),
+        Err(error) => FileReadOutcome::Not(format!("could not be read ({error})")),
         Ok(read) if read as u64 > MAX_BYTES => no("is larger than 1 MiB"),
         Ok(_) => match String::from_utf8(bytes) {
-            Ok(text) => Read::Text(text),
+            Ok(text) => FileReadOutcome::Text(text),
             Err(_) => no("is not UTF-8 text"),
         },
     }
@@ -52,10 +52,10 @@ mod tests {
 
     use super::*;
 
-    fn why(read: Read) -> String {
+    fn why(read: FileReadOutcome) -> String {
         match read {
-            Read::Text(text) => panic!("{text}"),
-            Read::Not(why) => why,
+            FileReadOutcome::Text(text) => panic!("{text}"),
+            FileReadOutcome::Not(why) => why,
         }
     }
 
@@ -66,7 +66,10 @@ mod tests {
         std::fs::create_dir_all(root.join("a")).unwrap();
         std::fs::write(folder.path().join("secret"), "secret").unwrap();
         std::fs::write(root.join("a/plain"), "text").unwrap();
-        assert_eq!(read_below(&root, "a/plain"), Read::Text("text".to_owned()));
+        assert_eq!(
+            read_below(&root, "a/plain"),
+            FileReadOutcome::Text("text".to_owned())
+        );
         symlink("../secret", root.join("link")).unwrap();
         symlink("..", root.join("up")).unwrap();
         assert!(why(read_below(&root, "link")).contains("symbolic link"));
@@ -80,7 +83,10 @@ mod tests {
         std::fs::write(root.join("large"), vec![b'x'; size + 1]).unwrap();
         assert!(why(read_below(&root, "large")).contains("1 MiB"));
         std::fs::write(root.join("full"), vec![b'x'; size]).unwrap();
-        assert!(matches!(read_below(&root, "full"), Read::Text(_)));
+        assert!(matches!(
+            read_below(&root, "full"),
+            FileReadOutcome::Text(_)
+        ));
         let mode = Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(
             rustix::fs::CWD,

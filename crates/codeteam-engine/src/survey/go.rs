@@ -1,9 +1,9 @@
 //! Go: the go command's checks.
 
-use super::ci::{Ci, Run};
-use super::place::{Place, is_foreign};
-use super::units::{Unit, go_uses, quoted};
-use super::{Found, Purpose, Sheet};
+use super::ci::{CiCommand, CiCommands};
+use super::place::{SurveyedFiles, is_foreign};
+use super::units::{BuildUnit, go_uses, quoted};
+use super::{CheckPurpose, DetectedFeature, SurveyDraft};
 
 /// Modules, the framework they are, and the pack they speak for.
 const MODULES: &[(&str, &str, &str)] = &[
@@ -31,16 +31,21 @@ const MODULES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-pub(super) fn look(place: &Place<'_>, unit: &Unit, ci: &Ci, sheet: &mut Sheet) {
+pub(super) fn look(
+    place: &SurveyedFiles<'_>,
+    unit: &BuildUnit,
+    ci: &CiCommands,
+    sheet: &mut SurveyDraft,
+) {
     let work = place.text(&unit.path("go.work"));
     let used = work.as_deref().map(go_uses).unwrap_or_default();
     let name = &unit.manifest;
     sheet
         .managers
-        .push(Found::new("go", format!("there is `{name}`")));
+        .push(DetectedFeature::new("go", format!("there is `{name}`")));
     sheet
         .packs
-        .push(Found::new("go", format!("there is `{name}`")));
+        .push(DetectedFeature::new("go", format!("there is `{name}`")));
     let own = unit.path("go.mod");
     let modules = used
         .iter()
@@ -60,8 +65,10 @@ pub(super) fn look(place: &Place<'_>, unit: &Unit, ci: &Ci, sheet: &mut Sheet) {
             };
             if let Some(found) = required.iter().find(|name| is_it(name)) {
                 let why = format!("`{module}` requires `{found}`");
-                sheet.frameworks.push(Found::new(*framework, why.clone()));
-                sheet.packs.push(Found::new(*pack, why));
+                sheet
+                    .frameworks
+                    .push(DetectedFeature::new(*framework, why.clone()));
+                sheet.packs.push(DetectedFeature::new(*pack, why));
             }
         }
     }
@@ -74,7 +81,7 @@ pub(super) fn look(place: &Place<'_>, unit: &Unit, ci: &Ci, sheet: &mut Sheet) {
         all.insert(0, "./...".to_owned());
     }
     let all = all.join(" ");
-    let whole = |run: &&Run| {
+    let whole = |run: &&CiCommand| {
         let words = run.words();
         words.contains(&"./...") && (used.is_empty() || run.command.contains(&all))
     };
@@ -86,22 +93,29 @@ pub(super) fn look(place: &Place<'_>, unit: &Unit, ci: &Ci, sheet: &mut Sheet) {
         }
     };
     let why = format!("there is `{name}`");
-    check(&["go", "vet"], Purpose::Lint, format!("go vet {all}"), why);
+    check(
+        &["go", "vet"],
+        CheckPurpose::Lint,
+        format!("go vet {all}"),
+        why,
+    );
     let mut tests = place.below(&unit.folder).filter(|path| !is_foreign(path));
     if let Some(test) = tests.find(|path| path.ends_with("_test.go")) {
         let why = format!("there are tests, such as `{test}`");
         check(
             &["go", "test"],
-            Purpose::Tests,
+            CheckPurpose::Tests,
             format!("go test {all}"),
             why.clone(),
         );
-        sheet.runners.push(Found::new("go test", why));
+        sheet.runners.push(DetectedFeature::new("go test", why));
     }
     for file in [".golangci.yml", ".golangci.yaml", ".golangci.toml"] {
         if place.has(&unit.path(file)) {
             let why = format!("there is `{}`", unit.path(file));
-            sheet.linters.push(Found::new("golangci-lint", why));
+            sheet
+                .linters
+                .push(DetectedFeature::new("golangci-lint", why));
         }
     }
     if has_dependencies && !place.has(&unit.path("vendor/modules.txt")) {

@@ -1,10 +1,10 @@
 //! Java and Kotlin: Maven and Gradle. Their files are programs or XML, so they are searched for a
 //! few names and not understood.
 
-use super::ci::Ci;
-use super::place::Place;
-use super::units::Unit;
-use super::{Found, Purpose, Sheet};
+use super::ci::CiCommands;
+use super::place::SurveyedFiles;
+use super::units::BuildUnit;
+use super::{CheckPurpose, DetectedFeature, SurveyDraft};
 
 /// What is looked for in a build file, and the pack it speaks for.
 const NAMES: &[(&str, &str, Option<&str>)] = &[
@@ -34,7 +34,12 @@ const LINTERS: &[&str] = &[
     "detekt",
 ];
 
-pub(super) fn look(place: &Place<'_>, unit: &Unit, ci: &Ci, sheet: &mut Sheet) {
+pub(super) fn look(
+    place: &SurveyedFiles<'_>,
+    unit: &BuildUnit,
+    ci: &CiCommands,
+    sheet: &mut SurveyDraft,
+) {
     let pom = unit.path("pom.xml");
     let scripts = [
         "build.gradle",
@@ -57,13 +62,17 @@ pub(super) fn look(place: &Place<'_>, unit: &Unit, ci: &Ci, sheet: &mut Sheet) {
         for (name, framework, pack) in NAMES {
             if text.contains(name) {
                 let why = format!("`{file}` names `{name}`");
-                sheet.frameworks.push(Found::new(*framework, why.clone()));
-                sheet.packs.extend(pack.map(|pack| Found::new(pack, why)));
+                sheet
+                    .frameworks
+                    .push(DetectedFeature::new(*framework, why.clone()));
+                sheet
+                    .packs
+                    .extend(pack.map(|pack| DetectedFeature::new(pack, why)));
             }
         }
         for linter in LINTERS.iter().filter(|linter| text.contains(**linter)) {
             let why = format!("`{file}` names it; the build runs it");
-            sheet.linters.push(Found::new(*linter, why));
+            sheet.linters.push(DetectedFeature::new(*linter, why));
         }
         for runner in ["junit", "testng", "kotest", "spock"] {
             if text.contains(runner)
@@ -71,7 +80,7 @@ pub(super) fn look(place: &Place<'_>, unit: &Unit, ci: &Ci, sheet: &mut Sheet) {
             {
                 sheet
                     .runners
-                    .push(Found::new(runner, format!("`{file}` names it")));
+                    .push(DetectedFeature::new(runner, format!("`{file}` names it")));
             }
         }
     }
@@ -87,11 +96,13 @@ pub(super) fn look(place: &Place<'_>, unit: &Unit, ci: &Ci, sheet: &mut Sheet) {
     }
 }
 
-fn maven(place: &Place<'_>, unit: &Unit, ci: &Ci, sheet: &mut Sheet) {
+fn maven(place: &SurveyedFiles<'_>, unit: &BuildUnit, ci: &CiCommands, sheet: &mut SurveyDraft) {
     let has_wrapper = place.has(&unit.path("mvnw"));
     let program = if has_wrapper { "./mvnw" } else { "mvn" };
     let why = format!("there is `{}`", unit.path("pom.xml"));
-    sheet.managers.push(Found::new("maven", why.clone()));
+    sheet
+        .managers
+        .push(DetectedFeature::new("maven", why.clone()));
     let fits = |goal: &str| {
         ci.of(&unit.folder).find(|run| {
             let words = run.words();
@@ -103,10 +114,10 @@ fn maven(place: &Place<'_>, unit: &Unit, ci: &Ci, sheet: &mut Sheet) {
         })
     };
     match fits("verify").or_else(|| fits("test")) {
-        Some(run) => sheet.check(unit, Purpose::Tests, &run.command, run.why()),
+        Some(run) => sheet.check(unit, CheckPurpose::Tests, &run.command, run.why()),
         None => sheet.check(
             unit,
-            Purpose::Tests,
+            CheckPurpose::Tests,
             &format!("{program} -q -B verify"),
             why,
         ),
@@ -118,19 +129,27 @@ fn maven(place: &Place<'_>, unit: &Unit, ci: &Ci, sheet: &mut Sheet) {
     }
 }
 
-fn with_gradle(place: &Place<'_>, unit: &Unit, ci: &Ci, file: &str, sheet: &mut Sheet) {
+fn with_gradle(
+    place: &SurveyedFiles<'_>,
+    unit: &BuildUnit,
+    ci: &CiCommands,
+    file: &str,
+    sheet: &mut SurveyDraft,
+) {
     let has_wrapper = place.has(&unit.path("gradlew"));
     let program = if has_wrapper { "./gradlew" } else { "gradle" };
     let why = format!("there is `{file}`");
-    sheet.managers.push(Found::new("gradle", why.clone()));
+    sheet
+        .managers
+        .push(DetectedFeature::new("gradle", why.clone()));
     let run = ci.of(&unit.folder).find(|run| {
         let words = run.words();
         let goals = ["test", "check", "build"];
         words.first() == Some(&program) && words[1..].iter().any(|word| goals.contains(word))
     });
     match run {
-        Some(run) => sheet.check(unit, Purpose::Tests, &run.command, run.why()),
-        None => sheet.check(unit, Purpose::Tests, &format!("{program} test"), why),
+        Some(run) => sheet.check(unit, CheckPurpose::Tests, &run.command, run.why()),
+        None => sheet.check(unit, CheckPurpose::Tests, &format!("{program} test"), why),
     }
     let why = "Gradle finds artifacts there without a network, and writes beside them";
     sheet.cache("~/.gradle/caches", true, why);

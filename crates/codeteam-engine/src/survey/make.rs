@@ -1,17 +1,17 @@
 //! Makefiles and justfiles: what CI runs of them, and what is left when nothing else was found.
 
-use super::ci::Ci;
-use super::place::Place;
-use super::units::{Kind, Unit};
-use super::{Check, Found, Purpose, Sheet};
+use super::ci::CiCommands;
+use super::place::SurveyedFiles;
+use super::units::{BuildUnit, Ecosystem};
+use super::{CheckPurpose, DetectedFeature, ProposedCheck, SurveyDraft};
 
 /// Targets that check, in the order in which they are taken.
-const TARGETS: &[(&str, Purpose)] = &[
-    ("lint", Purpose::Lint),
-    ("typecheck", Purpose::Types),
-    ("test", Purpose::Tests),
-    ("tests", Purpose::Tests),
-    ("check", Purpose::Tests),
+const TARGETS: &[(&str, CheckPurpose)] = &[
+    ("lint", CheckPurpose::Lint),
+    ("typecheck", CheckPurpose::Types),
+    ("test", CheckPurpose::Tests),
+    ("tests", CheckPurpose::Tests),
+    ("check", CheckPurpose::Tests),
 ];
 
 /// Words of a recipe that reach out.
@@ -19,7 +19,7 @@ const REACHING: &[&str] = &[
     "install", "curl ", "wget ", "docker", "podman", "npm ci", "sudo", "pip ", "brew ", "kubectl",
 ];
 
-pub(super) fn look(place: &Place<'_>, ci: &Ci, sheet: &mut Sheet) {
+pub(super) fn look(place: &SurveyedFiles<'_>, ci: &CiCommands, sheet: &mut SurveyDraft) {
     for (names, program) in [
         (&["GNUmakefile", "makefile", "Makefile"][..], "make"),
         (&["justfile", "Justfile", ".justfile"][..], "just"),
@@ -32,12 +32,12 @@ pub(super) fn look(place: &Place<'_>, ci: &Ci, sheet: &mut Sheet) {
         };
         sheet
             .managers
-            .push(Found::new(program, format!("there is `{file}`")));
+            .push(DetectedFeature::new(program, format!("there is `{file}`")));
         take(&file, &text, program, ci, sheet);
     }
 }
 
-fn take(file: &str, text: &str, program: &str, ci: &Ci, sheet: &mut Sheet) {
+fn take(file: &str, text: &str, program: &str, ci: &CiCommands, sheet: &mut SurveyDraft) {
     for (target, purpose) in TARGETS {
         let Some(recipe) = recipe(text, target) else {
             continue;
@@ -47,7 +47,7 @@ fn take(file: &str, text: &str, program: &str, ci: &Ci, sheet: &mut Sheet) {
         }
         let command = format!("{program} {target}");
         let run = ci.of("").find(|run| run.command == command);
-        let same = |check: &Check| check.purpose == *purpose;
+        let same = |check: &ProposedCheck| check.purpose == *purpose;
         let why = match run {
             // What CI runs is better than what was guessed, but not than what CI runs as well.
             Some(run) => {
@@ -63,18 +63,18 @@ fn take(file: &str, text: &str, program: &str, ci: &Ci, sheet: &mut Sheet) {
             }
             None if sheet.checks.iter().any(same) => continue,
             // A linter that only the Makefile knows may not be there.
-            None if *purpose != Purpose::Tests && !sheet.checks.is_empty() => continue,
+            None if *purpose != CheckPurpose::Tests && !sheet.checks.is_empty() => continue,
             None => format!("`{file}` has the target `{target}`"),
         };
-        let root = Unit {
-            kind: Kind::Node,
+        let root = BuildUnit {
+            kind: Ecosystem::Node,
             folder: String::new(),
             manifest: file.to_owned(),
             member_of: None,
         };
-        sheet
-            .runners
-            .extend((*purpose == Purpose::Tests).then(|| Found::new(program, why.clone())));
+        sheet.runners.extend(
+            (*purpose == CheckPurpose::Tests).then(|| DetectedFeature::new(program, why.clone())),
+        );
         sheet.check_by(program, &root, *purpose, &command, why);
     }
 }

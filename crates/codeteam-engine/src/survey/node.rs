@@ -5,11 +5,11 @@ mod scripts;
 
 use serde_json::Value;
 
-use super::ci::Ci;
-use super::place::{Place, keys};
-use super::units::{Kind, Unit, node_workspaces};
-use super::{Found, Purpose, Sheet};
-use manager::Manager;
+use super::ci::CiCommands;
+use super::place::{SurveyedFiles, keys};
+use super::units::{BuildUnit, Ecosystem, node_workspaces};
+use super::{CheckPurpose, DetectedFeature, SurveyDraft};
+use manager::NodePackageManager;
 
 /// Packages, the framework they are, and the pack they speak for.
 const FRAMEWORKS: &[(&str, &str, Option<&str>)] = &[
@@ -79,12 +79,12 @@ const LINTERS: &[(&str, &str)] = &[
 ];
 
 /// What one look at a package needs.
-struct Package<'a> {
-    unit: &'a Unit,
+struct NodePackage<'a> {
+    unit: &'a BuildUnit,
     manifest: Value,
 }
 
-impl Package<'_> {
+impl NodePackage<'_> {
     /// Whether it names a package, at run time or for development.
     fn names(&self, package: &str) -> bool {
         let lists = ["dependencies", "devDependencies"];
@@ -94,20 +94,26 @@ impl Package<'_> {
     }
 }
 
-pub(super) fn look(place: &Place<'_>, unit: &Unit, all: &[Unit], ci: &Ci, sheet: &mut Sheet) {
+pub(super) fn look(
+    place: &SurveyedFiles<'_>,
+    unit: &BuildUnit,
+    all: &[BuildUnit],
+    ci: &CiCommands,
+    sheet: &mut SurveyDraft,
+) {
     let Some(manifest) = place.json(&unit.manifest) else {
         return;
     };
-    let package = Package { unit, manifest };
-    let manager = Manager::of(place, &package, ci);
-    let is_member = |other: &&Unit| {
-        other.kind == Kind::Node && other.member_of.as_deref() == Some(&unit.folder)
+    let package = NodePackage { unit, manifest };
+    let manager = NodePackageManager::of(place, &package, ci);
+    let is_member = |other: &&BuildUnit| {
+        other.kind == Ecosystem::Node && other.member_of.as_deref() == Some(&unit.folder)
     };
     let members = all.iter().filter(is_member).filter_map(|unit| {
         let manifest = place.json(&unit.manifest)?;
-        Some(Package { unit, manifest })
+        Some(NodePackage { unit, manifest })
     });
-    let members: Vec<Package<'_>> = members.collect();
+    let members: Vec<NodePackage<'_>> = members.collect();
     for one in std::iter::once(&package).chain(&members) {
         tell(place, one, sheet);
     }
@@ -130,7 +136,7 @@ pub(super) fn look(place: &Place<'_>, unit: &Unit, all: &[Unit], ci: &Ci, sheet:
             .any(|list| !keys(&one.manifest, &[list]).is_empty())
     });
     if has_packages || sheet.checks.len() > before {
-        let found = Found::new(manager.name.word(), manager.why.clone());
+        let found = DetectedFeature::new(manager.name.word(), manager.why.clone());
         sheet.managers.push(found);
     }
     if has_packages && (is_only || sheet.checks.len() > before) {
@@ -152,7 +158,7 @@ pub(super) fn look(place: &Place<'_>, unit: &Unit, all: &[Unit], ci: &Ci, sheet:
 }
 
 /// Says what a package is built with.
-fn tell(place: &Place<'_>, package: &Package<'_>, sheet: &mut Sheet) {
+fn tell(place: &SurveyedFiles<'_>, package: &NodePackage<'_>, sheet: &mut SurveyDraft) {
     let file = &package.unit.manifest;
     let manifest = &package.manifest;
     let runtime = keys(manifest, &["dependencies"]);
@@ -165,8 +171,12 @@ fn tell(place: &Place<'_>, package: &Package<'_>, sheet: &mut Sheet) {
                 continue;
             }
             let why = format!("`{file}` names `{name}`");
-            sheet.frameworks.push(Found::new(*framework, why.clone()));
-            sheet.packs.extend(pack.map(|pack| Found::new(pack, why)));
+            sheet
+                .frameworks
+                .push(DetectedFeature::new(*framework, why.clone()));
+            sheet
+                .packs
+                .extend(pack.map(|pack| DetectedFeature::new(pack, why)));
         }
     };
     found(&runtime, FRAMEWORKS);
@@ -174,21 +184,22 @@ fn tell(place: &Place<'_>, package: &Package<'_>, sheet: &mut Sheet) {
     found(&development, BUILT_WITH);
     for runner in RUNNERS.iter().filter(|runner| package.names(runner)) {
         let why = format!("`{file}` names `{runner}`");
-        sheet.runners.push(Found::new(
+        sheet.runners.push(DetectedFeature::new(
             runner.trim_end_matches("/test").trim_start_matches('@'),
             why,
         ));
     }
     for (name, linter) in LINTERS.iter().filter(|(name, _)| package.names(name)) {
-        sheet
-            .linters
-            .push(Found::new(*linter, format!("`{file}` names `{name}`")));
+        sheet.linters.push(DetectedFeature::new(
+            *linter,
+            format!("`{file}` names `{name}`"),
+        ));
     }
     let is_published = manifest.get("private").and_then(Value::as_bool) != Some(true);
     let has_types = manifest.get("types").is_some() || manifest.get("typings").is_some();
     if is_published && has_types && place.has(&package.unit.path("tsconfig.json")) {
         let why = format!("`{file}` publishes types");
-        sheet.packs.push(Found::new("types", why));
+        sheet.packs.push(DetectedFeature::new("types", why));
     }
 }
 
@@ -201,7 +212,7 @@ fn changes(body: &str) -> bool {
 }
 
 /// The purpose of a script by its name, if it only looks.
-fn purpose(name: &str, body: &str) -> Option<Purpose> {
+fn purpose(name: &str, body: &str) -> Option<CheckPurpose> {
     if changes(body) {
         return None;
     }
@@ -222,11 +233,11 @@ fn purpose(name: &str, body: &str) -> Option<Purpose> {
     if has(&types) && with_beside(&types) {
         // By its name alone it may as well write declarations.
         let is_sure = !only(&["types", "tsc"]) || body.contains("noEmit");
-        return is_sure.then_some(Purpose::Types);
+        return is_sure.then_some(CheckPurpose::Types);
     }
     if has(&format) && with_beside(&format) {
         let is_sure = has(&beside) || body.contains("--check");
-        return is_sure.then_some(Purpose::Format);
+        return is_sure.then_some(CheckPurpose::Format);
     }
-    (has(&lint) && with_beside(&lint)).then_some(Purpose::Lint)
+    (has(&lint) && with_beside(&lint)).then_some(CheckPurpose::Lint)
 }

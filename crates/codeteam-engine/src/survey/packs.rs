@@ -5,14 +5,14 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::units::{Kind, Unit};
-use super::{Found, Language};
+use super::units::{BuildUnit, Ecosystem};
+use super::{DetectedFeature, LanguageCount};
 use crate::built_in;
 
 /// Roles that belong together.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pack {
+pub struct RolePack {
     /// Its name.
     pub name: String,
     /// What it is for.
@@ -31,7 +31,7 @@ pub struct Pack {
 /// The steps of a workflow at which a pack's roles stand.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Steps {
+pub struct PackSteps {
     /// Where code is written.
     pub code: String,
     /// Where it is reviewed.
@@ -48,11 +48,11 @@ pub struct Steps {
 /// What `packs.yml` says.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Packs {
+pub struct PacksFile {
     /// The packs there are.
-    pub packs: Vec<Pack>,
+    pub packs: Vec<RolePack>,
     /// The steps of each workflow whose roles a pack may replace.
-    pub steps: BTreeMap<String, Steps>,
+    pub steps: BTreeMap<String, PackSteps>,
     /// The workflow that is proposed.
     pub usual: String,
     /// The one for where mistakes cost money.
@@ -60,15 +60,15 @@ pub struct Packs {
 }
 
 /// The packs that ship with codeteam.
-pub fn packs() -> &'static Packs {
-    static PACKS: OnceLock<Packs> = OnceLock::new();
+pub fn packs() -> &'static PacksFile {
+    static PACKS: OnceLock<PacksFile> = OnceLock::new();
     PACKS.get_or_init(|| {
         let text = built_in::text("packs.yml").unwrap_or_default();
         codeteam_core::yaml::parse("packs.yml", text).unwrap_or_default()
     })
 }
 
-impl Pack {
+impl RolePack {
     /// The pack of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         packs().packs.iter().find(|pack| pack.name == name)
@@ -83,7 +83,7 @@ impl Pack {
 
 /// Roles for the steps of a workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Cast {
+pub struct ProposedRoles {
     /// The pack they are of.
     pub pack: &'static str,
     /// Who writes code.
@@ -95,7 +95,7 @@ pub struct Cast {
 }
 
 /// Puts the packs into the order of the table.
-pub(super) fn order(packs: &mut [Found]) {
+pub(super) fn order(packs: &mut [DetectedFeature]) {
     let all = &self::packs().packs;
     packs.sort_by_key(|found| all.iter().position(|pack| pack.name == found.name));
 }
@@ -121,7 +121,11 @@ fn family(language: &str) -> Option<&'static str> {
 
 /// The roles of the one pack that clearly fits: the repository is in one language, and that
 /// language's packs agree.
-pub(super) fn cast(languages: &[Language], packs: &[Found], units: &[Unit]) -> Option<Cast> {
+pub(super) fn cast(
+    languages: &[LanguageCount],
+    packs: &[DetectedFeature],
+    units: &[BuildUnit],
+) -> Option<ProposedRoles> {
     let total: usize = languages.iter().map(|l| l.files).sum();
     let mut families: Vec<(&str, usize)> = Vec::new();
     for language in languages {
@@ -137,21 +141,27 @@ pub(super) fn cast(languages: &[Language], packs: &[Found], units: &[Unit]) -> O
     let [(family, _)] = families[..] else {
         return None;
     };
-    let kinds = [Kind::Rust, Kind::Go, Kind::Python, Kind::Node, Kind::Java];
+    let kinds = [
+        Ecosystem::Rust,
+        Ecosystem::Go,
+        Ecosystem::Python,
+        Ecosystem::Node,
+        Ecosystem::Java,
+    ];
     let kind = kinds.into_iter().find(|kind| kind.language() == family)?;
     if !units.iter().any(|unit| unit.kind == kind) {
         return None;
     }
     // The language's own pack, or the one kind of work that is done in it.
     let work = ["web", "api", "data", "trading"];
-    let candidates: Vec<&'static Pack> = match kind {
-        Kind::Rust => Pack::named("rust").into_iter().collect(),
-        Kind::Go => Pack::named("go").into_iter().collect(),
+    let candidates: Vec<&'static RolePack> = match kind {
+        Ecosystem::Rust => RolePack::named("rust").into_iter().collect(),
+        Ecosystem::Go => RolePack::named("go").into_iter().collect(),
         _ => {
             let named = work
                 .iter()
                 .filter(|name| packs.iter().any(|found| found.name == **name));
-            named.filter_map(|name| Pack::named(name)).collect()
+            named.filter_map(|name| RolePack::named(name)).collect()
         }
     };
     let [pack] = candidates[..] else {
@@ -163,7 +173,7 @@ pub(super) fn cast(languages: &[Language], packs: &[Found], units: &[Unit]) -> O
         .iter()
         .filter(|l| self::family(l.name) == Some(family));
     let name = own.max_by_key(|l| l.files).map_or(family, |l| l.name);
-    Some(Cast {
+    Some(ProposedRoles {
         pack: &pack.name,
         implementer: pack.implementer.as_deref()?,
         reviewer: pack.reviewer.as_deref(),
@@ -172,16 +182,16 @@ pub(super) fn cast(languages: &[Language], packs: &[Found], units: &[Unit]) -> O
 }
 
 /// The workflow: the usual one, unless a mistake would cost more than a review.
-pub(super) fn template(packs: &[Found], templates: &[&str]) -> Found {
+pub(super) fn template(packs: &[DetectedFeature], templates: &[&str]) -> DetectedFeature {
     let careful = self::packs().careful.as_str();
     let costly = packs
         .iter()
         .find(|found| matches!(found.name.as_str(), "contracts" | "trading"));
     match costly {
         Some(found) if templates.contains(&careful) => {
-            Found::new(careful, format!("mistakes cost money here: {}", found.why))
+            DetectedFeature::new(careful, format!("mistakes cost money here: {}", found.why))
         }
-        _ => Found::new(
+        _ => DetectedFeature::new(
             self::packs().usual.as_str(),
             "the usual one (plan, code, checks, review, commit)",
         ),
@@ -195,8 +205,8 @@ mod tests {
     #[test]
     fn every_role_and_step_of_the_packs_is_there() {
         let library = crate::library::Library::read(
-            crate::library::Places::default(),
-            codeteam_core::yaml::Sources::default(),
+            crate::library::LibraryFolders::default(),
+            codeteam_core::yaml::SourceFiles::default(),
             None,
         );
         let names = library.role_names();
@@ -217,11 +227,11 @@ mod tests {
     fn who_usually_reviews_is_who_reviews_in_the_workflow() {
         use codeteam_core::workflow::StepKind;
         let mut library = crate::library::Library::read(
-            crate::library::Places::default(),
-            codeteam_core::yaml::Sources::default(),
+            crate::library::LibraryFolders::default(),
+            codeteam_core::yaml::SourceFiles::default(),
             None,
         );
-        let config = crate::config::Config::load(&crate::config::Origins::default()).unwrap();
+        let config = crate::config::Config::load(&crate::config::ConfigOrigins::default()).unwrap();
         for (workflow, steps) in &packs().steps {
             let Some(review) = &steps.review else {
                 continue;

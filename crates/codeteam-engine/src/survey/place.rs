@@ -19,7 +19,7 @@ const MAX_NOTES: usize = 20;
 
 /// What came of reading a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Read {
+pub enum FileReadOutcome {
     /// Its text.
     Text(String),
     /// It was not read, and why: `is a symbolic link`.
@@ -27,9 +27,9 @@ pub enum Read {
 }
 
 /// The files of a repository, all paths from its root.
-pub(super) struct Place<'a> {
+pub(super) struct SurveyedFiles<'a> {
     files: BTreeSet<&'a str>,
-    read: &'a dyn Fn(&str) -> Read,
+    read: &'a dyn Fn(&str) -> FileReadOutcome,
     texts: RefCell<BTreeMap<String, Option<Rc<str>>>>,
     notes: RefCell<BTreeSet<String>>,
 }
@@ -90,8 +90,8 @@ const SAMPLES: &[&str] = &[
     "website",
 ];
 
-impl<'a> Place<'a> {
-    pub(super) fn new(files: &'a [String], read: &'a dyn Fn(&str) -> Read) -> Self {
+impl<'a> SurveyedFiles<'a> {
+    pub(super) fn new(files: &'a [String], read: &'a dyn Fn(&str) -> FileReadOutcome) -> Self {
         Self {
             files: files.iter().map(String::as_str).collect(),
             read,
@@ -153,8 +153,8 @@ impl<'a> Place<'a> {
             None
         } else {
             match (self.read)(path) {
-                Read::Text(text) => Some(Rc::from(text)),
-                Read::Not(why) => {
+                FileReadOutcome::Text(text) => Some(Rc::from(text)),
+                FileReadOutcome::Not(why) => {
                     self.note(format!("`{path}` was not read: it {why}"));
                     None
                 }

@@ -4,12 +4,12 @@ mod linters;
 mod needs;
 mod runner;
 
-use super::ci::{Ci, Run};
-use super::place::{Place, at, ending, is_foreign, split, string, strings};
-use super::units::{Kind, Unit};
-use super::{Found, Purpose, Sheet};
-use needs::{Needs, Where};
-use runner::Runner;
+use super::ci::{CiCommand, CiCommands};
+use super::place::{SurveyedFiles, at, ending, is_foreign, split, string, strings};
+use super::units::{BuildUnit, Ecosystem};
+use super::{CheckPurpose, DetectedFeature, SurveyDraft};
+use needs::{DependencyOrigin, PythonDependencies};
+use runner::PythonInstaller;
 
 /// Packages, the framework they are, and the pack they speak for.
 const FRAMEWORKS: &[(&str, &str, Option<&str>)] = &[
@@ -48,39 +48,39 @@ const FRAMEWORKS: &[(&str, &str, Option<&str>)] = &[
 ];
 
 /// What one look at a project needs.
-struct Project<'a> {
-    place: &'a Place<'a>,
-    unit: &'a Unit,
-    needs: Needs,
-    runner: &'a Runner,
-    ci: &'a Ci,
+struct PythonProject<'a> {
+    place: &'a SurveyedFiles<'a>,
+    unit: &'a BuildUnit,
+    needs: PythonDependencies,
+    runner: &'a PythonInstaller,
+    ci: &'a CiCommands,
     /// What the chosen tools have to be installed with.
-    used: Vec<Where>,
+    used: Vec<DependencyOrigin>,
     /// Whether there is a workspace, and whether its root's pytest is told where all tests are.
     is_workspace: bool,
     covers_all: bool,
     /// Tools that the workspace's root runs for all.
     by_root: Vec<&'static str>,
     /// Other projects, whose files are not this one's even if they are below it.
-    apart: Vec<&'a Unit>,
+    apart: Vec<&'a BuildUnit>,
 }
 
 pub(super) fn look<'a>(
-    place: &'a Place<'a>,
-    unit: &'a Unit,
-    all: &'a [Unit],
-    ci: &'a Ci,
-    sheet: &mut Sheet,
+    place: &'a SurveyedFiles<'a>,
+    unit: &'a BuildUnit,
+    all: &'a [BuildUnit],
+    ci: &'a CiCommands,
+    sheet: &mut SurveyDraft,
 ) {
     let members = all.iter().filter(|other| {
-        other.kind == Kind::Python && other.member_of.as_deref() == Some(&unit.folder)
+        other.kind == Ecosystem::Python && other.member_of.as_deref() == Some(&unit.folder)
     });
-    let members: Vec<&Unit> = members.collect();
-    let runner = Runner::of(place, unit);
-    let mut root = Needs::read(place, unit, runner.kind);
+    let members: Vec<&BuildUnit> = members.collect();
+    let runner = PythonInstaller::of(place, unit);
+    let mut root = PythonDependencies::read(place, unit, runner.kind);
     sheet
         .managers
-        .push(Found::new(runner.kind.word(), runner.why.clone()));
+        .push(DetectedFeature::new(runner.kind.word(), runner.why.clone()));
     let before = sheet.checks.len();
     let manifest = place.toml(&unit.path("pyproject.toml")).unwrap_or_default();
     let covers_all = at(&manifest, &["tool", "pytest"]).is_some()
@@ -89,13 +89,13 @@ pub(super) fn look<'a>(
     let mut used = Vec::new();
     let mut by_root = Vec::new();
     for one in std::iter::once(unit).chain(members.iter().copied()) {
-        let mut needs = Needs::read(place, one, runner.kind);
+        let mut needs = PythonDependencies::read(place, one, runner.kind);
         root.is_built_with_cargo |= needs.is_built_with_cargo;
         if one != unit {
             // A member is installed into the environment of all.
             needs.include(&root);
         }
-        let mut project = Project {
+        let mut project = PythonProject {
             place,
             unit: one,
             needs,
@@ -131,7 +131,7 @@ pub(super) fn look<'a>(
     }
 }
 
-impl Project<'_> {
+impl PythonProject<'_> {
     /// The test files of this project.
     fn test_files(&self) -> impl Iterator<Item = &str> {
         let others = self
@@ -145,7 +145,7 @@ impl Project<'_> {
         })
     }
 
-    fn frameworks(&self, sheet: &mut Sheet) {
+    fn frameworks(&self, sheet: &mut SurveyDraft) {
         for (name, framework, pack) in FRAMEWORKS {
             let Some(file) = self.needs.at_run_time(name) else {
                 continue;
@@ -154,15 +154,19 @@ impl Project<'_> {
                 continue;
             }
             let why = format!("`{file}` names `{name}`");
-            sheet.frameworks.push(Found::new(*framework, why.clone()));
-            sheet.packs.extend(pack.map(|pack| Found::new(pack, why)));
+            sheet
+                .frameworks
+                .push(DetectedFeature::new(*framework, why.clone()));
+            sheet
+                .packs
+                .extend(pack.map(|pack| DetectedFeature::new(pack, why)));
         }
         let typed = self
             .place
             .below(&self.unit.folder)
             .find(|path| split(path).1 == "py.typed" && !is_foreign(path));
         if let Some(file) = typed {
-            sheet.packs.push(Found::new(
+            sheet.packs.push(DetectedFeature::new(
                 "types",
                 format!("`{file}` says that types are published"),
             ));
@@ -170,7 +174,7 @@ impl Project<'_> {
     }
 
     /// A tool with its place in the environment: none if nothing would install it.
-    fn installed(&self, tool: &str) -> Option<Where> {
+    fn installed(&self, tool: &str) -> Option<DependencyOrigin> {
         self.needs.find(tool)
     }
 
@@ -201,7 +205,7 @@ impl Project<'_> {
 
     /// What CI runs of a tool: the first command that fits, and what it is without the environment
     /// it is run in.
-    fn run(&self, start: &[&str], fits: fn(&str) -> bool) -> Option<(&Run, String)> {
+    fn run(&self, start: &[&str], fits: fn(&str) -> bool) -> Option<(&CiCommand, String)> {
         self.ci.of(&self.unit.folder).find_map(|run| {
             let line = runner::bare(&run.words())?;
             let words: Vec<&str> = line.split(' ').collect();
@@ -209,7 +213,7 @@ impl Project<'_> {
         })
     }
 
-    fn tests(&mut self, sheet: &mut Sheet) {
+    fn tests(&mut self, sheet: &mut SurveyDraft) {
         let first = self.test_files().next().map(str::to_owned);
         // A workspace's root tests what is its own, and a member what its root does not.
         let is_root = self.unit.member_of.is_none();
@@ -222,7 +226,9 @@ impl Project<'_> {
         }
         let place = self.installed("pytest");
         if let Some(why) = self.why_pytest(first.as_deref(), place.as_ref()) {
-            sheet.runners.push(Found::new("pytest", why.clone()));
+            sheet
+                .runners
+                .push(DetectedFeature::new("pytest", why.clone()));
             let run = self.run(&["pytest"], is_whole);
             let (line, why) = match run {
                 Some((run, line)) => (line, run.why()),
@@ -237,7 +243,7 @@ impl Project<'_> {
                         &self.unit.folder
                     }
                 ));
-                Where::Nowhere
+                DependencyOrigin::Nowhere
             });
             let command = self.runner.run(&line, &place, self.needs.is_installed());
             self.used.push(place);
@@ -245,18 +251,20 @@ impl Project<'_> {
                 self.place
                     .note("there is no test yet: pytest fails until there is one");
             }
-            sheet.check(self.unit, Purpose::Tests, &command, why);
+            sheet.check(self.unit, CheckPurpose::Tests, &command, why);
             return;
         }
         let manage = self.unit.path("manage.py");
         let is_django = self.needs.at_run_time("django").is_some() && self.place.has(&manage);
         if let (true, Some(first)) = (is_django, &first) {
             let why = format!("there is `{manage}`, and tests such as `{first}`");
-            sheet.runners.push(Found::new("Django's", why.clone()));
+            sheet
+                .runners
+                .push(DetectedFeature::new("Django's", why.clone()));
             let command = self
                 .runner
                 .python("manage.py test", self.needs.is_installed());
-            sheet.check(self.unit, Purpose::Tests, &command, why);
+            sheet.check(self.unit, CheckPurpose::Tests, &command, why);
         } else if let Some(first) = self.test_files().find(|path| self.is_found(path)) {
             let why = format!("there are tests, such as `{first}`, and nothing names pytest");
             let folder = match self.place.has_folder(&self.unit.path("tests")) {
@@ -266,8 +274,10 @@ impl Project<'_> {
             };
             let line = format!("-m unittest discover{folder}");
             let command = self.runner.python(&line, self.needs.is_installed());
-            sheet.runners.push(Found::new("unittest", why.clone()));
-            sheet.check(self.unit, Purpose::Tests, &command, why);
+            sheet
+                .runners
+                .push(DetectedFeature::new("unittest", why.clone()));
+            sheet.check(self.unit, CheckPurpose::Tests, &command, why);
         }
     }
 
@@ -282,11 +292,11 @@ impl Project<'_> {
     }
 
     /// Why pytest is what runs the tests, if it is.
-    fn why_pytest(&self, first: Option<&str>, place: Option<&Where>) -> Option<String> {
+    fn why_pytest(&self, first: Option<&str>, place: Option<&DependencyOrigin>) -> Option<String> {
         if let Some((run, _)) = self.run(&["pytest"], |_| true) {
             return Some(format!("`{}` runs `pytest`", run.file));
         }
-        if place == Some(&Where::Nowhere) {
+        if place == Some(&DependencyOrigin::Nowhere) {
             return Some(format!("`{}` names `pytest`", self.unit.path("tox.ini")));
         }
         if let Some(place) = place {
@@ -353,10 +363,13 @@ fn has_scripts(manifest: &serde_json::Value) -> bool {
 }
 
 /// The groups that are installed without being asked for, by who installs.
-fn default_groups(manifest: &serde_json::Value, installer: runner::Kind) -> Vec<String> {
+fn default_groups(
+    manifest: &serde_json::Value,
+    installer: runner::PythonInstallerKind,
+) -> Vec<String> {
     match installer {
-        runner::Kind::Uv => {}
-        runner::Kind::Pip => return Vec::new(),
+        runner::PythonInstallerKind::Uv => {}
+        runner::PythonInstallerKind::Pip => return Vec::new(),
         // The others install all that are not optional.
         _ => return vec!["*".to_owned()],
     }

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::ci::{Ci, Run};
-use super::place::{Place, at, strings};
-use super::units::{Kind, Unit};
-use super::{Found, Purpose, Sheet};
+use super::ci::{CiCommand, CiCommands};
+use super::place::{SurveyedFiles, at, strings};
+use super::units::{BuildUnit, Ecosystem};
+use super::{CheckPurpose, DetectedFeature, SurveyDraft};
 
 /// Frameworks by crate, and the pack they speak for.
 const CRATES: &[(&str, &str, &str)] = &[
@@ -26,17 +26,23 @@ const CRATES: &[(&str, &str, &str)] = &[
     ("ink", "ink!", "contracts"),
 ];
 
-pub(super) fn look(place: &Place<'_>, unit: &Unit, all: &[Unit], ci: &Ci, sheet: &mut Sheet) {
+pub(super) fn look(
+    place: &SurveyedFiles<'_>,
+    unit: &BuildUnit,
+    all: &[BuildUnit],
+    ci: &CiCommands,
+    sheet: &mut SurveyDraft,
+) {
     let manifest = place.toml(&unit.manifest).unwrap_or_default();
     let name = &unit.manifest;
     sheet
         .managers
-        .push(Found::new("cargo", format!("there is `{name}`")));
+        .push(DetectedFeature::new("cargo", format!("there is `{name}`")));
     sheet
         .packs
-        .push(Found::new("rust", format!("there is `{name}`")));
+        .push(DetectedFeature::new("rust", format!("there is `{name}`")));
     let members = all.iter().filter(|other| {
-        other.kind == Kind::Rust && other.member_of.as_deref() == Some(&unit.folder)
+        other.kind == Ecosystem::Rust && other.member_of.as_deref() == Some(&unit.folder)
     });
     let mut has_dependencies = false;
     for member in std::iter::once(unit).chain(members) {
@@ -55,9 +61,11 @@ pub(super) fn look(place: &Place<'_>, unit: &Unit, all: &[Unit], ci: &Ci, sheet:
             if is_named && (*pack != "cli" || has_binary) {
                 let why = format!("`{}` names `{crate_name}`", member.manifest);
                 if *pack != "cli" {
-                    sheet.frameworks.push(Found::new(*framework, why.clone()));
+                    sheet
+                        .frameworks
+                        .push(DetectedFeature::new(*framework, why.clone()));
                 }
-                sheet.packs.push(Found::new(*pack, why));
+                sheet.packs.push(DetectedFeature::new(*pack, why));
             }
         }
     }
@@ -88,7 +96,13 @@ fn is_from_elsewhere(manifest: &Value, table: &str) -> bool {
     table.values().any(|one| one.get("path").is_none())
 }
 
-fn style(place: &Place<'_>, unit: &Unit, ci: &Ci, is_workspace: bool, sheet: &mut Sheet) {
+fn style(
+    place: &SurveyedFiles<'_>,
+    unit: &BuildUnit,
+    ci: &CiCommands,
+    is_workspace: bool,
+    sheet: &mut SurveyDraft,
+) {
     let all = if is_workspace { " --all" } else { "" };
     let toolchain = place.first(&unit.folder, &["rust-toolchain.toml", "rust-toolchain"]);
     let components = toolchain.as_ref().and_then(|file| place.toml(file));
@@ -108,15 +122,17 @@ fn style(place: &Place<'_>, unit: &Unit, ci: &Ci, is_workspace: bool, sheet: &mu
     });
     let file = place.first(&unit.folder, &["rustfmt.toml", ".rustfmt.toml"]);
     let why = run
-        .map(Run::why)
+        .map(CiCommand::why)
         .or_else(|| file.map(|file| format!("there is `{file}`")))
         .or_else(|| ci.mentions("cargo fmt"))
         .or_else(|| has("rustfmt").then(|| said("rustfmt")));
     if let Some(why) = why {
-        sheet.linters.push(Found::new("rustfmt", why.clone()));
+        sheet
+            .linters
+            .push(DetectedFeature::new("rustfmt", why.clone()));
         let guess = format!("cargo fmt{all} --check");
         let command = run.map_or(guess, |run| run.command.clone());
-        sheet.check(unit, Purpose::Format, &command, why);
+        sheet.check(unit, CheckPurpose::Format, &command, why);
     }
     let run = best(ci, unit, &["cargo", "clippy"], |_| true);
     let file = place.first(&unit.folder, &["clippy.toml", ".clippy.toml"]);
@@ -124,23 +140,25 @@ fn style(place: &Place<'_>, unit: &Unit, ci: &Ci, is_workspace: bool, sheet: &mu
     let lints = [&["lints", "clippy"][..], &["workspace", "lints", "clippy"]];
     let has_lints = lints.iter().any(|path| at(&manifest, path).is_some());
     let why = run
-        .map(Run::why)
+        .map(CiCommand::why)
         .or_else(|| file.map(|file| format!("there is `{file}`")))
         .or_else(|| has_lints.then(|| format!("`{}` has lints for it", unit.manifest)))
         .or_else(|| ci.mentions("cargo clippy"))
         .or_else(|| has("clippy").then(|| said("clippy")));
     if let Some(why) = why {
-        sheet.linters.push(Found::new("clippy", why.clone()));
+        sheet
+            .linters
+            .push(DetectedFeature::new("clippy", why.clone()));
         // Whether warnings are errors is for the project to say, not to be guessed.
         let workspace = if is_workspace { " --workspace" } else { "" };
         let guess = format!("cargo clippy{workspace} --all-targets");
         let command = run.map_or(guess, |run| run.command.clone());
-        sheet.check(unit, Purpose::Lint, &command, why);
+        sheet.check(unit, CheckPurpose::Lint, &command, why);
     }
 }
 
-fn tests(unit: &Unit, ci: &Ci, is_workspace: bool, sheet: &mut Sheet) {
-    let is_whole = |run: &Run| {
+fn tests(unit: &BuildUnit, ci: &CiCommands, is_workspace: bool, sheet: &mut SurveyDraft) {
+    let is_whole = |run: &CiCommand| {
         let words = run.words();
         let has = |options: &[&str]| words.iter().any(|word| options.contains(word));
         let is_part = has(&[
@@ -166,19 +184,21 @@ fn tests(unit: &Unit, ci: &Ci, is_workspace: bool, sheet: &mut Sheet) {
             format!("there is `{}`", unit.manifest),
         ),
     };
-    sheet.runners.push(Found::new("cargo test", why.clone()));
-    sheet.check(unit, Purpose::Tests, &command, why);
+    sheet
+        .runners
+        .push(DetectedFeature::new("cargo test", why.clone()));
+    sheet.check(unit, CheckPurpose::Tests, &command, why);
 }
 
 /// The plainest of CI's commands that begin like this: no other target, no chosen features if
 /// there is one without.
 fn best<'c>(
-    ci: &'c Ci,
-    unit: &'c Unit,
+    ci: &'c CiCommands,
+    unit: &'c BuildUnit,
     start: &[&str],
-    fits: impl Fn(&Run) -> bool,
-) -> Option<&'c Run> {
-    let is_plain = |run: &&Run| {
+    fits: impl Fn(&CiCommand) -> bool,
+) -> Option<&'c CiCommand> {
+    let is_plain = |run: &&CiCommand| {
         let words = run.words();
         !words.iter().any(|word| {
             word.starts_with("--target")
@@ -187,7 +207,7 @@ fn best<'c>(
                 || word.starts_with("-Z")
         })
     };
-    let narrow = |run: &&Run| {
+    let narrow = |run: &&CiCommand| {
         let words = run.words();
         let is_narrow = |word: &&&str| {
             matches!(

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::place::{Place, ending, is_foreign, is_sample, split, string};
-use super::{Found, Language, Sheet};
+use super::place::{SurveyedFiles, ending, is_foreign, is_sample, split, string};
+use super::{DetectedFeature, LanguageCount, SurveyDraft};
 
 /// Languages by the endings of their files.
 const ENDINGS: &[(&str, &str)] = &[
@@ -46,7 +46,7 @@ const ENDINGS: &[(&str, &str)] = &[
 const MAX_LANGUAGES: usize = 6;
 
 /// Languages by the number of their files, without what is a twentieth or less.
-pub(super) fn languages(place: &Place<'_>) -> Vec<Language> {
+pub(super) fn languages(place: &SurveyedFiles<'_>) -> Vec<LanguageCount> {
     let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
     for path in place.files().filter(|path| !is_foreign(path)) {
         let known = ENDINGS.iter().find(|(known, _)| *known == ending(path));
@@ -56,10 +56,10 @@ pub(super) fn languages(place: &Place<'_>) -> Vec<Language> {
     }
     let total: usize = counts.values().sum();
     let is_part = |files: usize| files * 20 > total;
-    let mut found: Vec<Language> = counts
+    let mut found: Vec<LanguageCount> = counts
         .into_iter()
         .filter(|(_, files)| is_part(*files))
-        .map(|(name, files)| Language { name, files })
+        .map(|(name, files)| LanguageCount { name, files })
         .collect();
     found.sort_by_key(|language| (std::cmp::Reverse(language.files), language.name));
     found.truncate(MAX_LANGUAGES);
@@ -101,13 +101,13 @@ const BACKING: &[&str] = &[
 ];
 
 /// What the compose files would start.
-pub(super) fn services(place: &Place<'_>, sheet: &mut Sheet) -> Vec<Found> {
+pub(super) fn services(place: &SurveyedFiles<'_>, sheet: &mut SurveyDraft) -> Vec<DetectedFeature> {
     let is_compose = |path: &&str| {
         let (folder, name) = split(path);
         let is_named = name.starts_with("docker-compose") || name.starts_with("compose.");
         is_named && matches!(ending(name), "yml" | "yaml") && !folder.contains('/')
     };
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<DetectedFeature> = Vec::new();
     let mut files: Vec<&str> = place.files().filter(is_compose).collect();
     // The plain one says most; the others change it for a purpose.
     files.sort_by_key(|path| {
@@ -130,14 +130,15 @@ pub(super) fn services(place: &Place<'_>, sheet: &mut Sheet) -> Vec<Found> {
             let (_, program) = split(image.split(':').next().unwrap_or_default());
             if let Some(database) = DATABASES.iter().find(|known| program.starts_with(**known)) {
                 let why = format!("`{file}` runs `{database}`");
-                sheet.packs.push(Found::new("api", why));
+                sheet.packs.push(DetectedFeature::new("api", why));
             }
             if found.iter().all(|known| known.name != *name) {
-                found.push(Found::new(name.clone(), why));
+                found.push(DetectedFeature::new(name.clone(), why));
             }
         }
     }
-    let is_backing = |found: &Found| BACKING.iter().any(|known| found.why.contains(known));
+    let is_backing =
+        |found: &DetectedFeature| BACKING.iter().any(|known| found.why.contains(known));
     if found.iter().any(is_backing) && !sheet.checks.is_empty() {
         place.note(
             "checks have no network, so tests that need a service of docker compose fail there: \
@@ -148,7 +149,7 @@ pub(super) fn services(place: &Place<'_>, sheet: &mut Sheet) -> Vec<Found> {
 }
 
 /// Packs that files speak for by their names alone.
-pub(super) fn packs(place: &Place<'_>, sheet: &mut Sheet) {
+pub(super) fn packs(place: &SurveyedFiles<'_>, sheet: &mut SurveyDraft) {
     let first =
         |fits: &dyn Fn(&str) -> bool| place.files().find(|path| !is_sample(path) && fits(path));
     let ends = |path: &str, wanted: &str| ending(path) == wanted;
@@ -156,7 +157,7 @@ pub(super) fn packs(place: &Place<'_>, sheet: &mut Sheet) {
     let mut add = |pack: &str, found: Option<&str>| {
         sheet
             .packs
-            .extend(found.map(|file| Found::new(pack, format!("there is `{file}`"))));
+            .extend(found.map(|file| DetectedFeature::new(pack, format!("there is `{file}`"))));
     };
     add("infrastructure", first(&|path| ends(path, "tf")));
     add(
@@ -189,15 +190,16 @@ pub(super) fn packs(place: &Place<'_>, sheet: &mut Sheet) {
     );
     add("data", first(&|path| split(path).1 == "dbt_project.yml"));
     if let Some(file) = first(&|path| split(path).1 == "foundry.toml") {
-        sheet
-            .frameworks
-            .push(Found::new("Foundry", format!("there is `{file}`")));
+        sheet.frameworks.push(DetectedFeature::new(
+            "Foundry",
+            format!("there is `{file}`"),
+        ));
     }
     foundry(place, sheet);
 }
 
 /// Foundry's own tests, which no other manifest knows.
-fn foundry(place: &Place<'_>, sheet: &mut Sheet) {
+fn foundry(place: &SurveyedFiles<'_>, sheet: &mut SurveyDraft) {
     let Some(file) = place
         .files()
         .find(|path| split(path).1 == "foundry.toml" && !is_foreign(path))
@@ -211,15 +213,17 @@ fn foundry(place: &Place<'_>, sheet: &mut Sheet) {
     let Some(test) = tests.next() else {
         return;
     };
-    let unit = super::Unit {
-        kind: super::Kind::Node,
+    let unit = super::BuildUnit {
+        kind: super::Ecosystem::Node,
         folder: folder.to_owned(),
         manifest: file.to_owned(),
         member_of: None,
     };
     let why = format!("there are tests, such as `{test}`");
-    sheet.runners.push(Found::new("forge", why.clone()));
-    let tests = super::Purpose::Tests;
+    sheet
+        .runners
+        .push(DetectedFeature::new("forge", why.clone()));
+    let tests = super::CheckPurpose::Tests;
     sheet.check_by("Foundry", &unit, tests, "forge test --offline", why);
     sheet.cache("~/.svm", false, "forge finds its compilers there");
 }

@@ -16,11 +16,11 @@ use super::*;
 
 /// A repository to look at.
 #[derive(Default)]
-pub(super) struct Repo {
+pub(super) struct SampleRepo {
     files: BTreeMap<String, String>,
 }
 
-impl Repo {
+impl SampleRepo {
     pub(super) fn new() -> Self {
         Self::default()
     }
@@ -38,13 +38,13 @@ impl Repo {
         self
     }
 
-    pub(super) fn survey(&self) -> Survey {
+    pub(super) fn survey(&self) -> RepoSurvey {
         self.survey_with(&["codeteam"])
     }
 
-    pub(super) fn survey_with(&self, templates: &[&str]) -> Survey {
+    pub(super) fn survey_with(&self, templates: &[&str]) -> RepoSurvey {
         let names: Vec<String> = self.files.keys().cloned().collect();
-        let read = |path: &str| Read::Text(self.files[path].clone());
+        let read = |path: &str| FileReadOutcome::Text(self.files[path].clone());
         survey(&names, &read, templates)
     }
 
@@ -56,14 +56,15 @@ impl Repo {
 }
 
 /// A survey in few words.
-pub(super) fn shown(survey: &Survey) -> String {
+pub(super) fn shown(survey: &RepoSurvey) -> String {
     let mut text = String::new();
     let mut line = |title: &str, items: Vec<String>| {
         if !items.is_empty() {
             let _ = writeln!(text, "{title}: {}", items.join(", "));
         }
     };
-    let names = |found: &[Found]| found.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
+    let names =
+        |found: &[DetectedFeature]| found.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
     let languages = survey.languages.iter();
     line(
         "languages",

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use codeteam_core::workflow::glob_matches;
 
-use super::place::{Place, at, ending, is_sample, join, split, strings};
+use super::place::{SurveyedFiles, at, ending, is_sample, join, split, strings};
 use super::python::is_test;
-use super::{Found, Package};
+use super::{DetectedFeature, RepoPackage};
 
 /// How many parts are looked at.
 const MAX_UNITS: usize = 200;
@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 6;
 
 /// The family of tools that a manifest is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum Ecosystem {
     Rust,
     Go,
     Python,
@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Java,
 }
 
-impl Kind {
+impl Ecosystem {
     pub(super) fn language(self) -> &'static str {
         match self {
             Self::Node => "JavaScript",
@@ -38,8 +38,8 @@ impl Kind {
 
 /// A part of a repository with a manifest of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unit {
-    pub(super) kind: Kind,
+pub(super) struct BuildUnit {
+    pub(super) kind: Ecosystem,
     /// Where it is; empty for the root.
     pub(super) folder: String,
     /// Its manifest.
@@ -48,7 +48,7 @@ pub(super) struct Unit {
     pub(super) member_of: Option<String>,
 }
 
-impl Unit {
+impl BuildUnit {
     /// A command as it is typed at the root.
     pub(super) fn inside(&self, command: &str) -> String {
         if self.folder.is_empty() {
@@ -75,8 +75,8 @@ pub(super) fn quoted(word: &str) -> String {
 }
 
 /// All parts, those of the root first.
-pub(super) fn find(place: &Place<'_>) -> Vec<Unit> {
-    let mut units: Vec<Unit> = Vec::new();
+pub(super) fn find(place: &SurveyedFiles<'_>) -> Vec<BuildUnit> {
+    let mut units: Vec<BuildUnit> = Vec::new();
     for path in place.files() {
         let (folder, name) = split(path);
         let depth = folder.split('/').filter(|part| !part.is_empty()).count();
@@ -87,10 +87,10 @@ pub(super) fn find(place: &Place<'_>) -> Vec<Unit> {
         if units.iter().any(|u| u.kind == kind && u.folder == folder) {
             continue;
         }
-        if kind == Kind::Python && !place.below(folder).any(is_python) {
+        if kind == Ecosystem::Python && !place.below(folder).any(is_python) {
             continue;
         }
-        units.push(Unit {
+        units.push(BuildUnit {
             kind,
             folder: folder.to_owned(),
             manifest: path.to_owned(),
@@ -101,8 +101,8 @@ pub(super) fn find(place: &Place<'_>) -> Vec<Unit> {
     let is_near = |path: &&str| path.matches('/').count() <= 1;
     let mut tests = place.files().filter(|path| is_test(path)).filter(is_near);
     if let (true, Some(test)) = (units.is_empty(), tests.next()) {
-        units.push(Unit {
-            kind: Kind::Python,
+        units.push(BuildUnit {
+            kind: Ecosystem::Python,
             folder: String::new(),
             manifest: test.to_owned(),
             member_of: None,
@@ -129,26 +129,26 @@ fn is_python(path: &str) -> bool {
     ending(path) == "py" && !is_sample(path)
 }
 
-fn kind_of(name: &str) -> Option<Kind> {
+fn kind_of(name: &str) -> Option<Ecosystem> {
     Some(match name {
-        "package.json" => Kind::Node,
+        "package.json" => Ecosystem::Node,
         "pyproject.toml" | "setup.py" | "setup.cfg" | "requirements.txt" | "Pipfile" => {
-            Kind::Python
+            Ecosystem::Python
         }
-        "Cargo.toml" => Kind::Rust,
-        "go.mod" | "go.work" => Kind::Go,
+        "Cargo.toml" => Ecosystem::Rust,
+        "go.mod" | "go.work" => Ecosystem::Go,
         "pom.xml"
         | "build.gradle"
         | "build.gradle.kts"
         | "settings.gradle"
-        | "settings.gradle.kts" => Kind::Java,
+        | "settings.gradle.kts" => Ecosystem::Java,
         _ => return None,
     })
 }
 
 /// Says of each part where it belongs, and leaves out what is no part of the project.
-fn belong(place: &Place<'_>, units: Vec<Unit>) -> Vec<Unit> {
-    let mut kept: Vec<Unit> = Vec::new();
+fn belong(place: &SurveyedFiles<'_>, units: Vec<BuildUnit>) -> Vec<BuildUnit> {
+    let mut kept: Vec<BuildUnit> = Vec::new();
     for mut unit in units {
         let above = kept
             .iter()
@@ -160,12 +160,12 @@ fn belong(place: &Place<'_>, units: Vec<Unit>) -> Vec<Unit> {
             continue;
         };
         match relation(place, above, &unit) {
-            Relation::Member => {
+            UnitRelation::Member => {
                 unit.member_of = Some(above.folder.clone());
                 kept.push(unit);
             }
-            Relation::Apart => kept.push(unit),
-            Relation::Nothing => {}
+            UnitRelation::Apart => kept.push(unit),
+            UnitRelation::Nothing => {}
         }
     }
     kept
@@ -177,7 +177,7 @@ fn is_below(folder: &str, above: &str) -> bool {
 }
 
 /// What a manifest below another one of its kind is to it.
-enum Relation {
+enum UnitRelation {
     /// A member of its workspace.
     Member,
     /// A project of its own.
@@ -186,12 +186,12 @@ enum Relation {
     Nothing,
 }
 
-fn relation(place: &Place<'_>, above: &Unit, unit: &Unit) -> Relation {
+fn relation(place: &SurveyedFiles<'_>, above: &BuildUnit, unit: &BuildUnit) -> UnitRelation {
     let rest = unit.folder[above.folder.len()..].trim_start_matches('/');
     match unit.kind {
         // Both build everything below themselves.
-        Kind::Java => Relation::Member,
-        Kind::Rust => {
+        Ecosystem::Java => UnitRelation::Member,
+        Ecosystem::Rust => {
             let own = place.toml(&unit.path("Cargo.toml"));
             let root = place.toml(&above.path("Cargo.toml"));
             let is_root = |manifest: &Option<Value>| {
@@ -206,35 +206,35 @@ fn relation(place: &Place<'_>, above: &Unit, unit: &Unit) -> Relation {
                 .flatten()
                 .any(|glob| matches(glob, rest));
             if is_root(&own) || is_excluded {
-                Relation::Apart
+                UnitRelation::Apart
             } else if is_root(&root) {
-                Relation::Member
+                UnitRelation::Member
             } else {
-                Relation::Nothing
+                UnitRelation::Nothing
             }
         }
-        Kind::Go => {
+        Ecosystem::Go => {
             let work = place.text(&above.path("go.work"));
             let used = work.as_deref().map(go_uses).unwrap_or_default();
             let only_pins_tools = matches!(split(rest).1, "tools" | "_tools" | "tool" | "hack");
             if used.iter().any(|used| used == rest) {
-                Relation::Member
+                UnitRelation::Member
             } else if only_pins_tools {
-                Relation::Nothing
+                UnitRelation::Nothing
             } else {
-                Relation::Apart
+                UnitRelation::Apart
             }
         }
-        Kind::Node => {
+        Ecosystem::Node => {
             if is_among(&node_workspaces(place, above), rest) {
-                Relation::Member
+                UnitRelation::Member
             } else if place.first(&unit.folder, NODE_LOCKS).is_some() {
-                Relation::Apart
+                UnitRelation::Apart
             } else {
-                Relation::Nothing
+                UnitRelation::Nothing
             }
         }
-        Kind::Python => {
+        Ecosystem::Python => {
             let root = place
                 .toml(&above.path("pyproject.toml"))
                 .unwrap_or_default();
@@ -242,11 +242,11 @@ fn relation(place: &Place<'_>, above: &Unit, unit: &Unit) -> Relation {
             let globs = at(&root, &workspace).map(|w| strings(w, &["members"]));
             let globs: Vec<String> = owned(globs.unwrap_or_default());
             if is_among(&globs, rest) {
-                Relation::Member
+                UnitRelation::Member
             } else if place.first(&unit.folder, PYTHON_LOCKS).is_some() {
-                Relation::Apart
+                UnitRelation::Apart
             } else {
-                Relation::Nothing
+                UnitRelation::Nothing
             }
         }
     }
@@ -294,7 +294,7 @@ pub(super) fn go_uses(text: &str) -> Vec<String> {
 }
 
 /// The patterns of a Node workspace's members.
-pub(super) fn node_workspaces(place: &Place<'_>, unit: &Unit) -> Vec<String> {
+pub(super) fn node_workspaces(place: &SurveyedFiles<'_>, unit: &BuildUnit) -> Vec<String> {
     if let Some(pnpm) = place.yaml(&unit.path("pnpm-workspace.yaml")) {
         return owned(strings(&pnpm, &["packages"]));
     }
@@ -327,15 +327,15 @@ fn matches(glob: &str, folder: &str) -> bool {
 }
 
 /// The packages there are, if there is more than one thing.
-pub(super) fn packages(units: &[Unit]) -> Vec<Package> {
+pub(super) fn packages(units: &[BuildUnit]) -> Vec<RepoPackage> {
     let below = units.iter().filter(|unit| !unit.folder.is_empty());
-    let why = |unit: &Unit| match &unit.member_of {
+    let why = |unit: &BuildUnit| match &unit.member_of {
         Some(root) if root.is_empty() => "a member of the root's workspace".to_owned(),
         Some(root) => format!("a member of the workspace in `{root}`"),
         None => format!("has a `{}`", split(&unit.manifest).1),
     };
     below
-        .map(|unit| Package {
+        .map(|unit| RepoPackage {
             path: unit.folder.clone(),
             language: unit.kind.language(),
             why: why(unit),
@@ -344,7 +344,7 @@ pub(super) fn packages(units: &[Unit]) -> Vec<Package> {
 }
 
 /// What builds a monorepo.
-pub(super) fn tools(place: &Place<'_>) -> Vec<Found> {
+pub(super) fn tools(place: &SurveyedFiles<'_>) -> Vec<DetectedFeature> {
     let tools = [
         ("turbo.json", "turborepo"),
         ("nx.json", "nx"),
@@ -352,6 +352,6 @@ pub(super) fn tools(place: &Place<'_>) -> Vec<Found> {
     ];
     let found = tools.iter().filter(|(file, _)| place.has(file));
     found
-        .map(|(file, name)| Found::new(*name, format!("there is a `{file}`")))
+        .map(|(file, name)| DetectedFeature::new(*name, format!("there is a `{file}`")))
         .collect()
 }

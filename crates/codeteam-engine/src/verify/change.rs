@@ -11,29 +11,29 @@ pub const MOST: usize = 32 << 20;
 
 /// The difference between two trees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct ChangeSet {
     /// The files that differ, in the order of their paths.
-    pub files: Vec<Changed>,
+    pub files: Vec<ChangedFile>,
 }
 
 /// A file that differs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangedFile {
     /// Where it is, with `/`.
     pub path: String,
     /// What it was.
-    pub before: Side,
+    pub before: FileVersion,
     /// What it is.
-    pub after: Side,
+    pub after: FileVersion,
     /// Lines that came, with their numbers after.
-    pub added: Vec<Line>,
+    pub added: Vec<SourceLine>,
     /// Lines that went, with their numbers before.
-    pub removed: Vec<Line>,
+    pub removed: Vec<SourceLine>,
 }
 
 /// A file at one end of a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Side {
+pub enum FileVersion {
     /// It is not there.
     #[default]
     Absent,
@@ -50,14 +50,14 @@ pub enum Side {
 
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct SourceLine {
     /// From 1.
     pub number: u32,
     /// What it says, without its end.
     pub text: String,
 }
 
-impl Side {
+impl FileVersion {
     /// What the bytes of a file are.
     pub fn of(bytes: Option<&[u8]>) -> Self {
         match bytes {
@@ -84,7 +84,7 @@ impl Side {
     }
 }
 
-impl Changed {
+impl ChangedFile {
     /// Whether the file is new.
     pub fn is_new(&self) -> bool {
         !self.before.is_there() && self.after.is_there()
@@ -96,20 +96,23 @@ impl Changed {
     }
 }
 
-impl Change {
+impl ChangeSet {
     /// A change from the files that differ, each with its two ends, and the patch.
-    pub fn new(files: impl IntoIterator<Item = (String, Side, Side)>, patch: &[u8]) -> Self {
+    pub fn new(
+        files: impl IntoIterator<Item = (String, FileVersion, FileVersion)>,
+        patch: &[u8],
+    ) -> Self {
         let mut lines = hunks(patch);
-        let mut files: Vec<Changed> = files
+        let mut files: Vec<ChangedFile> = files
             .into_iter()
             .map(|(path, before, after)| {
                 let (added, removed) = lines.remove(&path).unwrap_or_else(|| {
                     // Git has no lines of what it takes for bytes, and none of what only changed
                     // its mode. A byte more must not hide a file.
-                    let of = |side: &Side| side.text().unwrap_or_default().to_owned();
+                    let of = |side: &FileVersion| side.text().unwrap_or_default().to_owned();
                     between(&of(&before), &of(&after))
                 });
-                Changed {
+                ChangedFile {
                     path,
                     before,
                     after,
@@ -123,7 +126,7 @@ impl Change {
     }
 
     /// A file of it.
-    pub fn file(&self, path: &str) -> Option<&Changed> {
+    pub fn file(&self, path: &str) -> Option<&ChangedFile> {
         let at = self
             .files
             .binary_search_by(|file| file.path.as_str().cmp(path));
@@ -133,7 +136,7 @@ impl Change {
     /// A change between texts, for tests: what came and what went is found line by line.
     #[cfg(test)]
     pub(crate) fn between(files: &[(&str, Option<&str>, Option<&str>)]) -> Self {
-        let side = |text: Option<&str>| Side::of(text.map(str::as_bytes));
+        let side = |text: Option<&str>| FileVersion::of(text.map(str::as_bytes));
         let files = files
             .iter()
             .map(|(path, before, after)| ((*path).to_owned(), side(*before), side(*after)));
@@ -170,7 +173,7 @@ fn legible(bytes: &[u8]) -> String {
 }
 
 /// The lines of one text that are not in the other, as often as they are not, both ways.
-fn between(before: &str, after: &str) -> Lines {
+fn between(before: &str, after: &str) -> ChangedLines {
     let only_in = |one: &str, other: &str| {
         let mut left: HashMap<&str, usize> = HashMap::new();
         for line in other.lines() {
@@ -180,7 +183,7 @@ fn between(before: &str, after: &str) -> Lines {
         for (number, text) in (1..).zip(one.lines()) {
             match left.get_mut(text) {
                 Some(count) if *count > 0 => *count -= 1,
-                _ => found.push(Line {
+                _ => found.push(SourceLine {
                     number,
                     text: text.to_owned(),
                 }),
@@ -189,17 +192,17 @@ fn between(before: &str, after: &str) -> Lines {
         found
     };
     if before == after {
-        return Lines::default();
+        return ChangedLines::default();
     }
     (only_in(after, before), only_in(before, after))
 }
 
 /// Lines that came and lines that went.
-type Lines = (Vec<Line>, Vec<Line>);
+type ChangedLines = (Vec<SourceLine>, Vec<SourceLine>);
 
 /// The lines of a patch, by the path of their file.
-pub fn hunks(bytes: &[u8]) -> BTreeMap<String, Lines> {
-    let mut found: BTreeMap<String, Lines> = BTreeMap::new();
+pub fn hunks(bytes: &[u8]) -> BTreeMap<String, ChangedLines> {
+    let mut found: BTreeMap<String, ChangedLines> = BTreeMap::new();
     let (mut earlier, mut file) = (String::new(), String::new());
     // What the hunk has left of either side, and where it stands there.
     let (mut left, mut right) = ((0_u32, 0_u32), (0_u32, 0_u32));
@@ -219,12 +222,12 @@ pub fn hunks(bytes: &[u8]) -> BTreeMap<String, Lines> {
             match sign {
                 b'+' => {
                     let (number, text) = (right.1, text());
-                    entry.0.push(Line { number, text });
+                    entry.0.push(SourceLine { number, text });
                     step(&mut right);
                 }
                 b'-' => {
                     let (number, text) = (left.1, text());
-                    entry.1.push(Line { number, text });
+                    entry.1.push(SourceLine { number, text });
                     step(&mut left);
                 }
                 b'\\' => {}
@@ -297,7 +300,7 @@ mod tests {
             diff --git \"a/\\303\\244 b\" \"b/\\303\\244 b\"\n--- /dev/null\n+++ \"b/\\303\\244 b\"\t\n\
             @@ -0,0 +1 @@\n+first\n";
         let found = hunks(patch);
-        let line = |number, text: &str| Line {
+        let line = |number, text: &str| SourceLine {
             number,
             text: text.to_owned(),
         };
@@ -313,34 +316,40 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_read_as_far_as_it_can_be() {
-        assert_eq!(Side::of(None), Side::Absent);
-        assert_eq!(Side::of(Some(b"a\n")), Side::Text("a\n".to_owned()));
+        assert_eq!(FileVersion::of(None), FileVersion::Absent);
         assert_eq!(
-            Side::of(Some(b"a\0b")),
-            Side::Bytes("a\u{fffd}b".to_owned())
+            FileVersion::of(Some(b"a\n")),
+            FileVersion::Text("a\n".to_owned())
         );
         assert_eq!(
-            Side::of(Some(b"\xe4b")),
-            Side::Bytes("\u{fffd}b".to_owned())
+            FileVersion::of(Some(b"a\0b")),
+            FileVersion::Bytes("a\u{fffd}b".to_owned())
+        );
+        assert_eq!(
+            FileVersion::of(Some(b"\xe4b")),
+            FileVersion::Bytes("\u{fffd}b".to_owned())
         );
         let wide = |text: &str, turn: fn(u16) -> [u8; 2]| -> Vec<u8> {
             text.encode_utf16().flat_map(turn).collect()
         };
         for turn in [u16::to_le_bytes, u16::to_be_bytes] {
             for text in ["\u{feff}key = 1\n", "key = 1234567\n"] {
-                let side = Side::of(Some(&wide(text, turn)));
+                let side = FileVersion::of(Some(&wide(text, turn)));
                 assert_eq!(side.text(), Some(text.trim_start_matches('\u{feff}')));
             }
         }
-        assert_eq!(Side::of(Some(&vec![b'a'; LONGEST + 1])), Side::Long);
+        assert_eq!(
+            FileVersion::of(Some(&vec![b'a'; LONGEST + 1])),
+            FileVersion::Long
+        );
     }
 
     #[test]
     fn a_byte_more_hides_no_lines() {
-        let file = |text: &str| Side::of(Some(text.as_bytes()));
+        let file = |text: &str| FileVersion::of(Some(text.as_bytes()));
         let files = [("a.js".to_owned(), file("a\nb\n"), file("a\n\0c\nb\nb\n"))];
         // Git says `Binary files differ`.
-        let change = Change::new(files, b"diff --git a/a.js b/a.js\n");
+        let change = ChangeSet::new(files, b"diff --git a/a.js b/a.js\n");
         let numbers: Vec<u32> = change.files[0].added.iter().map(|l| l.number).collect();
         assert_eq!(numbers, [2, 4]);
         assert_eq!(change.files[0].removed, []);

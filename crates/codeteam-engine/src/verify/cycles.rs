@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use codeteam_context::imports::Graph;
+use codeteam_context::imports::ImportGraph;
 use codeteam_context::language::Language;
 use codeteam_context::outline::{Import, outline};
-use codeteam_core::event::Measure;
+use codeteam_core::event::CheckMeasure;
 
-use super::Found;
-use super::change::{Change, Changed, Side};
+use super::CheckFindings;
+use super::change::{ChangeSet, ChangedFile, FileVersion};
 
 /// What a file of a change imported, and imports.
-pub struct Turned {
+pub struct ImportChange {
     /// Its path.
     pub path: String,
     /// Before; none if it was not there.
@@ -22,8 +22,8 @@ pub struct Turned {
 
 /// The files of a change, with what they imported and import. Nothing if no ring can have come of
 /// it: then the rest of the tree need not be looked at.
-pub fn turned(change: &Change) -> Option<Vec<Turned>> {
-    let imports = |side: &Side, file: &Changed| -> Option<Vec<Import>> {
+pub fn turned(change: &ChangeSet) -> Option<Vec<ImportChange>> {
+    let imports = |side: &FileVersion, file: &ChangedFile| -> Option<Vec<Import>> {
         if !side.is_there() {
             return None;
         }
@@ -34,10 +34,10 @@ pub fn turned(change: &Change) -> Option<Vec<Turned>> {
                 .unwrap_or_default(),
         )
     };
-    let turned: Vec<Turned> = change
+    let turned: Vec<ImportChange> = change
         .files
         .iter()
-        .map(|file| Turned {
+        .map(|file| ImportChange {
             path: file.path.clone(),
             before: imports(&file.before, file),
             after: imports(&file.after, file),
@@ -65,7 +65,7 @@ fn is_manifest(path: &str) -> bool {
 }
 
 /// Compares the rings of two trees: more than `max` are wrong, if one has come.
-pub fn cycles(before: &Graph, after: &Graph, max: u64) -> Found {
+pub fn cycles(before: &ImportGraph, after: &ImportGraph, max: u64) -> CheckFindings {
     let known: Vec<BTreeSet<&str>> = before
         .cycles()
         .into_iter()
@@ -79,13 +79,13 @@ pub fn cycles(before: &Graph, after: &Graph, max: u64) -> Found {
     let new: Vec<&Vec<&str>> = now.iter().filter(|ring| is_new(ring)).collect();
     let count = now.len() as u64;
     let fails = count > max && !new.is_empty();
-    let mut found = Found {
-        measures: vec![Measure {
+    let mut found = CheckFindings {
+        measures: vec![CheckMeasure {
             of: "Import Cycles".to_owned(),
             passed: !fails,
             found: format!("{count}/{max} cycles"),
         }],
-        ..Found::default()
+        ..CheckFindings::default()
     };
     for ring in &new {
         let line = told(ring, before, after);
@@ -105,7 +105,7 @@ pub fn cycles(before: &Graph, after: &Graph, max: u64) -> Found {
 }
 
 /// A ring in words, with the import that closed it.
-fn told(ring: &[&str], before: &Graph, after: &Graph) -> String {
+fn told(ring: &[&str], before: &ImportGraph, after: &ImportGraph) -> String {
     let mut closing = None;
     for from in ring {
         let earlier = before.imports_of(from);
@@ -135,20 +135,20 @@ fn told(ring: &[&str], before: &Graph, after: &Graph) -> String {
 
 #[cfg(test)]
 mod tests {
-    use codeteam_context::imports::Source;
+    use codeteam_context::imports::SourceFile;
 
     use super::*;
 
-    fn graph(files: &[(&str, &str)]) -> Graph {
+    fn graph(files: &[(&str, &str)]) -> ImportGraph {
         let parsed: Vec<(&str, Vec<Import>)> = files
             .iter()
             .map(|(path, text)| (*path, outline(text, Language::Python).imports))
             .collect();
-        let sources: Vec<Source<'_>> = parsed
+        let sources: Vec<SourceFile<'_>> = parsed
             .iter()
-            .map(|(path, imports)| Source { path, imports })
+            .map(|(path, imports)| SourceFile { path, imports })
             .collect();
-        Graph::of(&sources, &|_| None)
+        ImportGraph::of(&sources, &|_| None)
     }
 
     #[test]
@@ -176,13 +176,14 @@ mod tests {
 
     #[test]
     fn a_change_that_imports_nothing_more_makes_no_ring() {
-        let same = Change::between(&[
+        let same = ChangeSet::between(&[
             ("a.py", Some("import b\n"), Some("x = 1\nimport b\n")),
             ("c.py", Some("import d\n"), None),
             ("n.md", None, Some("import e\n")),
         ]);
         assert!(turned(&same).is_none());
-        let more = Change::between(&[("a.py", Some("import b\n"), Some("import b\nimport c\n"))]);
+        let more =
+            ChangeSet::between(&[("a.py", Some("import b\n"), Some("import b\nimport c\n"))]);
         assert_eq!(turned(&more).unwrap().len(), 1);
     }
 }

@@ -13,26 +13,26 @@ mod skips;
 mod stubs;
 mod tests_kept;
 
-pub use self::claims::{Claimed, Did, Ran, Seen, claims};
-pub use self::hard_coded::{Pairs, hard_coded};
-pub use self::own_work::{Other, own_work, repeats};
+pub use self::claims::{AuthorAction, AuthorClaim, GateTestOutcome, RunEvidence, claims};
+pub use self::hard_coded::{HardCodedAnswers, hard_coded};
+pub use self::own_work::{OtherChange, own_work, repeats};
 pub use self::tests_kept::{in_question, needs, tests_kept};
 
 use codeteam_context::redact::Redactor;
 use codeteam_core::run::HeldFiles;
-use codeteam_core::workflow::Rule;
+use codeteam_core::workflow::HonestyRule;
 
-use super::Found;
-use super::change::Change;
-use super::proof::{Tests, meets};
+use super::CheckFindings;
+use super::change::ChangeSet;
+use super::proof::{TestPatterns, meets};
 
 /// A change, and what it is judged by.
 #[derive(Clone, Copy)]
-pub struct Subject<'a> {
+pub struct HonestySubject<'a> {
     /// The change.
-    pub change: &'a Change,
+    pub change: &'a ChangeSet,
     /// Which files are tests.
-    pub tests: Tests<'a>,
+    pub tests: TestPatterns<'a>,
     /// The files of the task: paths, folders, patterns. Without any there is no limit.
     pub files: &'a [String],
     /// The files of the plan's other tasks that are not done.
@@ -47,14 +47,14 @@ pub struct Subject<'a> {
     pub go_on: &'a dyn Fn() -> bool,
 }
 
-impl Subject<'_> {
+impl HonestySubject<'_> {
     /// Whether the task names a file.
     pub fn names(&self, path: &str) -> bool {
         self.files.iter().any(|pattern| meets(pattern, path))
     }
 
     /// Whether there is no time left for this file and those after it; then it is said.
-    fn is_over(&self, path: &str, found: &mut Found) -> bool {
+    fn is_over(&self, path: &str, found: &mut CheckFindings) -> bool {
         let is_over = !(self.go_on)();
         if is_over {
             found.unproved = Some(unlooked(path));
@@ -70,14 +70,16 @@ fn unlooked(path: &str) -> String {
 
 /// Looks for what the rule forbids, as far as that needs nothing but the change. The rules that need
 /// more find nothing here.
-pub fn look(rule: Rule, subject: &Subject<'_>) -> Found {
+pub fn look(rule: HonestyRule, subject: &HonestySubject<'_>) -> CheckFindings {
     match rule {
-        Rule::Scope => scope::scope(subject),
-        Rule::TestsKept => tests_kept::tests_kept(subject),
-        Rule::GateKept => gate_kept::gate_kept(subject),
-        Rule::Secrets => secrets::secrets(subject),
-        Rule::Stubs => stubs::stubs(subject),
-        Rule::HardCoded | Rule::OwnWork | Rule::Claims => Found::default(),
+        HonestyRule::Scope => scope::scope(subject),
+        HonestyRule::TestsKept => tests_kept::tests_kept(subject),
+        HonestyRule::GateKept => gate_kept::gate_kept(subject),
+        HonestyRule::Secrets => secrets::secrets(subject),
+        HonestyRule::Stubs => stubs::stubs(subject),
+        HonestyRule::HardCoded | HonestyRule::OwnWork | HonestyRule::Claims => {
+            CheckFindings::default()
+        }
     }
 }
 

@@ -7,15 +7,15 @@ use std::collections::{HashMap, HashSet};
 
 use codeteam_context::language::Language;
 use codeteam_context::outline::{Outline, outline};
-use codeteam_core::event::Measure;
+use codeteam_core::event::CheckMeasure;
 
-use super::Found;
-use super::change::{Change, Changed, Side};
+use super::CheckFindings;
+use super::change::{ChangeSet, ChangedFile, FileVersion};
 use super::source::{is_generated, is_source};
 
 /// Measures every source file that is new or changed.
-pub fn file_lines(change: &Change, max: u64) -> Found {
-    let mut found = Found::default();
+pub fn file_lines(change: &ChangeSet, max: u64) -> CheckFindings {
+    let mut found = CheckFindings::default();
     for file in &change.files {
         let Some(text) = measured(file) else {
             continue;
@@ -23,12 +23,12 @@ pub fn file_lines(change: &Change, max: u64) -> Found {
         let path = &file.path;
         let lines = count(text);
         let before = match &file.before {
-            Side::Text(before) => Some(count(before)),
+            FileVersion::Text(before) => Some(count(before)),
             _ if lines > max => moved_from(text, change),
             _ => None,
         };
         let grown = lines > max && before.is_none_or(|before| lines > before);
-        found.measures.push(Measure {
+        found.measures.push(CheckMeasure {
             of: format!("File Length ({path})"),
             passed: !grown,
             found: format!("{lines}/{max} lines"),
@@ -50,15 +50,15 @@ pub fn file_lines(change: &Change, max: u64) -> Found {
 }
 
 /// Measures every function of these files that is new or changed.
-pub fn function_lines(change: &Change, max: u64) -> Found {
-    let mut found = Found::default();
-    let mut known: Option<Known> = None;
+pub fn function_lines(change: &ChangeSet, max: u64) -> CheckFindings {
+    let mut found = CheckFindings::default();
+    let mut known: Option<EarlierFunctions> = None;
     for file in &change.files {
         let Some((text, language)) = measured(file).zip(Language::of(&file.path)) else {
             continue;
         };
         // All of what was there, once: functions move from file to file.
-        let known = known.get_or_insert_with(|| Known::of(change));
+        let known = known.get_or_insert_with(|| EarlierFunctions::of(change));
         let before = file.before.text().map(|text| outline(text, language));
         let before = before.as_ref().map(named).unwrap_or_default();
         let after = outline(text, language);
@@ -72,7 +72,7 @@ pub fn function_lines(change: &Change, max: u64) -> Found {
             let earlier = earlier.map(|function| length(*function));
             let grown = lines > max && earlier.is_none_or(|earlier| lines > earlier);
             let (path, name) = (&file.path, key.0.rsplit('.').next().unwrap_or(&key.0));
-            found.measures.push(Measure {
+            found.measures.push(CheckMeasure {
                 of: format!("Method Length ({name})"),
                 passed: !grown,
                 found: format!("{lines}/{max} lines"),
@@ -96,7 +96,7 @@ pub fn function_lines(change: &Change, max: u64) -> Found {
 }
 
 /// The text of a file that people write and that is still there.
-fn measured(file: &Changed) -> Option<&str> {
+fn measured(file: &ChangedFile) -> Option<&str> {
     let text = file.after.text().filter(|_| is_source(&file.path))?;
     // Who writes a file anew cannot say so of it.
     let was_generated = file.before.text().is_some_and(is_generated);
@@ -112,7 +112,7 @@ fn was(before: Option<u64>) -> String {
 }
 
 /// How long the file was that a new one was moved from: most of its lines are there.
-fn moved_from(text: &str, change: &Change) -> Option<u64> {
+fn moved_from(text: &str, change: &ChangeSet) -> Option<u64> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let gone = change.files.iter().filter(|file| file.is_gone());
     let mut texts = gone.filter_map(|file| file.before.text());
@@ -124,18 +124,18 @@ fn moved_from(text: &str, change: &Change) -> Option<u64> {
 }
 
 /// Where a function stands: its first and its last line.
-type Span = (u32, u32);
+type LineSpan = (u32, u32);
 /// A function by its name, with those of what it stands in, and which of that name it is.
-type Key = (String, usize);
+type FunctionKey = (String, usize);
 
-fn length(span: Span) -> u64 {
+fn length(span: LineSpan) -> u64 {
     u64::from(span.1 - span.0) + 1
 }
 
 /// The functions of a file, in the order of the lines if that is asked for by iterating.
-fn named(outline: &Outline) -> Functions {
+fn named(outline: &Outline) -> FunctionSpans {
     let mut seen: HashMap<String, usize> = HashMap::new();
-    let mut functions = Functions::default();
+    let mut functions = FunctionSpans::default();
     for function in outline.functions() {
         let mut name = function.name.clone();
         let mut inside = function.inside;
@@ -153,10 +153,10 @@ fn named(outline: &Outline) -> Functions {
 }
 
 #[derive(Default)]
-struct Functions(Vec<(Key, Span)>);
+struct FunctionSpans(Vec<(FunctionKey, LineSpan)>);
 
-impl Functions {
-    fn get(&self, key: &Key) -> Option<&Span> {
+impl FunctionSpans {
+    fn get(&self, key: &FunctionKey) -> Option<&LineSpan> {
         self.0
             .iter()
             .find(|(known, _)| known == key)
@@ -164,9 +164,9 @@ impl Functions {
     }
 }
 
-impl IntoIterator for Functions {
-    type Item = (Key, Span);
-    type IntoIter = std::vec::IntoIter<(Key, Span)>;
+impl IntoIterator for FunctionSpans {
+    type Item = (FunctionKey, LineSpan);
+    type IntoIter = std::vec::IntoIter<(FunctionKey, LineSpan)>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
@@ -174,15 +174,15 @@ impl IntoIterator for Functions {
 }
 
 /// What the change's files had in them before.
-struct Known {
+struct EarlierFunctions {
     /// The text of every function, however it was indented.
     bodies: HashSet<String>,
     /// Where functions of files that are gone stood.
-    lengths: HashMap<Key, Span>,
+    lengths: HashMap<FunctionKey, LineSpan>,
 }
 
-impl Known {
-    fn of(change: &Change) -> Self {
+impl EarlierFunctions {
+    fn of(change: &ChangeSet) -> Self {
         let mut known = Self {
             bodies: HashSet::new(),
             lengths: HashMap::new(),
@@ -227,15 +227,15 @@ mod tests {
         format!("def {name}():\n{}", body.concat())
     }
 
-    fn measures(found: &Found) -> Vec<String> {
-        let measure = |m: &Measure| format!("{}: {} {}", m.of, m.passed, m.found);
+    fn measures(found: &CheckFindings) -> Vec<String> {
+        let measure = |m: &CheckMeasure| format!("{}: {} {}", m.of, m.passed, m.found);
         found.measures.iter().map(measure).collect()
     }
 
     #[test]
     fn files_are_measured_as_the_seed_prints_it() {
         let (short, long) = (lines(120), lines(501));
-        let change = Change::between(&[
+        let change = ChangeSet::between(&[
             ("src/api/profile.py", None, Some(&short)),
             ("src/long.py", Some(&short), Some(&long)),
             ("README.md", None, Some(&long)),
@@ -261,13 +261,14 @@ mod tests {
     fn what_was_long_before_may_stay_and_not_grow() {
         let (long, longer) = (lines(600), lines(601));
         let shorter = lines(590);
-        let same = Change::between(&[("a.py", Some(&longer), Some(&long))]);
+        let same = ChangeSet::between(&[("a.py", Some(&longer), Some(&long))]);
         let found = file_lines(&same, 500);
         assert_eq!(found.wrong, Vec::<String>::new());
         assert_eq!(found.told.len(), 1);
-        let grown = Change::between(&[("a.py", Some(&long), Some(&longer))]);
+        let grown = ChangeSet::between(&[("a.py", Some(&long), Some(&longer))]);
         assert_eq!(file_lines(&grown, 500).wrong.len(), 1);
-        let moved = Change::between(&[("a.py", Some(&long), None), ("b.py", None, Some(&shorter))]);
+        let moved =
+            ChangeSet::between(&[("a.py", Some(&long), None), ("b.py", None, Some(&shorter))]);
         assert_eq!(file_lines(&moved, 500).wrong, Vec::<String>::new());
     }
 
@@ -275,7 +276,7 @@ mod tests {
     fn functions_are_measured_where_they_differ() {
         let before = function("kept", 90) + &function("get_user_profile", 30);
         let after = function("kept", 90) + &function("get_user_profile", 40) + &function("new", 81);
-        let change = Change::between(&[("a.py", Some(&before), Some(&after))]);
+        let change = ChangeSet::between(&[("a.py", Some(&before), Some(&after))]);
         let found = function_lines(&change, 80);
         assert_eq!(
             measures(&found),
@@ -301,10 +302,11 @@ mod tests {
             )
         };
         let (before, after) = (function("f", 90), class("f", 90));
-        let moved = Change::between(&[("a.py", Some(&before), None), ("b.py", None, Some(&after))]);
-        assert_eq!(function_lines(&moved, 80), Found::default());
+        let moved =
+            ChangeSet::between(&[("a.py", Some(&before), None), ("b.py", None, Some(&after))]);
+        assert_eq!(function_lines(&moved, 80), CheckFindings::default());
         let shrunk = function("f", 85);
-        let shorter = Change::between(&[("a.py", Some(&before), Some(&shrunk))]);
+        let shorter = ChangeSet::between(&[("a.py", Some(&before), Some(&shrunk))]);
         let found = function_lines(&shorter, 80);
         assert_eq!((found.wrong.len(), found.told.len()), (0, 1));
     }
@@ -323,7 +325,7 @@ mod tests {
                 format!("class A {{\n void long_() {{{body}}}\n}}\n"),
             ),
         ] {
-            let change = Change::between(&[(path, None, Some(&text))]);
+            let change = ChangeSet::between(&[(path, None, Some(&text))]);
             let found = function_lines(&change, 5);
             assert_eq!(found.wrong.len(), 1, "{path}: {found:?}");
         }
@@ -332,10 +334,10 @@ mod tests {
     #[test]
     fn who_writes_a_file_anew_cannot_say_that_a_program_did() {
         let text = format!("# @generated\n{}", lines(600));
-        let change = Change::between(&[("a.py", None, Some(&text))]);
+        let change = ChangeSet::between(&[("a.py", None, Some(&text))]);
         assert_eq!(file_lines(&change, 500).wrong.len(), 1);
         let more = format!("{text}\nx = 1\n");
-        let change = Change::between(&[("a.py", Some(&text), Some(&more))]);
-        assert_eq!(file_lines(&change, 500), Found::default());
+        let change = ChangeSet::between(&[("a.py", Some(&text), Some(&more))]);
+        assert_eq!(file_lines(&change, 500), CheckFindings::default());
     }
 }

@@ -2,14 +2,14 @@
 
 use codeteam_core::workflow::glob_matches;
 
-use super::change::{Change, Changed};
+use super::change::{ChangeSet, ChangedFile};
 use super::source::has_end;
 
 /// Files that are tests, by patterns.
 #[derive(Clone, Copy, Debug)]
-pub struct Tests<'a>(pub &'a [String]);
+pub struct TestPatterns<'a>(pub &'a [String]);
 
-impl Tests<'_> {
+impl TestPatterns<'_> {
     /// Whether a file is a test.
     pub fn has(&self, path: &str) -> bool {
         self.0.iter().any(|pattern| meets(pattern, path))
@@ -36,7 +36,7 @@ pub fn meets(pattern: &str, path: &str) -> bool {
 
 /// What is to be done to prove the tests of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum ProofPlan {
     /// The change has no tests.
     Nothing,
     /// They cannot be told apart from the rest, and why.
@@ -46,9 +46,9 @@ pub enum Plan {
 }
 
 /// How the tests of a change can be proved.
-pub fn plan(change: &Change, tests: Tests<'_>) -> Plan {
-    let is_test = |file: &&Changed| tests.has(&file.path);
-    let touched: Vec<&Changed> = change.files.iter().filter(is_test).collect();
+pub fn plan(change: &ChangeSet, tests: TestPatterns<'_>) -> ProofPlan {
+    let is_test = |file: &&ChangedFile| tests.has(&file.path);
+    let touched: Vec<&ChangedFile> = change.files.iter().filter(is_test).collect();
     let within: Vec<&str> = change
         .files
         .iter()
@@ -61,29 +61,29 @@ pub fn plan(change: &Change, tests: Tests<'_>) -> Plan {
         .map(|file| file.path.clone())
         .collect();
     if touched.is_empty() && !within.is_empty() {
-        return Plan::Inseparable(format!(
+        return ProofPlan::Inseparable(format!(
             "the tests are in the same files as what they test ({}), so that they cannot be run \
              without it",
             within.join(", ")
         ));
     }
     if touched.is_empty() {
-        return Plan::Nothing;
+        return ProofPlan::Nothing;
     }
     if there.is_empty() {
-        return Plan::Inseparable("the change only takes tests away".to_owned());
+        return ProofPlan::Inseparable("the change only takes tests away".to_owned());
     }
     let mut rest = change.files.iter().filter(|file| !tests.has(&file.path));
     if rest.all(|file| is_document(&file.path)) {
-        return Plan::Inseparable(
+        return ProofPlan::Inseparable(
             "the change touches only tests, so that there is nothing they could prove".to_owned(),
         );
     }
-    Plan::Run(there)
+    ProofPlan::Run(there)
 }
 
 /// Whether a file that is no test of itself has a test more than before.
-fn adds_a_test(file: &Changed) -> bool {
+fn adds_a_test(file: &ChangedFile) -> bool {
     let marks: &[&str] = match file.path.rsplit_once('.') {
         Some((_, "rs")) => &["#[test]", "#[tokio::test", "#[cfg(test)]", "#[rstest"],
         Some((_, "py")) => &["def test_", "async def test_"],
@@ -426,15 +426,15 @@ mod tests {
     fn what_cannot_be_separated_is_said() {
         let patterns = ["tests/**".to_owned()];
         let of = |files: &[(&str, Option<&str>, Option<&str>)]| {
-            plan(&Change::between(files), Tests(&patterns))
+            plan(&ChangeSet::between(files), TestPatterns(&patterns))
         };
-        assert_eq!(of(&[("a.py", None, Some("x"))]), Plan::Nothing);
+        assert_eq!(of(&[("a.py", None, Some("x"))]), ProofPlan::Nothing);
         assert_eq!(
             of(&[("a.py", None, Some("x")), ("tests/a.py", None, Some("y"))]),
-            Plan::Run(vec!["tests/a.py".to_owned()])
+            ProofPlan::Run(vec!["tests/a.py".to_owned()])
         );
-        let said = |plan: Plan| match plan {
-            Plan::Inseparable(why) => why,
+        let said = |plan: ProofPlan| match plan {
+            ProofPlan::Inseparable(why) => why,
             other => panic!("{other:?}"),
         };
         let only = of(&[

@@ -11,13 +11,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use codeteam_sandbox::Access;
-use codeteam_sandbox::egress::{Allowed, Rules, Through, Upstream};
+use codeteam_sandbox::MountAccess;
+use codeteam_sandbox::egress::{AllowedHost, ApiUpstream, EgressRules, UserProxy};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::process::{
-    self, Account, Cancel, CommandSpec, Launcher, Limits, Network, Profile, Status, View, own_mark,
+    self, CancelToken, CommandLauncher, CommandLimits, CommandSpec, ExitReason, HostView,
+    NetworkAccess, NetworkLedger, SandboxProfile, own_mark,
 };
 
 /// The hidden subcommand that knocks.
@@ -26,7 +27,7 @@ const KNOCK: &str = "sandbox-knock";
 /// How long an answer may take. Offline machines should not keep anybody waiting.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-const LIMITS: Limits = Limits {
+const LIMITS: CommandLimits = CommandLimits {
     wall: Duration::from_mins(1),
     silence: None,
     line_bytes: 64 << 10,
@@ -36,7 +37,7 @@ const LIMITS: Limits = Limits {
 
 /// What the program that runs confined does.
 #[derive(Debug, Clone)]
-pub struct Knock {
+pub struct ApiProbe {
     /// Where the proxy or the endpoint is.
     pub at: SocketAddr,
     /// The host that the proxy is asked for; nothing for an endpoint.
@@ -45,22 +46,22 @@ pub struct Knock {
 
 /// What came of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Knocked {
+pub struct ApiProbeResult {
     /// The status of the answer, if there was one.
     pub status: Option<u16>,
     /// Why there was none.
     pub why: String,
 }
 
-impl Knock {
+impl ApiProbe {
     /// Knocks.
-    pub fn perform(&self) -> Knocked {
+    pub fn perform(&self) -> ApiProbeResult {
         match self.status() {
-            Ok(status) => Knocked {
+            Ok(status) => ApiProbeResult {
                 status: Some(status),
                 why: String::new(),
             },
-            Err(error) => Knocked {
+            Err(error) => ApiProbeResult {
                 status: None,
                 why: match error.kind() {
                     io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -90,31 +91,31 @@ impl Knock {
 
 /// A way to a worker's API.
 #[derive(Debug, Clone)]
-pub(crate) enum Way {
+pub(crate) enum ConnectionRoute {
     /// Through the proxy, for workers with a login.
-    Proxied(Allowed),
+    Proxied(AllowedHost),
     /// By the endpoint that adds a key.
-    Served(Upstream),
+    Served(ApiUpstream),
 }
 
 /// Who knocks, and from where.
-pub(crate) struct Knocker<'a> {
+pub(crate) struct ApiProber<'a> {
     /// What confines workers.
-    pub(crate) launcher: &'a dyn Launcher,
+    pub(crate) launcher: &'a dyn CommandLauncher,
     /// Whether it does.
     pub(crate) confined: bool,
     /// codeteam's own program.
     pub(crate) codeteam: &'a Path,
     /// The user's own way out.
-    pub(crate) through: Option<&'a Through>,
+    pub(crate) through: Option<&'a UserProxy>,
 }
 
-impl Knocker<'_> {
+impl ApiProber<'_> {
     /// Whether there is a way; why there is none.
-    pub(crate) fn knock(&self, way: &Way) -> Result<(), String> {
+    pub(crate) fn knock(&self, way: &ConnectionRoute) -> Result<(), String> {
         let told: Arc<Mutex<Vec<String>>> = Arc::default();
         let telling = Arc::clone(&told);
-        let account = Account::telling(Arc::new(move |line: &str| {
+        let account = NetworkLedger::telling(Arc::new(move |line: &str| {
             let mut told = telling.lock().unwrap_or_else(PoisonError::into_inner);
             told.push(line.to_owned());
         }));
@@ -137,17 +138,21 @@ impl Knocker<'_> {
         }
     }
 
-    fn inside(&self, way: &Way, network: Network) -> Result<Knocked, String> {
-        let mut view = View::default();
-        view.show(self.codeteam.to_owned(), Access::ReadOnly);
+    fn inside(
+        &self,
+        way: &ConnectionRoute,
+        network: NetworkAccess,
+    ) -> Result<ApiProbeResult, String> {
+        let mut view = HostView::default();
+        view.show(self.codeteam.to_owned(), MountAccess::ReadOnly);
         view.network = Some(network);
         let knock = match way {
-            Way::Proxied(host) => Knock {
-                at: Network::proxy(),
+            ConnectionRoute::Proxied(host) => ApiProbe {
+                at: NetworkAccess::proxy(),
                 to: Some(host.to_string()),
             },
-            Way::Served(_) => Knock {
-                at: (Ipv4Addr::LOCALHOST, Network::endpoint_port(0)).into(),
+            ConnectionRoute::Served(_) => ApiProbe {
+                at: (Ipv4Addr::LOCALHOST, NetworkAccess::endpoint_port(0)).into(),
                 to: None,
             },
         };
@@ -169,14 +174,14 @@ impl Knocker<'_> {
             brief: false,
         };
         let mut output = String::new();
-        let mut sink = |line: process::Line<'_>| {
+        let mut sink = |line: process::OutputLine<'_>| {
             output.push_str(&line.text);
             output.push('\n');
         };
-        let (profile, cancel) = (Profile::Worker, Cancel::new());
+        let (profile, cancel) = (SandboxProfile::Worker, CancelToken::new());
         let ran = process::run(self.launcher, profile, &spec, &LIMITS, &cancel, &mut sink);
         let exit = ran.map_err(|error| error.to_string())?;
-        if exit.status != Status::Exited(0) {
+        if exit.status != ExitReason::Exited(0) {
             return Err(output.trim().to_owned());
         }
         serde_json::from_str(&output).map_err(|error| error.to_string())
@@ -184,7 +189,7 @@ impl Knocker<'_> {
 }
 
 /// From here: what is not confined has the network of this machine.
-fn outside(way: &Way, network: &Network) -> io::Result<Knocked> {
+fn outside(way: &ConnectionRoute, network: &NetworkAccess) -> io::Result<ApiProbeResult> {
     let listeners = (0..=network.endpoints.len())
         .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
         .collect::<io::Result<Vec<_>>>()?;
@@ -194,19 +199,23 @@ fn outside(way: &Way, network: &Network) -> io::Result<Knocked> {
         .collect::<io::Result<Vec<_>>>()?;
     let _serving = network.serve(listeners)?;
     let (at, to) = match way {
-        Way::Proxied(host) => (addresses[0], Some(host.to_string())),
-        Way::Served(_) => (addresses[1], None),
+        ConnectionRoute::Proxied(host) => (addresses[0], Some(host.to_string())),
+        ConnectionRoute::Served(_) => (addresses[1], None),
     };
-    Ok(Knock { at, to }.perform())
+    Ok(ApiProbe { at, to }.perform())
 }
 
-fn network(way: &Way, through: Option<Through>, account: Account) -> Network {
-    let (mut rules, mut endpoints) = (Rules::default(), Vec::new());
+fn network(
+    way: &ConnectionRoute,
+    through: Option<UserProxy>,
+    account: NetworkLedger,
+) -> NetworkAccess {
+    let (mut rules, mut endpoints) = (EgressRules::default(), Vec::new());
     match way {
-        Way::Proxied(host) => rules.extend([host.clone()]),
-        Way::Served(upstream) => endpoints.push(upstream.clone()),
+        ConnectionRoute::Proxied(host) => rules.extend([host.clone()]),
+        ConnectionRoute::Served(upstream) => endpoints.push(upstream.clone()),
     }
-    Network {
+    NetworkAccess {
         rules,
         endpoints,
         through,
@@ -223,11 +232,11 @@ fn without_names(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::Unconfined;
+    use crate::process::UnconfinedLauncher;
 
-    fn knock(way: &Way) -> Result<(), String> {
-        let knocker = Knocker {
-            launcher: &Unconfined::default(),
+    fn knock(way: &ConnectionRoute) -> Result<(), String> {
+        let knocker = ApiProber {
+            launcher: &UnconfinedLauncher::default(),
             confined: false,
             codeteam: Path::new("codeteam"),
             through: None,
@@ -254,9 +263,9 @@ mod tests {
         (port, serving)
     }
 
-    fn served(port: u16) -> Way {
-        let upstream = Upstream::parse(&format!("http://127.0.0.1:{port}/v1")).unwrap();
-        Way::Served(upstream.private())
+    fn served(port: u16) -> ConnectionRoute {
+        let upstream = ApiUpstream::parse(&format!("http://127.0.0.1:{port}/v1")).unwrap();
+        ConnectionRoute::Served(upstream.private())
     }
 
     #[test]
@@ -286,8 +295,8 @@ mod tests {
 
     #[test]
     fn the_proxy_takes_nobody_to_this_machine() {
-        let host = Allowed::parse("localhost:1").unwrap();
-        let why = knock(&Way::Proxied(host)).unwrap_err();
+        let host = AllowedHost::parse("localhost:1").unwrap();
+        let why = knock(&ConnectionRoute::Proxied(host)).unwrap_err();
         assert!(why.contains("no public address"), "{why}");
     }
 
@@ -295,7 +304,7 @@ mod tests {
     fn the_proxy_reaches_a_host_that_listens() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let host = Allowed::parse(&format!("localhost:{port}")).unwrap();
-        assert_eq!(knock(&Way::Proxied(host.private())), Ok(()));
+        let host = AllowedHost::parse(&format!("localhost:{port}")).unwrap();
+        assert_eq!(knock(&ConnectionRoute::Proxied(host.private())), Ok(()));
     }
 }

@@ -8,32 +8,34 @@ mod found;
 #[cfg(test)]
 mod tests;
 
-pub use self::found::{By, Login, Looked, Network, Program, State};
+pub use self::found::{
+    LoginDiagnosis, LoginKind, LoginState, NetworkDiagnosis, ProgramDiagnosis, WorkerDiagnosis,
+};
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use codeteam_core::event::Sandbox;
-use codeteam_core::failure::Facts;
+use codeteam_core::event::SandboxKind;
+use codeteam_core::failure::FailureFacts;
 use codeteam_core::ids::WorkerName;
-use codeteam_sandbox::egress::Allowed;
+use codeteam_sandbox::egress::AllowedHost;
 use jiff::Timestamp;
 
 use super::Worker;
-use super::knock::{Knocker, PATIENCE, Way};
-use super::probe::{self, Answer, Asking, Kept};
+use super::knock::{ApiProber, ConnectionRoute, PATIENCE};
+use super::probe::{self, ProbeCache, ProgramAnswer, ProgramQuery};
 use crate::config::Config;
-use crate::dialect::{self, Needs};
+use crate::dialect::{self, CliRequirements};
 use crate::env::Env;
-use crate::logins::clis::{Cli, Moved};
-use crate::logins::keys::{self, BadServer, SaidBy};
-use crate::logins::{Logins, Standing};
+use crate::logins::clis::{DirectoryVariable, WorkerCli};
+use crate::logins::keys::{self, EndpointError, EndpointSource};
+use crate::logins::{LoginFileStatus, Logins};
 use crate::perform::{placed, said, with_causes};
-use crate::process::{Cancel, Launcher, View, own_mark};
+use crate::process::{CancelToken, CommandLauncher, HostView, own_mark};
 
 /// What is needed to look.
-pub struct Look<'a> {
+pub struct WorkerInspector<'a> {
     /// The configuration.
     pub config: &'a Config,
     /// The environment.
@@ -41,20 +43,20 @@ pub struct Look<'a> {
     /// codeteam's own program.
     pub codeteam: &'a Path,
     /// What confines workers.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxKind,
     /// The same at work, if it works.
-    pub launcher: Option<&'a dyn Launcher>,
+    pub launcher: Option<&'a dyn CommandLauncher>,
     /// Workers for which a role names a model.
     pub with_model: BTreeSet<WorkerName>,
     /// Whether to try the network.
-    pub network: Knocks,
+    pub network: NetworkCheck,
     /// Takes what is waited for.
     pub waits: &'a (dyn Fn(&str) + Sync),
 }
 
 /// Whether the network is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Knocks {
+pub enum NetworkCheck {
     /// Each API is connected to.
     Yes,
     /// Nothing is.
@@ -63,14 +65,14 @@ pub enum Knocks {
 
 /// What is wrong, and what to do about it.
 #[derive(Debug)]
-struct Trouble {
+struct WorkerProblem {
     why: String,
     remedy: String,
 }
 
-impl Look<'_> {
+impl WorkerInspector<'_> {
     /// All workers there are, side by side.
-    pub fn all(&self) -> Vec<Looked> {
+    pub fn all(&self) -> Vec<WorkerDiagnosis> {
         let names = Worker::names(self.config).into_iter().map(WorkerName);
         let workers: Vec<Worker> = names
             .filter_map(|name| Worker::find(self.config, &name))
@@ -86,7 +88,7 @@ impl Look<'_> {
     }
 
     /// One of them.
-    pub fn one(&self, worker: &Worker) -> Looked {
+    pub fn one(&self, worker: &Worker) -> WorkerDiagnosis {
         let mut troubles = Vec::new();
         let (program, trouble) = self.program(worker);
         troubles.extend(trouble);
@@ -94,7 +96,7 @@ impl Look<'_> {
         let knocks = if program.installed {
             self.network
         } else {
-            Knocks::No
+            NetworkCheck::No
         };
         let ((login, trouble), network) = self.login_and_network(worker, knocks);
         troubles.extend(trouble);
@@ -103,7 +105,7 @@ impl Look<'_> {
         troubles.extend(trouble);
         let (objections, remedies) = troubles.into_iter().map(|t| (t.why, t.remedy)).unzip();
         let objections: Vec<String> = objections;
-        Looked {
+        WorkerDiagnosis {
             name: worker.name.clone(),
             dialect: worker.dialect,
             model: worker.model.clone(),
@@ -117,9 +119,9 @@ impl Look<'_> {
         }
     }
 
-    fn program(&self, worker: &Worker) -> (Program, Option<Trouble>) {
+    fn program(&self, worker: &Worker) -> (ProgramDiagnosis, Option<WorkerProblem>) {
         let Some(needs) = worker.dialect.dialect().needs() else {
-            let program = Program {
+            let program = ProgramDiagnosis {
                 installed: true,
                 path: Some(self.codeteam.to_owned()),
                 version: Some(env!("CARGO_PKG_VERSION").to_owned()),
@@ -130,16 +132,16 @@ impl Look<'_> {
         let program = PathBuf::from(worker.program());
         let path = match probe::locate(needs, &program, self.sandbox, &self.env.path) {
             Ok(path) => path,
-            Err(facts) => return (Program::default(), Some(split(&facts))),
+            Err(facts) => return (ProgramDiagnosis::default(), Some(split(&facts))),
         };
-        let mut found = Program {
+        let mut found = ProgramDiagnosis {
             installed: true,
             path,
             version: None,
             drivable: None,
         };
         let kept = self.env.state_home.as_ref();
-        let kept = kept.map(|state| Kept::of(&state.join("codeteam")));
+        let kept = kept.map(|state| ProbeCache::of(&state.join("codeteam")));
         let known = kept
             .as_ref()
             .and_then(|kept| kept.get(found.path.as_deref()?, needs));
@@ -156,7 +158,7 @@ impl Look<'_> {
                 }
                 Err(facts) => {
                     let is_here = found.path.is_some();
-                    let gone = facts.trouble == Some(codeteam_core::failure::Trouble::Missing);
+                    let gone = facts.trouble == Some(codeteam_core::failure::FailureCause::Missing);
                     found.installed = is_here || !gone;
                     found.drivable = found.installed.then_some(false);
                     return (found, Some(split(&facts)));
@@ -166,7 +168,7 @@ impl Look<'_> {
         let fault = probed.fault(needs);
         found.drivable = Some(fault.is_none());
         found.version = Some(probed.version);
-        let trouble = fault.map(|fault| Trouble {
+        let trouble = fault.map(|fault| WorkerProblem {
             why: fault.why,
             remedy: fault.remedy,
         });
@@ -175,35 +177,35 @@ impl Look<'_> {
 
     fn ask(
         &self,
-        needs: &Needs,
+        needs: &CliRequirements,
         program: &Path,
-        found: &Program,
-        launcher: &dyn Launcher,
-    ) -> Result<probe::Probed, Facts> {
+        found: &ProgramDiagnosis,
+        launcher: &dyn CommandLauncher,
+    ) -> Result<probe::ProgramProbe, FailureFacts> {
         (self.waits)(&format!("asking `{}` for its version", program.display()));
-        let unusable = |why| probe::unusable(codeteam_core::failure::Trouble::Version, why);
-        let asking = Asking {
+        let unusable = |why| probe::unusable(codeteam_core::failure::FailureCause::Version, why);
+        let asking = ProgramQuery {
             needs,
             program,
             found: found.path.as_deref(),
             launcher,
             cwd: "/".into(),
-            view: View::default(),
+            view: HostView::default(),
             mark: &own_mark("look"),
-            cancel: &Cancel::new(),
+            cancel: &CancelToken::new(),
         };
         match asking.ask() {
-            Ok(Answer::Said(probed)) => Ok(probed),
-            Ok(Answer::Unusable(facts)) => Err(facts),
-            Ok(Answer::Cancelled) => Err(unusable("it was not asked".to_owned())),
+            Ok(ProgramAnswer::Said(probed)) => Ok(probed),
+            Ok(ProgramAnswer::Unusable(facts)) => Err(facts),
+            Ok(ProgramAnswer::Cancelled) => Err(unusable("it was not asked".to_owned())),
             Err(error) => Err(unusable(with_causes(&error))),
         }
     }
 
-    fn without_model(&self, worker: &Worker) -> Option<Trouble> {
+    fn without_model(&self, worker: &Worker) -> Option<WorkerProblem> {
         let is_named = worker.model.is_some() || self.with_model.contains(&worker.name);
         let name = &worker.name;
-        (worker.dialect == dialect::Name::Builtin && !is_named).then(|| Trouble {
+        (worker.dialect == dialect::DialectName::Builtin && !is_named).then(|| WorkerProblem {
             why: "no model is named".to_owned(),
             remedy: format!(
                 "say `workers.{name}.model` in the configuration, or `model` in the role"
@@ -211,29 +213,36 @@ impl Look<'_> {
         })
     }
 
-    fn login_and_network(&self, worker: &Worker, knocks: Knocks) -> (Found<Login>, Found<Network>) {
-        if worker.dialect == dialect::Name::Scripted {
-            let login = Login {
-                by: By::NotNeeded,
+    fn login_and_network(
+        &self,
+        worker: &Worker,
+        knocks: NetworkCheck,
+    ) -> (
+        InspectionResult<LoginDiagnosis>,
+        InspectionResult<NetworkDiagnosis>,
+    ) {
+        if worker.dialect == dialect::DialectName::Scripted {
+            let login = LoginDiagnosis {
+                by: LoginKind::NotNeeded,
                 from: None,
-                state: State::Usable,
+                state: LoginState::Usable,
             };
-            return ((login, None), (Network::default(), None));
+            return ((login, None), (NetworkDiagnosis::default(), None));
         }
         let nothing = |why: String, remedy: String| {
-            let login = Login {
-                by: By::Nothing,
+            let login = LoginDiagnosis {
+                by: LoginKind::Nothing,
                 from: None,
-                state: State::Missing,
+                state: LoginState::Missing,
             };
-            let login = (login, Some(Trouble { why, remedy }));
-            (login, (Network::default(), None))
+            let login = (login, Some(WorkerProblem { why, remedy }));
+            (login, (NetworkDiagnosis::default(), None))
         };
         // Which model is asked does not matter here.
         let worker = match worker.clone().speaking(&self.env.keys, Some("any")) {
             Ok(worker) => worker,
             Err(facts) => {
-                let Trouble { why, remedy } = split(&facts);
+                let WorkerProblem { why, remedy } = split(&facts);
                 return nothing(why, remedy);
             }
         };
@@ -244,34 +253,37 @@ impl Look<'_> {
         match keys::endpoint(cli, &self.env.keys, said) {
             Err(error) => {
                 let remedy = match &error {
-                    BadServer::NoKey { variable } => format!("set `{variable}`"),
-                    BadServer::Unasked { variable, .. } => format!("set `{variable}=1`"),
-                    BadServer::Address { variable, .. } => format!("mend `{variable}`"),
+                    EndpointError::NoKey { variable } => format!("set `{variable}`"),
+                    EndpointError::Unasked { variable, .. } => format!("set `{variable}=1`"),
+                    EndpointError::Address { variable, .. } => format!("mend `{variable}`"),
                 };
                 nothing(error.to_string(), remedy)
             }
             Ok(Some(endpoint)) => {
                 let variable = self.env.keys.variable(cli, said).map(str::to_owned);
                 let login = match endpoint.key {
-                    Some(_) => (By::Key, variable),
-                    None => (By::Server, Some(endpoint.url.clone())),
+                    Some(_) => (LoginKind::Key, variable),
+                    None => (LoginKind::Server, Some(endpoint.url.clone())),
                 };
-                let login = Login {
+                let login = LoginDiagnosis {
                     by: login.0,
                     from: login.1,
-                    state: State::Usable,
+                    state: LoginState::Usable,
                 };
                 let upstream = placed(endpoint.upstream, endpoint.said_by, self.env);
-                let own = (endpoint.said_by == SaidBy::User).then_some(endpoint.url.as_str());
-                let way = Way::Served(upstream);
+                let own =
+                    (endpoint.said_by == EndpointSource::User).then_some(endpoint.url.as_str());
+                let way = ConnectionRoute::Served(upstream);
                 let network = self.knock(&authority(&endpoint.url), own, &way, knocks);
                 ((login, None), network)
             }
             Ok(None) => {
                 let host = cli.api_hosts.first().copied().unwrap_or_default();
-                let network = match Allowed::parse(host) {
-                    Ok(allowed) => self.knock(host, None, &Way::Proxied(allowed), knocks),
-                    Err(_) => (Network::default(), None),
+                let network = match AllowedHost::parse(host) {
+                    Ok(allowed) => {
+                        self.knock(host, None, &ConnectionRoute::Proxied(allowed), knocks)
+                    }
+                    Err(_) => (NetworkDiagnosis::default(), None),
                 };
                 (self.file(cli, &worker), network)
             }
@@ -279,62 +291,77 @@ impl Look<'_> {
     }
 
     /// The login of a CLI.
-    fn file(&self, cli: &'static Cli, worker: &Worker) -> Found<Login> {
+    fn file(&self, cli: &'static WorkerCli, worker: &Worker) -> InspectionResult<LoginDiagnosis> {
         let standing = Logins::of(self.env).standing(cli, worker.login.as_deref());
-        let login = |by, path: Option<PathBuf>, state| Login {
+        let login = |by, path: Option<PathBuf>, state| LoginDiagnosis {
             by,
             from: path.map(|path| path.display().to_string()),
             state,
         };
         let trouble = |why: String| {
             let remedy = log_in(cli, worker);
-            Some(Trouble { why, remedy })
+            Some(WorkerProblem { why, remedy })
         };
         match standing {
             Err(error) => {
                 let why = with_causes(&error);
-                (login(By::Nothing, None, State::Missing), trouble(why))
+                (
+                    login(LoginKind::Nothing, None, LoginState::Missing),
+                    trouble(why),
+                )
             }
-            Ok(Standing::None { path }) => {
+            Ok(LoginFileStatus::None { path }) => {
                 let why = "it is not logged in".to_owned();
-                (login(By::Nothing, path, State::Missing), trouble(why))
+                (
+                    login(LoginKind::Nothing, path, LoginState::Missing),
+                    trouble(why),
+                )
             }
-            Ok(Standing::Ended { path }) => {
+            Ok(LoginFileStatus::Ended { path }) => {
                 let why = format!("its login in `{}` has ended", path.display());
-                (login(By::File, Some(path), State::Ended), trouble(why))
+                (
+                    login(LoginKind::File, Some(path), LoginState::Ended),
+                    trouble(why),
+                )
             }
-            Ok(Standing::Usable { path, until }) => {
+            Ok(LoginFileStatus::Usable { path, until }) => {
                 let expired = until.is_some_and(|until| until <= Timestamp::now());
                 let state = if expired {
-                    State::Expired
+                    LoginState::Expired
                 } else {
-                    State::Usable
+                    LoginState::Usable
                 };
-                (login(By::File, Some(path), state), None)
+                (login(LoginKind::File, Some(path), state), None)
             }
         }
     }
 
     /// Connects to a host, which may be a server that the user has named.
-    fn knock(&self, host: &str, own: Option<&str>, way: &Way, knocks: Knocks) -> Found<Network> {
-        let mut network = Network {
+    fn knock(
+        &self,
+        host: &str,
+        own: Option<&str>,
+        way: &ConnectionRoute,
+        knocks: NetworkCheck,
+    ) -> InspectionResult<NetworkDiagnosis> {
+        let mut network = NetworkDiagnosis {
             host: Some(host.to_owned()),
             reached: None,
         };
-        let (Knocks::Yes, Some(launcher)) = (knocks, self.launcher) else {
+        let (NetworkCheck::Yes, Some(launcher)) = (knocks, self.launcher) else {
             return (network, None);
         };
         let seconds = PATIENCE.as_secs();
         (self.waits)(&format!("connecting to {host} (at most {seconds} s)"));
-        let knocker = Knocker {
+        let knocker = ApiProber {
             launcher,
-            confined: self.sandbox != Sandbox::None,
+            confined: self.sandbox != SandboxKind::None,
             codeteam: self.codeteam,
             through: self.env.proxy.as_ref(),
         };
         let answer = knocker.knock(way);
         network.reached = Some(answer.is_ok());
-        let trouble = answer.err().map(|why| Trouble {
+        let trouble = answer.err().map(|why| WorkerProblem {
             why: format!("{host} is not reached: {why}"),
             remedy: match own {
                 Some(url) => format!("see whether the server at `{url}` is running"),
@@ -353,10 +380,10 @@ impl Look<'_> {
 }
 
 /// What was found, and what is wrong with it.
-type Found<T> = (T, Option<Trouble>);
+type InspectionResult<T> = (T, Option<WorkerProblem>);
 
 /// How a person gives a worker a login.
-pub(crate) fn log_in(cli: &Cli, worker: &Worker) -> String {
+pub(crate) fn log_in(cli: &WorkerCli, worker: &Worker) -> String {
     let needs = worker.dialect.dialect().needs();
     let known = cli.keys.keys.iter().map(|key| key.variable);
     let known: Vec<&str> = known.filter(|name| name.ends_with("_API_KEY")).collect();
@@ -369,8 +396,8 @@ pub(crate) fn log_in(cli: &Cli, worker: &Worker) -> String {
         .login
         .as_deref()
         .and_then(|login| match cli.moved_by {
-            Moved::Directory(name) => Some(format!("{name}={} ", login.display())),
-            Moved::Home(name) => {
+            DirectoryVariable::Directory(name) => Some(format!("{name}={} ", login.display())),
+            DirectoryVariable::Home(name) => {
                 let home = login.ends_with(cli.directory).then(|| login.parent())??;
                 Some(format!("{name}={} ", home.display()))
             }
@@ -380,10 +407,10 @@ pub(crate) fn log_in(cli: &Cli, worker: &Worker) -> String {
 }
 
 /// The cause and the remedy of a message that has both.
-fn split(facts: &Facts) -> Trouble {
+fn split(facts: &FailureFacts) -> WorkerProblem {
     let message = &facts.message;
     let (why, remedy) = message.split_once("; ").unwrap_or((message, ""));
-    Trouble {
+    WorkerProblem {
         why: why.to_owned(),
         remedy: remedy.to_owned(),
     }

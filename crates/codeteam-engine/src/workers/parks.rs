@@ -10,20 +10,20 @@ use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use codeteam_core::ids::{Account, Time};
+use codeteam_core::ids::{Account, EpochMillis};
 use codeteam_core::park::MAX_REST_MS;
 
 const NAME: &str = "parks.json";
 
 /// The file, and how it was when it was last read.
 #[derive(Debug)]
-pub struct Parks {
+pub struct ParkedAccountsFile {
     path: PathBuf,
     /// Its time and its number: whoever tells something writes another file.
     seen: Option<(i64, i64, u64)>,
 }
 
-impl Parks {
+impl ParkedAccountsFile {
     /// The parks that are told in codeteam's own folder.
     pub fn of(state: &Path) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl Parks {
     }
 
     /// What rests at `now`, if anything was told since the last time.
-    pub fn news(&mut self, now: Time) -> Vec<(Account, Time)> {
+    pub fn news(&mut self, now: EpochMillis) -> Vec<(Account, EpochMillis)> {
         let meta = fs::metadata(&self.path).ok();
         let found = meta.map(|meta| (meta.mtime(), meta.mtime_nsec(), meta.ino()));
         if found == self.seen {
@@ -48,7 +48,7 @@ impl Parks {
     }
 
     /// Tells every run that an account rests.
-    pub fn tell(&self, account: &Account, until: Time, now: Time) {
+    pub fn tell(&self, account: &Account, until: EpochMillis, now: EpochMillis) {
         let mut parks = read(&self.path);
         parks.retain(|_, until| *until > now);
         let known = parks.entry(account.clone()).or_insert(until);
@@ -58,12 +58,12 @@ impl Parks {
     }
 }
 
-fn read(path: &Path) -> BTreeMap<Account, Time> {
+fn read(path: &Path) -> BTreeMap<Account, EpochMillis> {
     let text = fs::read_to_string(path).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-fn write(path: &Path, parks: &BTreeMap<Account, Time>) -> std::io::Result<()> {
+fn write(path: &Path, parks: &BTreeMap<Account, EpochMillis>) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let mut next = path.as_os_str().to_owned();
@@ -82,16 +82,22 @@ mod tests {
     fn what_one_tells_the_others_hear_once() {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("codeteam");
-        let (teller, mut other) = (Parks::of(&state), Parks::of(&state));
-        assert_eq!(other.news(Time(10)), []);
-        teller.tell(&"claude".into(), Time(500), Time(10));
-        assert_eq!(other.news(Time(10)), [("claude".into(), Time(500))]);
-        assert_eq!(other.news(Time(10)), [], "no news");
-        teller.tell(&"codex".into(), Time(900), Time(600));
-        let mut late = Parks::of(&state);
+        let (teller, mut other) = (
+            ParkedAccountsFile::of(&state),
+            ParkedAccountsFile::of(&state),
+        );
+        assert_eq!(other.news(EpochMillis(10)), []);
+        teller.tell(&"claude".into(), EpochMillis(500), EpochMillis(10));
         assert_eq!(
-            late.news(Time(600)),
-            [("codex".into(), Time(900))],
+            other.news(EpochMillis(10)),
+            [("claude".into(), EpochMillis(500))]
+        );
+        assert_eq!(other.news(EpochMillis(10)), [], "no news");
+        teller.tell(&"codex".into(), EpochMillis(900), EpochMillis(600));
+        let mut late = ParkedAccountsFile::of(&state);
+        assert_eq!(
+            late.news(EpochMillis(600)),
+            [("codex".into(), EpochMillis(900))],
             "what is over is gone"
         );
     }
@@ -100,9 +106,9 @@ mod tests {
     fn a_broken_file_says_nothing_and_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(NAME), "{").unwrap();
-        let mut parks = Parks::of(folder.path());
-        assert_eq!(parks.news(Time(1)), []);
-        parks.tell(&"a".into(), Time(5), Time(1));
-        assert_eq!(parks.news(Time(1)).len(), 1);
+        let mut parks = ParkedAccountsFile::of(folder.path());
+        assert_eq!(parks.news(EpochMillis(1)), []);
+        parks.tell(&"a".into(), EpochMillis(5), EpochMillis(1));
+        assert_eq!(parks.news(EpochMillis(1)).len(), 1);
     }
 }

@@ -7,10 +7,14 @@ use std::collections::BTreeMap;
 
 use codeteam_core::budget::Usage;
 
-use crate::config::{Price, microusd};
+use crate::config::{ModelPrice, microusd};
 
 /// Adds the cost to what was used, if the worker did not tell it and the model's price is known.
-pub fn priced(mut usage: Usage, model: Option<&str>, prices: &BTreeMap<String, Price>) -> Usage {
+pub fn priced(
+    mut usage: Usage,
+    model: Option<&str>,
+    prices: &BTreeMap<String, ModelPrice>,
+) -> Usage {
     // A worker that was ended before it told anything has used nobody knows how much.
     let has_told = usage.input_tokens > 0 || usage.output_tokens > 0;
     if usage.cost_microusd.is_none() && has_told {
@@ -21,12 +25,12 @@ pub fn priced(mut usage: Usage, model: Option<&str>, prices: &BTreeMap<String, P
 }
 
 /// The price of a model, if it is known.
-pub fn find(model: Option<&str>, prices: &BTreeMap<String, Price>) -> Option<Price> {
+pub fn find(model: Option<&str>, prices: &BTreeMap<String, ModelPrice>) -> Option<ModelPrice> {
     model.and_then(|model| of(model, prices)).copied()
 }
 
 /// The price of a model: by its name, or by the longest beginning of it that ends in `*`.
-fn of<'p>(model: &str, prices: &'p BTreeMap<String, Price>) -> Option<&'p Price> {
+fn of<'p>(model: &str, prices: &'p BTreeMap<String, ModelPrice>) -> Option<&'p ModelPrice> {
     prices.get(model).or_else(|| {
         let fitting = prices.iter().filter_map(|(pattern, price)| {
             let start = pattern.strip_suffix('*')?;
@@ -42,7 +46,7 @@ fn of<'p>(model: &str, prices: &'p BTreeMap<String, Price>) -> Option<&'p Price>
     clippy::cast_precision_loss,
     reason = "nobody uses more tokens than a double counts"
 )]
-fn cost(usage: &Usage, price: &Price) -> u64 {
+fn cost(usage: &Usage, price: &ModelPrice) -> u64 {
     let cached = usage.cached_input_tokens.min(usage.input_tokens);
     let fresh = (usage.input_tokens - cached) as f64;
     let dollars = fresh * price.input
@@ -57,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_price_is_found_by_the_longest_name_and_unknown_stays_unknown() {
-        let price = |input| Price {
+        let price = |input| ModelPrice {
             input,
             output: 10.0,
             cached_input: Some(0.1),

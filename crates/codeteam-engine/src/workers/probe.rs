@@ -6,7 +6,7 @@
 
 mod ask;
 
-pub(crate) use self::ask::{Answer, Asking, locate};
+pub(crate) use self::ask::{ProgramAnswer, ProgramQuery, locate};
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,23 +14,23 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use codeteam_core::failure::{Facts, Stage, Trouble};
+use codeteam_core::failure::{FailureCause, FailureFacts, FailureStage};
 use serde::{Deserialize, Serialize};
 
-use crate::dialect::Needs;
+use crate::dialect::CliRequirements;
 
 /// What a CLI said of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Probed {
+pub struct ProgramProbe {
     /// Its version, as it says it.
     pub version: String,
     /// The options that it should have and does not.
     pub lacks: Vec<String>,
 }
 
-impl Probed {
+impl ProgramProbe {
     /// Reads what it answered to `--version` and to the question for its options.
-    pub fn read(needs: &Needs, version: &str, help: &str) -> Self {
+    pub fn read(needs: &CliRequirements, version: &str, help: &str) -> Self {
         let has = |flag: &str| {
             let mut words = help.split(|c: char| !(c.is_alphanumeric() || c == '-'));
             words.any(|word| word == flag)
@@ -50,30 +50,30 @@ impl Probed {
     }
 
     /// Why it cannot be used, if it cannot, and what to do about it.
-    pub fn objection(&self, needs: &Needs) -> Option<String> {
-        let Fault { why, remedy } = self.fault(needs)?;
+    pub fn objection(&self, needs: &CliRequirements) -> Option<String> {
+        let ProgramFault { why, remedy } = self.fault(needs)?;
         Some(format!("{why}; {remedy}"))
     }
 
     /// The same in two parts.
-    pub fn fault(&self, needs: &Needs) -> Option<Fault> {
+    pub fn fault(&self, needs: &CliRequirements) -> Option<ProgramFault> {
         let (program, package) = (needs.program, needs.package);
         let (a, b, c) = needs.oldest;
         let said = &self.version;
         let remedy = format!("update it: `npm install -g {package}`");
         let Some(version) = version_in(said) else {
             let why = format!("`{program}` does not tell its version (it says `{said}`)");
-            return Some(Fault { why, remedy });
+            return Some(ProgramFault { why, remedy });
         };
         if version < needs.oldest {
             let why = format!("`{program}` {said} is too old, {a}.{b}.{c} is needed");
-            return Some(Fault { why, remedy });
+            return Some(ProgramFault { why, remedy });
         }
         if !self.lacks.is_empty() {
             let flags = self.lacks.join("`, `");
             let why = format!("`{program}` {said} has no `{flags}`, which codeteam needs");
             let remedy = format!("use a version that has, such as {a}.{b}.{c} or a newer codeteam");
-            return Some(Fault { why, remedy });
+            return Some(ProgramFault { why, remedy });
         }
         None
     }
@@ -81,7 +81,7 @@ impl Probed {
 
 /// What is wrong with a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ProgramFault {
     /// What.
     pub why: String,
     /// What to do about it.
@@ -89,12 +89,12 @@ pub struct Fault {
 }
 
 /// What is reported of a worker whose program cannot be used.
-pub fn unusable(trouble: Trouble, message: String) -> Facts {
-    Facts {
-        stage: Stage::Spawn,
+pub fn unusable(trouble: FailureCause, message: String) -> FailureFacts {
+    FailureFacts {
+        stage: FailureStage::Spawn,
         trouble: Some(trouble),
         message,
-        ..Facts::default()
+        ..FailureFacts::default()
     }
 }
 
@@ -109,21 +109,21 @@ fn version_in(text: &str) -> Option<(u32, u32, u32)> {
 
 /// Answers that are kept, by the program they are of.
 #[derive(Debug)]
-pub struct Kept {
+pub struct ProbeCache {
     path: PathBuf,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
+struct ProbeCacheEntry {
     /// The file's size, its times and its number: another file is another program. What npm installs
     /// has the same time of writing whatever the version, and a small starter the same size too.
     file: (u64, i64, i64, u64),
     /// What was needed when it was asked.
     needed: Vec<String>,
-    probed: Probed,
+    probed: ProgramProbe,
 }
 
-impl Kept {
+impl ProbeCache {
     /// Those in codeteam's own folder.
     pub fn of(state: &Path) -> Self {
         Self {
@@ -132,14 +132,14 @@ impl Kept {
     }
 
     /// What is known of a program, if it still is that program.
-    pub fn get(&self, program: &Path, needs: &Needs) -> Option<Probed> {
+    pub fn get(&self, program: &Path, needs: &CliRequirements) -> Option<ProgramProbe> {
         let entry = self.read().remove(&program.display().to_string())?;
         let same = entry.file == file(program)? && entry.needed == needed(needs);
         same.then_some(entry.probed)
     }
 
     /// Keeps an answer. If it cannot be kept, it is asked for again the next time.
-    pub fn put(&self, program: &Path, needs: &Needs, probed: &Probed) {
+    pub fn put(&self, program: &Path, needs: &CliRequirements, probed: &ProgramProbe) {
         // Several are asked at once, and each keeps what the others have kept.
         static WRITING: Mutex<()> = Mutex::new(());
         let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,7 +147,7 @@ impl Kept {
             return;
         };
         let mut entries = self.read();
-        let entry = Entry {
+        let entry = ProbeCacheEntry {
             file,
             needed: needed(needs),
             probed: probed.clone(),
@@ -166,13 +166,13 @@ impl Kept {
         let _ = write();
     }
 
-    fn read(&self) -> BTreeMap<String, Entry> {
+    fn read(&self) -> BTreeMap<String, ProbeCacheEntry> {
         let text = fs::read_to_string(&self.path).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 }
 
-fn needed(needs: &Needs) -> Vec<String> {
+fn needed(needs: &CliRequirements) -> Vec<String> {
     needs.flags.iter().map(|&flag| flag.to_owned()).collect()
 }
 
@@ -200,7 +200,7 @@ pub fn find(program: &Path, path: &std::ffi::OsStr) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    const NEEDS: Needs = Needs {
+    const NEEDS: CliRequirements = CliRequirements {
         program: "claude",
         package: "@anthropic-ai/claude-code",
         oldest: (2, 1, 0),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     fn objection(version: &str, help: &str) -> String {
-        let probed = Probed::read(&NEEDS, version, help);
+        let probed = ProgramProbe::read(&NEEDS, version, help);
         probed.objection(&NEEDS).unwrap_or_default()
     }
 
@@ -244,8 +244,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("claude");
         fs::write(&program, "one").unwrap();
-        let kept = Kept::of(folder.path());
-        let probed = Probed::read(&NEEDS, "2.1.197", "--print");
+        let kept = ProbeCache::of(folder.path());
+        let probed = ProgramProbe::read(&NEEDS, "2.1.197", "--print");
         kept.put(&program, &NEEDS, &probed);
         assert_eq!(kept.get(&program, &NEEDS), Some(probed));
         fs::write(&program, "another").unwrap();
@@ -255,8 +255,8 @@ mod tests {
     #[test]
     fn what_is_kept_at_once_is_all_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = Kept::of(folder.path());
-        let probed = Probed::read(&NEEDS, "2.1.197", "--print");
+        let kept = ProbeCache::of(folder.path());
+        let probed = ProgramProbe::read(&NEEDS, "2.1.197", "--print");
         let programs: Vec<PathBuf> = (0..8).map(|n| folder.path().join(n.to_string())).collect();
         std::thread::scope(|scope| {
             for program in &programs {

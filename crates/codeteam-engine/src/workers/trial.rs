@@ -8,7 +8,7 @@
 mod failure;
 mod scratch;
 
-pub use self::failure::Failure;
+pub use self::failure::FailureAdvice;
 
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -16,21 +16,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use codeteam_core::budget::Usage;
-use codeteam_core::event::Reached;
-use codeteam_core::failure::{Facts, Stage, Trouble};
+use codeteam_core::event::HostTraffic;
+use codeteam_core::failure::{FailureCause, FailureFacts, FailureStage};
 use codeteam_core::ids::{AttemptId, BodyId, RunId};
-use codeteam_core::input::{Input, WorkerEnd, WorkerReport};
+use codeteam_core::input::{Input, WorkerOutcome, WorkerReport};
 use codeteam_core::submission::Submission;
 use codeteam_core::{Effect, Event, Run, apply, decide, due};
 
-use self::scratch::{Scratch, WORD_FILE};
+use self::scratch::{TrialRepository, WORD_FILE};
 use super::Worker;
-use crate::config::{Config, Limits, Verification};
+use crate::config::{Config, LimitsConfig, VerificationConfig};
 use crate::dialect;
-use crate::engine::{self, Engine, Project, Request};
+use crate::engine::{self, Engine, Project, RunRequest};
 use crate::env::Env;
-use crate::perform::{self, Context, Halt, Job, now};
-use crate::process::{self, Cancel};
+use crate::perform::{self, Halt, Job, JobContext, now};
+use crate::process::{self, CancelToken};
 
 /// The word that is asked for.
 pub const WORD: &str = "ready";
@@ -45,7 +45,7 @@ const MAX_COST_MICROUSD: u64 = 1_000_000;
 const SYNC: Duration = Duration::from_secs(1);
 
 /// What is to be tried, and how.
-pub struct Trial<'a> {
+pub struct WorkerTrial<'a> {
     /// The worker.
     pub worker: &'a Worker,
     /// The model, if not the worker's own.
@@ -59,16 +59,16 @@ pub struct Trial<'a> {
     /// codeteam's own program.
     pub codeteam: &'a Path,
     /// Ends it early.
-    pub cancel: &'a Cancel,
+    pub cancel: &'a CancelToken,
     /// Takes what the worker says, and what is worth knowing.
     pub lines: &'a (dyn Fn(&str) + Sync),
 }
 
 /// What came of it.
 #[derive(Clone, Debug)]
-pub struct Tried {
+pub struct TrialReport {
     /// The answer, or why there is none.
-    pub end: Ending,
+    pub end: TrialOutcome,
     /// The model that did the work, as far as the worker told.
     pub model: Option<String>,
     /// What it spent.
@@ -76,18 +76,18 @@ pub struct Tried {
     /// How long it took.
     pub took: Duration,
     /// What it asked of the network.
-    pub hosts: Vec<Reached>,
+    pub hosts: Vec<HostTraffic>,
     /// What confined it.
     pub confinement: String,
 }
 
 /// How a trial ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum TrialOutcome {
     /// It answered, as an answer must be.
     Answered(String),
     /// It did not.
-    Failed(Facts),
+    Failed(FailureFacts),
     /// Nobody wanted to know any more.
     Interrupted,
 }
@@ -106,10 +106,10 @@ pub enum Error {
     Panicked,
 }
 
-impl Trial<'_> {
+impl WorkerTrial<'_> {
     /// Asks the worker once.
-    pub fn run(&self) -> Result<Tried, Error> {
-        let scratch = Scratch::make(self.env, self.lines)?;
+    pub fn run(&self) -> Result<TrialReport, Error> {
+        let scratch = TrialRepository::make(self.env, self.lines)?;
         let mut env = self.env.clone();
         // Whoever tries a worker out wants to know how it stands now.
         env.claude_retries.get_or_insert_with(|| "2".into());
@@ -146,11 +146,11 @@ impl Trial<'_> {
     /// Whether the worker is to call a tool: any model may be behind the built-in one, and not every
     /// model can.
     fn uses_tool(&self) -> bool {
-        self.worker.dialect == dialect::Name::Builtin
+        self.worker.dialect == dialect::DialectName::Builtin
     }
 
-    fn request(&self, scratch: &Scratch) -> Result<Request, Error> {
-        let is_scripted = self.worker.dialect == dialect::Name::Scripted;
+    fn request(&self, scratch: &TrialRepository) -> Result<RunRequest, Error> {
+        let is_scripted = self.worker.dialect == dialect::DialectName::Scripted;
         // What a model is to others, the script is to this one.
         let model = if is_scripted {
             Some(scratch.script()?.display().to_string())
@@ -159,7 +159,7 @@ impl Trial<'_> {
         };
         let uses_tool = self.uses_tool();
         let workflow = scratch.workflow(model.as_deref(), self.timeout, uses_tool)?;
-        Ok(Request {
+        Ok(RunRequest {
             // What the repository is not trusted with is left out.
             restricted: true,
             goal: if uses_tool {
@@ -175,12 +175,12 @@ impl Trial<'_> {
             },
             workflow: Some(workflow.display().to_string()),
             worker: Some(self.worker.name.0.clone()),
-            ..Request::default()
+            ..RunRequest::default()
         })
     }
 
     /// Carries the assignment out as the driver would, and keeps logins in step meanwhile.
-    fn perform(&self, engine: &Engine, job: &Job) -> Result<(Input, Vec<Reached>), Error> {
+    fn perform(&self, engine: &Engine, job: &Job) -> Result<(Input, Vec<HostTraffic>), Error> {
         let (sender, inputs) = channel();
         let mut hosts = Vec::new();
         let done = thread::scope(|scope| {
@@ -188,7 +188,7 @@ impl Trial<'_> {
                 let lines = |_: &AttemptId, line: &str| (self.lines)(line);
                 // Nobody listens any more only if nobody wants to know.
                 let report = |input: Input| drop(sender.send(input));
-                let context = Context {
+                let context = JobContext {
                     engine,
                     cancel: self.cancel.clone(),
                     lines: &lines,
@@ -217,9 +217,9 @@ impl Trial<'_> {
         perform::clear_attempts(engine, run, &mut |warning| (self.lines)(warning));
     }
 
-    fn judged(&self, run: &Run, input: &Input, engine: &Engine) -> Tried {
-        let mut tried = Tried {
-            end: Ending::Interrupted,
+    fn judged(&self, run: &Run, input: &Input, engine: &Engine) -> TrialReport {
+        let mut tried = TrialReport {
+            end: TrialOutcome::Interrupted,
             model: self.model.clone().or_else(|| self.worker.model.clone()),
             usage: Usage::default(),
             took: Duration::ZERO,
@@ -235,15 +235,15 @@ impl Trial<'_> {
         if !self.cancel.is_cancelled() {
             tried.end = ending(run, input);
         }
-        if let (Ending::Answered(_), true, Input::WorkerExited { report, .. }) =
+        if let (TrialOutcome::Answered(_), true, Input::WorkerExited { report, .. }) =
             (&tried.end, self.uses_tool(), input)
             && !called_a_tool(report, engine)
         {
-            tried.end = Ending::Failed(Facts {
-                trouble: Some(Trouble::Protocol),
+            tried.end = TrialOutcome::Failed(FailureFacts {
+                trouble: Some(FailureCause::Protocol),
                 message: "it answered without calling the tool that it was asked to call"
                     .to_owned(),
-                ..Facts::default()
+                ..FailureFacts::default()
             });
         }
         tried
@@ -251,37 +251,37 @@ impl Trial<'_> {
 }
 
 /// What the kernel makes of it.
-fn ending(run: &Run, input: &Input) -> Ending {
+fn ending(run: &Run, input: &Input) -> TrialOutcome {
     let failed = |stage, message: &str| {
-        Ending::Failed(Facts {
+        TrialOutcome::Failed(FailureFacts {
             stage,
             message: message.to_owned(),
-            ..Facts::default()
+            ..FailureFacts::default()
         })
     };
     if let Input::WorkerExited { report, .. } = input
         && let WorkerReport {
-            end: WorkerEnd::Failed(facts),
+            end: WorkerOutcome::Failed(facts),
             ..
         } = &**report
     {
-        return Ending::Failed(facts.clone());
+        return TrialOutcome::Failed(facts.clone());
     }
     if let Input::EffectFailed { message, .. } = input {
-        return failed(Stage::Spawn, message);
+        return failed(FailureStage::Spawn, message);
     }
     let judged = decide(run, input)
         .into_iter()
         .find_map(|event| match event {
             Event::SubmissionReceived { submission, .. } => Some(match submission {
-                Submission::Text(text) => Ending::Answered(text.message),
-                Submission::Blocked(blocked) => failed(Stage::Blocked, &blocked.blocked),
-                _ => failed(Stage::BadAnswer, "it answered something else"),
+                Submission::Text(text) => TrialOutcome::Answered(text.message),
+                Submission::Blocked(blocked) => failed(FailureStage::Blocked, &blocked.blocked),
+                _ => failed(FailureStage::BadAnswer, "it answered something else"),
             }),
-            Event::AttemptFailed { facts, .. } => Some(Ending::Failed(facts)),
+            Event::AttemptFailed { facts, .. } => Some(TrialOutcome::Failed(facts)),
             _ => None,
         });
-    judged.unwrap_or_else(|| failed(Stage::NoAnswer, "nothing came of it"))
+    judged.unwrap_or_else(|| failed(FailureStage::NoAnswer, "nothing came of it"))
 }
 
 /// Whether the transcript of a worker has a call of a tool in it.
@@ -308,9 +308,9 @@ fn lean(config: &Config) -> Config {
     config.worker = None;
     config.script = None;
     config.setup = None;
-    config.verification = Verification::default();
-    config.limits = Limits::default();
-    config.git = crate::config::Git::default();
+    config.verification = VerificationConfig::default();
+    config.limits = LimitsConfig::default();
+    config.git = crate::config::GitConfig::default();
     // Copying them may take longer than all the rest.
     config.sandbox.caches.clear();
     config

@@ -10,7 +10,7 @@ use crate::git;
 pub enum Error {
     /// Nothing that a worker has written can be looked at safely.
     #[error("worktrees cannot be looked at here")]
-    Sandbox(#[from] crate::confine::Missing),
+    Sandbox(#[from] crate::confine::ConfinementError),
     /// Git failed.
     #[error(transparent)]
     Git(git::Error),

@@ -8,7 +8,7 @@ use std::path::{Component, Path};
 
 use super::Error;
 use crate::git::IndexEntry;
-use crate::walk::{self, Visitor, WalkEntry};
+use crate::walk::{self, WalkEntry, WalkVisitor};
 
 pub(super) fn io<'a>(
     operation: &'static str,
@@ -89,19 +89,19 @@ pub(super) fn sweep(tree: &Path, tracked: &[IndexEntry]) -> Result<(), Error> {
             }
         }
     }
-    let mut sweeper = Sweeper {
+    let mut sweeper = UntrackedSweeper {
         directories,
         leaves: tracked.iter().map(|entry| entry.path.as_path()).collect(),
     };
     walk::walk(tree, &mut sweeper).map_err(io("sweep", tree))
 }
 
-struct Sweeper<'a> {
+struct UntrackedSweeper<'a> {
     directories: HashSet<&'a Path>,
     leaves: HashSet<&'a Path>,
 }
 
-impl Visitor for Sweeper<'_> {
+impl WalkVisitor for UntrackedSweeper<'_> {
     fn enter(&mut self, folder: &WalkEntry<'_>) -> io::Result<bool> {
         if folder.path == Path::new(".git") {
             return Ok(false);
@@ -124,12 +124,12 @@ impl Visitor for Sweeper<'_> {
 
 /// Removes the `.git` of every repository below `tree`, but not its own.
 pub(super) fn dissolve_repositories(tree: &Path) -> Result<(), Error> {
-    walk::walk(tree, &mut Dissolver).map_err(io("look for repositories in", tree))
+    walk::walk(tree, &mut NestedGitRemover).map_err(io("look for repositories in", tree))
 }
 
-struct Dissolver;
+struct NestedGitRemover;
 
-impl Visitor for Dissolver {
+impl WalkVisitor for NestedGitRemover {
     fn enter(&mut self, folder: &WalkEntry<'_>) -> io::Result<bool> {
         if folder.name() != ".git" {
             return Ok(true);

@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use super::{Error, Workspace, files};
-use crate::process::{Impatience, Patience};
+use crate::process::{WaitError, WaitLimit};
 
 /// How long whoever holds a workspace is waited for, and how often it is looked at.
 const LONGEST: Duration = Duration::from_mins(10);
@@ -27,13 +27,13 @@ impl Workspace {
             ErrorKind::NotFound => Error::NotPrepared { path: path.clone() },
             _ => files::io("open", path)(error),
         })?;
-        let patience = Patience::current().at_most(LONGEST);
+        let patience = WaitLimit::current().at_most(LONGEST);
         loop {
             match directory.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::Error(error)) => return Err(files::io("lock", path)(error)),
                 Err(TryLockError::WouldBlock) => {
-                    let waited = patience.check().map_err(Impatience::into_io);
+                    let waited = patience.check().map_err(WaitError::into_io);
                     waited.map_err(files::io("lock", path))?;
                     std::thread::sleep(PAUSE);
                 }

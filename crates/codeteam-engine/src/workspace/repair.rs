@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use super::{Error, Workspace, files};
-use crate::git::{self, Oid, Repairs, Scope};
-use crate::process::Patience;
+use crate::git::{self, Oid, SnapshotScope, TreeRepairs};
+use crate::process::WaitLimit;
 use crate::walk;
 
 /// Files from this size on are looked at when collecting takes too long.
@@ -17,7 +17,7 @@ const LARGE_FILES: usize = 5;
 
 impl Workspace {
     /// What had to be put right in the work tree since this was last asked.
-    pub fn take_repairs(&self) -> Repairs {
+    pub fn take_repairs(&self) -> TreeRepairs {
         let mut repairs = self.repairs.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *repairs)
     }
@@ -38,7 +38,7 @@ impl Workspace {
     }
 
     /// Records the work tree as a tree, after putting it right if git cannot go through it.
-    pub(super) fn record_mending(&self, scope: Scope) -> Result<Oid, Error> {
+    pub(super) fn record_mending(&self, scope: SnapshotScope) -> Result<Oid, Error> {
         let included = self.included()?;
         self.exclude_products()?;
         let attempt = || {
@@ -55,7 +55,9 @@ impl Workspace {
             }
         }
         match recorded? {
-            (_, Some(reason)) if scope == Scope::Changes => Err(Error::Unrecordable { reason }),
+            (_, Some(reason)) if scope == SnapshotScope::Changes => {
+                Err(Error::Unrecordable { reason })
+            }
             (tree, _) => Ok(tree),
         }
     }
@@ -76,7 +78,7 @@ impl Workspace {
     }
 
     /// Puts the work tree right. No worker may be running in it.
-    pub(super) fn repair(&self) -> Result<Repairs, Error> {
+    pub(super) fn repair(&self) -> Result<TreeRepairs, Error> {
         // Git was ended in the middle of it.
         self.unlock()?;
         let tree = self.tree_dir();
@@ -89,8 +91,8 @@ impl Workspace {
 
     /// Refuses a change that has put a pipe or the like in the place of a file: it would look as if
     /// the file had been deleted on purpose.
-    fn refuse_special(&self, scope: Scope, repairs: &Repairs) -> Result<(), Error> {
-        if scope == Scope::Everything || repairs.removed.is_empty() {
+    fn refuse_special(&self, scope: SnapshotScope, repairs: &TreeRepairs) -> Result<(), Error> {
+        if scope == SnapshotScope::Everything || repairs.removed.is_empty() {
             return Ok(());
         }
         let entries = self.collector.index()?.unwrap_or_default();
@@ -110,5 +112,5 @@ impl Workspace {
 /// Whether there is time left to put a work tree right, and somebody who wants it.
 fn may_help<T>(done: &Result<T, git::Error>) -> bool {
     let is_wanted = !matches!(done, Err(git::Error::Cancelled { .. }));
-    is_wanted && Patience::current().check().is_ok()
+    is_wanted && WaitLimit::current().check().is_ok()
 }

@@ -5,15 +5,15 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::{Error, State, Workspace, bare, files};
-use crate::git::{Expected, Oid, Repo, Scope, Signature};
+use super::{Error, Workspace, WorkspaceState, bare, files};
+use crate::git::{CommitSignature, ExpectedRef, Oid, Repo, SnapshotScope};
 
 /// Where directories go to be removed, so that a workspace is there or not.
 pub(crate) const TRASH: &str = ".trash";
 
 /// What a snapshot is to be, in the user's repository.
 #[derive(Debug, Clone, Copy)]
-pub struct Snapshot<'a> {
+pub struct SnapshotRequest<'a> {
     /// The reference that keeps it: `refs/codeteam/<run>/worktree/<name>`.
     pub reference: &'a str,
     /// The commit the work began from.
@@ -24,12 +24,12 @@ pub struct Snapshot<'a> {
     /// The commit message.
     pub message: &'a str,
     /// Who and when.
-    pub signature: &'a Signature,
+    pub signature: &'a CommitSignature,
 }
 
 /// What became of a workspace that was to be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Removed {
+pub enum RemovalOutcome {
     /// It had something of its own, which is now this commit.
     Kept {
         /// What the snapshot's reference is at.
@@ -49,27 +49,33 @@ impl Workspace {
     /// Ignored files are not kept: they are results of what is. Of a nested
     /// repository the files are kept and the history is not; of a submodule
     /// of the user's, which is never checked out here, nothing is.
-    pub fn snapshot_and_remove(&self, snapshot: &Snapshot<'_>) -> Result<Removed, Error> {
+    pub fn snapshot_and_remove(
+        &self,
+        snapshot: &SnapshotRequest<'_>,
+    ) -> Result<RemovalOutcome, Error> {
         if self.directory.symlink_metadata().is_err() {
             self.remove()?;
-            return Ok(Removed::AlreadyGone);
+            return Ok(RemovalOutcome::AlreadyGone);
         }
         self.lock()?.snapshot_and_remove_locked(snapshot)
     }
 
-    fn snapshot_and_remove_locked(&self, snapshot: &Snapshot<'_>) -> Result<Removed, Error> {
+    fn snapshot_and_remove_locked(
+        &self,
+        snapshot: &SnapshotRequest<'_>,
+    ) -> Result<RemovalOutcome, Error> {
         let tree = match self.state()? {
-            Some(State::Ready { tree: before }) if self.is_whole() => {
+            Some(WorkspaceState::Ready { tree: before }) if self.is_whole() => {
                 Some(self.record_files(&before)?)
             }
-            Some(State::Rebuilding { found }) => found,
+            Some(WorkspaceState::Rebuilding { found }) => found,
             _ => None,
         };
         let removed = match tree.filter(|tree| tree != snapshot.known_tree) {
-            Some(tree) => Removed::Kept {
+            Some(tree) => RemovalOutcome::Kept {
                 commit: self.keep(&tree, snapshot)?,
             },
-            None => Removed::NothingToKeep,
+            None => RemovalOutcome::NothingToKeep,
         };
         self.remove_locked()?;
         Ok(removed)
@@ -108,13 +114,13 @@ impl Workspace {
         // Nobody will work in it any more, and everything in it is to be gone through.
         self.repair()?;
         files::dissolve_repositories(&self.tree_dir())?;
-        self.record(before, Scope::Everything)
+        self.record(before, SnapshotScope::Everything)
     }
 
     /// Only this workspace's owner writes the reference, and a repetition
     /// replaces it by its equal.
-    fn keep(&self, tree: &Oid, snapshot: &Snapshot<'_>) -> Result<Oid, Error> {
-        let Snapshot {
+    fn keep(&self, tree: &Oid, snapshot: &SnapshotRequest<'_>) -> Result<Oid, Error> {
+        let SnapshotRequest {
             reference,
             parent,
             message,
@@ -123,13 +129,13 @@ impl Workspace {
         } = *snapshot;
         let diff = self.diff(parent, tree)?;
         self.refuse_filtered(parent, tree, &diff)?;
-        self.send(tree, parent, Scope::Everything)?;
+        self.send(tree, parent, SnapshotScope::Everything)?;
         let commit = self.repo.commit(tree, &[parent], message, signature)?;
         self.repo
-            .update_ref(reference, &commit, Expected::Anywhere)?;
+            .update_ref(reference, &commit, ExpectedRef::Anywhere)?;
         // A `git gc` of the user's may have come between the objects and the reference to them.
         if self.repo.require_whole(tree, parent).is_err() {
-            self.send(tree, parent, Scope::Everything)?;
+            self.send(tree, parent, SnapshotScope::Everything)?;
         }
         Ok(commit)
     }

@@ -7,21 +7,21 @@ use super::{Error, Workspace, files};
 use crate::git::Oid;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum WorkspaceState {
     /// The work tree was made to be this tree; a worker may have been there.
     Ready { tree: Oid },
     /// The work tree is being replaced; this is what was found in it.
     Rebuilding { found: Option<Oid> },
 }
 
-impl State {
-    fn parse(text: &str) -> Option<State> {
+impl WorkspaceState {
+    fn parse(text: &str) -> Option<WorkspaceState> {
         match text.trim_end().split_once(' ')? {
-            ("ready", tree) => Some(State::Ready {
+            ("ready", tree) => Some(WorkspaceState::Ready {
                 tree: Oid::parse(tree)?,
             }),
-            ("rebuilding", "nothing") => Some(State::Rebuilding { found: None }),
-            ("rebuilding", tree) => Some(State::Rebuilding {
+            ("rebuilding", "nothing") => Some(WorkspaceState::Rebuilding { found: None }),
+            ("rebuilding", tree) => Some(WorkspaceState::Rebuilding {
                 found: Some(Oid::parse(tree)?),
             }),
             _ => None,
@@ -30,19 +30,19 @@ impl State {
 
     fn text(&self) -> String {
         match self {
-            State::Ready { tree } => format!("ready {tree}\n"),
-            State::Rebuilding { found: None } => "rebuilding nothing\n".to_owned(),
-            State::Rebuilding { found: Some(tree) } => format!("rebuilding {tree}\n"),
+            WorkspaceState::Ready { tree } => format!("ready {tree}\n"),
+            WorkspaceState::Rebuilding { found: None } => "rebuilding nothing\n".to_owned(),
+            WorkspaceState::Rebuilding { found: Some(tree) } => format!("rebuilding {tree}\n"),
         }
     }
 }
 
 impl Workspace {
     /// The recorded state; `None` if there is none that can be understood.
-    pub(super) fn state(&self) -> Result<Option<State>, Error> {
+    pub(super) fn state(&self) -> Result<Option<WorkspaceState>, Error> {
         let path = self.directory.join("state");
         match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(State::parse(&text)),
+            Ok(text) => Ok(WorkspaceState::parse(&text)),
             Err(error) => match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::InvalidData => Ok(None),
                 _ => Err(files::io("read", &path)(error)),
@@ -50,7 +50,7 @@ impl Workspace {
         }
     }
 
-    pub(super) fn set_state(&self, state: &State) -> Result<(), Error> {
+    pub(super) fn set_state(&self, state: &WorkspaceState) -> Result<(), Error> {
         files::replace(&self.directory.join("state"), state.text().as_bytes())
     }
 }

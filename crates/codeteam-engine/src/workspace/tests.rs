@@ -7,26 +7,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::git::Head;
-use crate::git::fixture::{Fixture, listing, write};
+use crate::git::CheckoutHead;
+use crate::git::fixture::{GitFixture, listing, write};
 
 /// A repository, and a workspace beside it.
-struct Bench {
-    fixture: Fixture,
+struct WorkspaceFixture {
+    fixture: GitFixture,
     repo: Repo,
-    head: Head,
+    head: CheckoutHead,
     workspace: Workspace,
 }
 
-impl Bench {
-    fn new() -> Bench {
-        Bench::on(Fixture::new())
+impl WorkspaceFixture {
+    fn new() -> WorkspaceFixture {
+        WorkspaceFixture::on(GitFixture::new())
     }
 
-    fn on(fixture: Fixture) -> Bench {
+    fn on(fixture: GitFixture) -> WorkspaceFixture {
         let (repo, head) = fixture.open();
         let workspace = Workspace::open(&repo, &fixture.path().join("spaces"), "task-1").unwrap();
-        Bench {
+        WorkspaceFixture {
             fixture,
             repo,
             head,
@@ -35,13 +35,13 @@ impl Bench {
     }
 
     /// Prepares the workspace as the user's `HEAD` is.
-    fn prepare(&self) -> Prepared {
+    fn prepare(&self) -> PrepareOutcome {
         self.prepare_tree(&self.head.tree)
     }
 
-    fn prepare_tree(&self, tree: &Oid) -> Prepared {
+    fn prepare_tree(&self, tree: &Oid) -> PrepareOutcome {
         self.workspace
-            .prepare(tree, &self.head.commit, Ignored::Remove)
+            .prepare(tree, &self.head.commit, IgnoredFiles::Remove)
             .unwrap()
     }
 
@@ -73,8 +73,8 @@ impl Bench {
     }
 
     /// Keeps what there is, and removes the workspace.
-    fn close(&self) -> Result<Removed, Error> {
-        self.workspace.snapshot_and_remove(&Snapshot {
+    fn close(&self) -> Result<RemovalOutcome, Error> {
+        self.workspace.snapshot_and_remove(&SnapshotRequest {
             reference: "refs/codeteam/run/worktree/task-1",
             parent: &self.head.commit,
             known_tree: &self.head.tree,
@@ -101,8 +101,8 @@ impl Bench {
 
 #[test]
 fn a_fresh_workspace_is_the_wanted_tree_and_a_repository_for_the_worker() {
-    let bench = Bench::new();
-    assert_eq!(bench.prepare(), Prepared::Fresh);
+    let bench = WorkspaceFixture::new();
+    assert_eq!(bench.prepare(), PrepareOutcome::Fresh);
     assert_eq!(bench.read("file").as_deref(), Some("one\ntwo\nthree\n"));
     assert_eq!(bench.workspace.collect().unwrap(), bench.head.tree);
     assert_eq!(bench.worker(&["status", "--porcelain"]), "");
@@ -119,7 +119,7 @@ fn a_fresh_workspace_is_the_wanted_tree_and_a_repository_for_the_worker() {
 
 #[test]
 fn what_a_worker_did_is_collected_from_its_files() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     bench.prepare();
     bench.write("new/deep file", "x\n");
     bench.write(".gitignore", "target/\n");
@@ -136,10 +136,10 @@ fn what_a_worker_did_is_collected_from_its_files() {
 
 #[test]
 fn codeteams_own_directory_stays_as_it_was() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     fixture.write(".codeteam/config.yml", "theirs\n");
     fixture.commit_all("configured");
-    let bench = Bench::on(fixture);
+    let bench = WorkspaceFixture::on(fixture);
     bench.prepare();
     bench.write(".codeteam/config.yml", "hijacked\n");
     bench.write(".codeteam/roles/new.yml", "new\n");
@@ -147,7 +147,7 @@ fn codeteams_own_directory_stays_as_it_was() {
     // It is not left for the next worker, either.
     assert!(matches!(
         bench.prepare(),
-        Prepared::Rebuilt {
+        PrepareOutcome::Rebuilt {
             found_tree: Some(_)
         }
     ));
@@ -160,7 +160,7 @@ fn codeteams_own_directory_stays_as_it_was() {
 
 #[test]
 fn preparing_again_keeps_what_is_right_and_records_what_is_not() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     bench.prepare();
     bench.write(".gitignore", "cache\n");
     bench.write("new", "x\n");
@@ -170,20 +170,20 @@ fn preparing_again_keeps_what_is_right_and_records_what_is_not() {
     let keep = |tree| {
         bench
             .workspace
-            .prepare(tree, &bench.head.commit, Ignored::Keep)
+            .prepare(tree, &bench.head.commit, IgnoredFiles::Keep)
             .unwrap()
     };
-    assert_eq!(keep(&tree), Prepared::Same);
+    assert_eq!(keep(&tree), PrepareOutcome::Same);
     assert_eq!(
         bench.files(),
         [".gitignore", "cache", "empty", "file", "new"]
     );
-    assert_eq!(bench.prepare_tree(&tree), Prepared::Same);
+    assert_eq!(bench.prepare_tree(&tree), PrepareOutcome::Same);
     assert_eq!(bench.files(), [".gitignore", "file", "new"]);
 
     bench.write("cache", "x\n");
     bench.write("untracked/deep", "x\n");
-    let Prepared::Rebuilt {
+    let PrepareOutcome::Rebuilt {
         found_tree: Some(found),
     } = keep(&tree)
     else {
@@ -195,7 +195,7 @@ fn preparing_again_keeps_what_is_right_and_records_what_is_not() {
     assert_eq!(diff.files[0].path, Path::new("untracked/deep"));
     assert_eq!(
         bench.prepare(),
-        Prepared::Rebuilt {
+        PrepareOutcome::Rebuilt {
             found_tree: Some(tree)
         }
     );
@@ -205,7 +205,7 @@ fn preparing_again_keeps_what_is_right_and_records_what_is_not() {
 
 #[test]
 fn what_was_done_before_can_be_taken_back_by_who_goes_on() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     bench.prepare();
     bench.write("file", "an earlier round\n");
     bench.write("new", "x\n");
@@ -220,25 +220,25 @@ fn what_was_done_before_can_be_taken_back_by_who_goes_on() {
 
 #[test]
 fn a_tracked_file_that_is_also_ignored_is_not_lost() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     fixture.write("tracked.log", "x\n");
     fixture.commit_all("log");
     fixture.write(".gitignore", "*.log\n");
     fixture.commit_all("ignore");
-    let bench = Bench::on(fixture);
+    let bench = WorkspaceFixture::on(fixture);
     bench.prepare();
     fs::remove_file(bench.workspace.directory.join("collect/index")).unwrap();
     assert_eq!(bench.workspace.collect().unwrap(), bench.head.tree);
     fs::write(bench.workspace.directory.join("collect/index"), "DIRC").unwrap();
-    assert_eq!(bench.prepare(), Prepared::Same);
+    assert_eq!(bench.prepare(), PrepareOutcome::Same);
 }
 
 /// Damages a workspace in some way a killed process, or a bad disk, could.
-type Damage = fn(&Bench);
+type WorkspaceDamage = fn(&WorkspaceFixture);
 
 #[test]
 fn a_half_made_workspace_is_made_again() {
-    let stages: &[(&str, Damage)] = &[
+    let stages: &[(&str, WorkspaceDamage)] = &[
         ("nothing but the directory", |bench| {
             fs::remove_dir_all(&bench.workspace.directory).unwrap();
             fs::create_dir(&bench.workspace.directory).unwrap();
@@ -279,7 +279,7 @@ fn a_half_made_workspace_is_made_again() {
         ("no `.git` file", |bench| remove(bench, "tree/.git")),
     ];
     for (stage, damage) in stages {
-        let bench = Bench::new();
+        let bench = WorkspaceFixture::new();
         bench.prepare();
         damage(&bench);
         bench.prepare();
@@ -290,27 +290,27 @@ fn a_half_made_workspace_is_made_again() {
             "{stage}"
         );
         assert_eq!(bench.worker(&["status", "--porcelain"]), "", "{stage}");
-        assert_eq!(bench.prepare(), Prepared::Same, "{stage}");
+        assert_eq!(bench.prepare(), PrepareOutcome::Same, "{stage}");
     }
 }
 
-fn remove(bench: &Bench, name: &str) {
+fn remove(bench: &WorkspaceFixture, name: &str) {
     fs::remove_file(bench.workspace.directory.join(name)).unwrap();
 }
 
-fn damage(bench: &Bench, name: &str, text: &str) {
+fn damage(bench: &WorkspaceFixture, name: &str, text: &str) {
     write(&bench.workspace.directory, name, text);
 }
 
 #[test]
 fn a_rebuild_that_was_killed_still_knows_what_it_found() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     bench.prepare();
     bench.write("work", "x\n");
     let found = bench.workspace.collect().unwrap();
     bench
         .workspace
-        .set_state(&State::Rebuilding {
+        .set_state(&WorkspaceState::Rebuilding {
             found: Some(found.clone()),
         })
         .unwrap();
@@ -320,7 +320,7 @@ fn a_rebuild_that_was_killed_still_knows_what_it_found() {
     ));
     assert_eq!(
         bench.prepare(),
-        Prepared::Rebuilt {
+        PrepareOutcome::Rebuilt {
             found_tree: Some(found.clone())
         }
     );
@@ -328,7 +328,7 @@ fn a_rebuild_that_was_killed_still_knows_what_it_found() {
     // And it is still there to be looked at, or to go on from.
     assert_eq!(
         bench.prepare_tree(&found),
-        Prepared::Rebuilt {
+        PrepareOutcome::Rebuilt {
             found_tree: Some(bench.head.tree.clone())
         }
     );
@@ -337,7 +337,7 @@ fn a_rebuild_that_was_killed_still_knows_what_it_found() {
 
 #[test]
 fn a_scratch_checkout_is_the_tree_and_nothing_else() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     bench.prepare();
     bench.write("new", "x\n");
     let tree = bench.workspace.collect().unwrap();
@@ -354,7 +354,7 @@ fn a_scratch_checkout_is_the_tree_and_nothing_else() {
 
 #[test]
 fn a_workspace_is_locked_while_it_is_changed() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     bench.prepare();
     let other = fs::File::open(&bench.workspace.directory).unwrap();
     let locked = bench.workspace.lock().unwrap();
@@ -366,7 +366,7 @@ fn a_workspace_is_locked_while_it_is_changed() {
 
 #[test]
 fn names_are_names_of_directories() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     for name in ["", "..", ".trash", "a/b", "-x", "a b"] {
         let opened = Workspace::open(&bench.repo, &bench.fixture.path(), name);
         assert!(matches!(opened, Err(Error::BadName { .. })), "{name:?}");
@@ -377,7 +377,7 @@ fn names_are_names_of_directories() {
 
 #[test]
 fn odd_paths_and_other_hashes_work_too() {
-    let fixture = Fixture::unborn();
+    let fixture = GitFixture::unborn();
     let odd = fixture.path().join("# \"odd\" \\ dir");
     fs::create_dir(&odd).unwrap();
     fixture.git(
@@ -389,9 +389,9 @@ fn odd_paths_and_other_hashes_work_too() {
     let workspace = Workspace::open(&repo, &odd.join("spaces"), "x").unwrap();
     assert_eq!(
         workspace
-            .prepare(&head.tree, &head.commit, Ignored::Remove)
+            .prepare(&head.tree, &head.commit, IgnoredFiles::Remove)
             .unwrap(),
-        Prepared::Fresh
+        PrepareOutcome::Fresh
     );
     write(&workspace.tree_dir(), "new\nline", "x\n");
     let tree = workspace.collect().unwrap();
@@ -405,7 +405,7 @@ fn odd_paths_and_other_hashes_work_too() {
 
 #[test]
 fn what_set_up_left_is_collected_only_if_it_is_tracked_or_changed() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     bench.prepare();
     bench.write("node_modules/a [b]/x", "x");
     bench.write("made *.lock", "1");
@@ -437,8 +437,8 @@ fn what_set_up_left_is_collected_only_if_it_is_tracked_or_changed() {
     let head = &bench.head;
     let again = bench
         .workspace
-        .prepare(&head.tree, &head.commit, Ignored::Keep);
-    assert!(matches!(again.unwrap(), Prepared::Rebuilt { .. }));
+        .prepare(&head.tree, &head.commit, IgnoredFiles::Keep);
+    assert!(matches!(again.unwrap(), PrepareOutcome::Rebuilt { .. }));
     assert!(bench.path("node_modules/a [b]/x").exists());
     assert!(bench.path("same.lock").exists());
     assert!(!bench.path("made *.lock").exists());

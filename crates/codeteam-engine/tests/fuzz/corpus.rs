@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use codeteam_core::yaml::{Node, Place, Scalar, Sources, Value, read};
+use codeteam_core::yaml::{SourceFiles, SourcePosition, YamlNode, YamlScalar, YamlValue, read};
 use codeteam_engine::built_in;
 
 /// How the files of one case call each other.
 pub(crate) const NAMES: [&str; 3] = ["one", "two", "three"];
 
-pub(crate) struct Corpus {
+pub(crate) struct FuzzCorpus {
     /// All files as trees: workflows, roles, and the rest.
-    pub(crate) trees: [Vec<Node>; 3],
+    pub(crate) trees: [Vec<YamlNode>; 3],
     /// All files as they stand.
     pub(crate) texts: Vec<String>,
     /// Every key, with values it has somewhere.
-    pub(crate) values: Vec<(String, Vec<Node>)>,
+    pub(crate) values: Vec<(String, Vec<YamlNode>)>,
     /// Every short text: names of steps, of roles, of settings.
     pub(crate) words: Vec<String>,
 }
 
-impl Corpus {
+impl FuzzCorpus {
     pub(crate) fn gather() -> Self {
         let mut texts: Vec<String> = vec![built_in::config().to_owned()];
         for folder in ["roles", "workflows"] {
@@ -41,7 +41,7 @@ impl Corpus {
                 .map(|path: &std::path::PathBuf| fs::read_to_string(Path::new(path)).unwrap()),
         );
         let mut corpus = Self {
-            trees: <[Vec<Node>; 3]>::default(),
+            trees: <[Vec<YamlNode>; 3]>::default(),
             texts,
             values: Vec::new(),
             words: Vec::new(),
@@ -49,7 +49,7 @@ impl Corpus {
         let mut values = BTreeMap::new();
         for text in &corpus.texts {
             // JSON is YAML, so what workers answer is a tree as well.
-            if let Ok(node) = read(&mut Sources::default(), "seed", text) {
+            if let Ok(node) = read(&mut SourceFiles::default(), "seed", text) {
                 let is = |keys: &[&str]| keys.iter().any(|key| node.get(key).is_some());
                 let kind = match () {
                     () if is(&["steps", "sequence", "workflow"]) => 0,
@@ -70,18 +70,18 @@ impl Corpus {
     }
 
     /// Any file; workflows are few, and can be wrong in most ways.
-    pub(crate) fn tree(&self, random: &mut super::random::Random) -> &Node {
+    pub(crate) fn tree(&self, random: &mut super::random::RandomSource) -> &YamlNode {
         let kind = [0, 0, 1, 2][random.below(4)];
         random.pick(&self.trees[kind])
     }
 }
 
-fn note(node: &Node, values: &mut BTreeMap<String, Vec<Node>>, words: &mut Vec<String>) {
+fn note(node: &YamlNode, values: &mut BTreeMap<String, Vec<YamlNode>>, words: &mut Vec<String>) {
     match &node.value {
-        Value::Scalar(scalar) if scalar.text.len() < 40 => words.push(scalar.text.clone()),
-        Value::Scalar(_) => {}
-        Value::List(list) => list.iter().for_each(|inner| note(inner, values, words)),
-        Value::Map(entries) => {
+        YamlValue::Scalar(scalar) if scalar.text.len() < 40 => words.push(scalar.text.clone()),
+        YamlValue::Scalar(_) => {}
+        YamlValue::List(list) => list.iter().for_each(|inner| note(inner, values, words)),
+        YamlValue::Map(entries) => {
             for (key, inner) in entries {
                 words.push(key.name.clone());
                 let known = values.entry(key.name.clone()).or_default();
@@ -171,27 +171,32 @@ pub(crate) const NASTY: &[&str] = &[
 ];
 
 /// A value from [`NASTY`], or one that is too long, too deep or too many.
-pub(crate) fn nasty(random: &mut super::random::Random) -> Node {
-    let at = |value| Node::at(Place::NONE, value);
+pub(crate) fn nasty(random: &mut super::random::RandomSource) -> YamlNode {
+    let at = |value| YamlNode::at(SourcePosition::NONE, value);
     match random.below(24) {
-        0 => Node::text("x".repeat(1 + random.below(60_000))),
-        1 => Node::text("é\n".repeat(1 + random.below(5_000))),
-        2 => at(Value::List(vec![Node::text("a"); random.below(3_000)])),
+        0 => YamlNode::text("x".repeat(1 + random.below(60_000))),
+        1 => YamlNode::text("é\n".repeat(1 + random.below(5_000))),
+        2 => at(YamlValue::List(vec![
+            YamlNode::text("a");
+            random.below(3_000)
+        ])),
         3 => {
             let deep = random.below(80);
-            (0..deep).fold(Node::text("deep"), |inner, _| at(Value::List(vec![inner])))
+            (0..deep).fold(YamlNode::text("deep"), |inner, _| {
+                at(YamlValue::List(vec![inner]))
+            })
         }
         4 => {
             let deep = random.below(80);
-            (0..deep).fold(Node::text("deep"), |inner, _| {
-                let mut map = Node::empty(Place::NONE);
+            (0..deep).fold(YamlNode::text("deep"), |inner, _| {
+                let mut map = YamlNode::empty(SourcePosition::NONE);
                 map.set("steps", inner);
                 map
             })
         }
-        5 => Node::empty(Place::NONE),
-        6 => at(Value::List(Vec::new())),
-        7 | 8 => at(Value::Scalar(Scalar::text(*random.pick(NASTY)))),
-        _ => at(Value::Scalar(Scalar::plain(*random.pick(NASTY)))),
+        5 => YamlNode::empty(SourcePosition::NONE),
+        6 => at(YamlValue::List(Vec::new())),
+        7 | 8 => at(YamlValue::Scalar(YamlScalar::text(*random.pick(NASTY)))),
+        _ => at(YamlValue::Scalar(YamlScalar::plain(*random.pick(NASTY)))),
     }
 }

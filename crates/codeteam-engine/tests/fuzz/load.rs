@@ -5,19 +5,21 @@ use std::path::PathBuf;
 
 use codeteam_core::ids::StepId;
 use codeteam_core::plan;
-use codeteam_core::role::{Book, Layer};
-use codeteam_core::submission::{self, Form};
-use codeteam_core::workflow::{self, Compiled, StepKind, Surroundings, Target};
-use codeteam_core::yaml::{Fault, Node, Origins as Written, Sources, read, write};
+use codeteam_core::role::{RoleCatalog, SourceLayer};
+use codeteam_core::submission::{self, AnswerForm};
+use codeteam_core::workflow::{self, CompileInputs, CompiledWorkflow, ExitTarget, StepKind};
+use codeteam_core::yaml::{
+    Diagnostic, OriginComments as Written, SourceFiles, YamlNode, read, write,
+};
 use codeteam_engine::built_in;
-use codeteam_engine::config::{Config, Origins};
-use codeteam_engine::library::{Library, Places};
+use codeteam_engine::config::{Config, ConfigOrigins};
+use codeteam_engine::library::{Library, LibraryFolders};
 
 use super::corpus::NAMES;
 
 /// How much of what loaded.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct LoadTally {
     pub(crate) cases: u64,
     pub(crate) trees: u64,
     pub(crate) configs: u64,
@@ -29,19 +31,19 @@ pub(crate) struct Tally {
     pub(crate) slowest: u128,
 }
 
-pub(crate) struct Loaders {
-    book: Book,
+pub(crate) struct FuzzLoaders {
+    book: RoleCatalog,
     folder: tempfile::TempDir,
-    pub(crate) tally: Tally,
+    pub(crate) tally: LoadTally,
 }
 
-impl Loaders {
+impl FuzzLoaders {
     pub(crate) fn new() -> Self {
-        let library = Library::read(Places::default(), Sources::default(), None);
+        let library = Library::read(LibraryFolders::default(), SourceFiles::default(), None);
         Self {
             book: library.book,
             folder: tempfile::tempdir().unwrap(),
-            tally: Tally::default(),
+            tally: LoadTally::default(),
         }
     }
 
@@ -50,7 +52,7 @@ impl Loaders {
         self.tally.cases += 1;
         let mut trees = Vec::new();
         for text in texts {
-            let mut sources = Sources::default();
+            let mut sources = SourceFiles::default();
             let node = match read(&mut sources, "case.yml", text) {
                 Ok(node) => Some(node),
                 Err(fault) => {
@@ -62,12 +64,12 @@ impl Loaders {
             trees.push(node);
             if let Ok(loaded) = plan::from_yaml("plan.yml", text, 1_000) {
                 self.tally.plans += 1;
-                let pending = |_: &_| codeteam_core::schedule::Status::Pending;
+                let pending = |_: &_| codeteam_core::schedule::TaskStatus::Pending;
                 let again = plan::to_yaml(&loaded.plan, loaded.accepted, &loaded.runs, pending);
                 let again = plan::from_yaml("plan.yml", &again, 1_000);
                 assert_eq!(again.map(|again| again.plan), Ok(loaded.plan));
             }
-            for form in Form::all() {
+            for form in AnswerForm::all() {
                 self.tally.submissions += u64::from(submission::parse(form, text).is_ok());
             }
         }
@@ -77,12 +79,12 @@ impl Loaders {
         self.config(&texts[0]);
     }
 
-    fn roles(&mut self, trees: &[Option<Node>]) {
+    fn roles(&mut self, trees: &[Option<YamlNode>]) {
         let mut book = self.book.clone();
         for (name, node) in NAMES.iter().zip(trees) {
             if let Some(node) = node {
-                book.add(Layer::Project, name, node.clone());
-                book.add(Layer::User, "implementer", node.clone());
+                book.add(SourceLayer::Project, name, node.clone());
+                book.add(SourceLayer::User, "implementer", node.clone());
             }
         }
         for name in NAMES.iter().chain(&["implementer", "coder", "trader"]) {
@@ -92,14 +94,14 @@ impl Loaders {
                     assert_eq!(resolved.role.name.as_str(), *name);
                     survives(&resolved.node);
                 }
-                Err(faults) => told(&Sources::default(), faults),
+                Err(faults) => told(&SourceFiles::default(), faults),
             }
         }
     }
 
-    fn workflows(&mut self, trees: &[Option<Node>]) {
-        let mut sources = Sources::default();
-        let mut find = |name: &str, below: usize| -> Result<Option<Node>, Vec<Fault>> {
+    fn workflows(&mut self, trees: &[Option<YamlNode>]) {
+        let mut sources = SourceFiles::default();
+        let mut find = |name: &str, below: usize| -> Result<Option<YamlNode>, Vec<Diagnostic>> {
             let own = NAMES.iter().position(|known| *known == name);
             if let Some(own) = own.and_then(|own| trees.get(own)) {
                 return Ok(own.clone().filter(|_| below == 0));
@@ -110,17 +112,17 @@ impl Loaders {
         };
         for (name, node) in NAMES.iter().zip(trees) {
             let Some(node) = node else { continue };
-            let mut surroundings = Surroundings {
+            let mut surroundings = CompileInputs {
                 book: self.book.clone(),
                 security_role: Some("security_auditor".to_owned()),
-                ..Surroundings::default()
+                ..CompileInputs::default()
             };
             match workflow::build(name, node.clone(), &mut surroundings, &mut find) {
                 Ok(compiled) => {
                     self.tally.workflows += 1;
                     holds(&compiled);
                 }
-                Err(faults) => told(&Sources::default(), faults),
+                Err(faults) => told(&SourceFiles::default(), faults),
             }
         }
     }
@@ -129,16 +131,20 @@ impl Loaders {
         let project: PathBuf = self.folder.path().join(".codeteam");
         fs::create_dir_all(&project).unwrap();
         fs::write(project.join("config.yml"), text).unwrap();
-        let origins = Origins {
+        let origins = ConfigOrigins {
             project: Some(project),
-            ..Origins::default()
+            ..ConfigOrigins::default()
         };
         let Ok((config, layers)) = Config::layers(&origins) else {
             return;
         };
         self.tally.configs += 1;
         survives(&layers.node);
-        let mut library = Library::read(Places::default(), layers.sources, config.roles.as_ref());
+        let mut library = Library::read(
+            LibraryFolders::default(),
+            layers.sources,
+            config.roles.as_ref(),
+        );
         let _ = config.git.branch("2025-01-08_153042_x");
         let _ = config.limits.budget();
         if let Ok(compiled) =
@@ -153,7 +159,7 @@ impl Loaders {
 }
 
 /// At least one thing is wrong, and it can be told.
-fn told(sources: &Sources, faults: Vec<Fault>) {
+fn told(sources: &SourceFiles, faults: Vec<Diagnostic>) {
     assert!(!faults.is_empty(), "refused without a reason");
     let problems = sources.problems(faults);
     let text = problems.to_string();
@@ -161,9 +167,9 @@ fn told(sources: &Sources, faults: Vec<Fault>) {
 }
 
 /// A tree that is written reads back, and reads the same.
-fn survives(node: &Node) {
+fn survives(node: &YamlNode) {
     let text = write(node, Written::Left);
-    let back = read(&mut Sources::default(), "written.yml", &text);
+    let back = read(&mut SourceFiles::default(), "written.yml", &text);
     let back =
         back.unwrap_or_else(|fault| panic!("what was written does not read: {fault:?}\n{text}"));
     assert_eq!(
@@ -174,7 +180,7 @@ fn survives(node: &Node) {
 }
 
 /// What the kernel relies on.
-fn holds(compiled: &Compiled) {
+fn holds(compiled: &CompiledWorkflow) {
     let workflow = &compiled.workflow;
     let step = |id: &StepId| workflow.steps.get(id);
     assert!(
@@ -185,7 +191,9 @@ fn holds(compiled: &Compiled) {
     for (id, from) in &workflow.steps {
         assert_eq!(*id, from.id);
         for (key, target) in from.exits() {
-            let Target::Step(to) = target else { continue };
+            let ExitTarget::Step(to) = target else {
+                continue;
+            };
             let Some(to) = step(&to) else {
                 panic!("`{key}` of `{id}` leads nowhere");
             };

@@ -28,9 +28,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use corpus::Corpus;
-use load::{Loaders, Tally};
-use random::Random;
+use corpus::FuzzCorpus;
+use load::{FuzzLoaders, LoadTally};
+use random::RandomSource;
 
 /// What one case may take of a processor.
 const MOST_TIME: Duration = Duration::from_secs(1);
@@ -52,8 +52,8 @@ fn no_file_breaks_a_loader() {
     campaign.unwrap();
     loop {
         match reports.recv_timeout(HANGS) {
-            Ok(Report::Alive) => {}
-            Ok(Report::Failed(number, why)) => {
+            Ok(FuzzReport::Alive) => {}
+            Ok(FuzzReport::Failed(number, why)) => {
                 let kept = folder().join(format!("{seed}-{number}.txt"));
                 fs::copy(folder().join("current.txt"), &kept).unwrap();
                 panic!(
@@ -62,7 +62,7 @@ fn no_file_breaks_a_loader() {
                     kept.display()
                 );
             }
-            Ok(Report::Done(tally)) => {
+            Ok(FuzzReport::Done(tally)) => {
                 println!("seed {seed}, {seconds} s: {tally:?}");
                 if tally.cases >= 1_000 {
                     let all = [
@@ -89,21 +89,21 @@ fn no_file_breaks_a_loader() {
     }
 }
 
-enum Report {
+enum FuzzReport {
     Alive,
     Failed(u64, String),
-    Done(Tally),
+    Done(LoadTally),
 }
 
-fn campaign_of(seed: u64, one: Option<u64>, time: Duration, report: &Sender<Report>) {
-    let corpus = Corpus::gather();
-    let mut loaders = Loaders::new();
+fn campaign_of(seed: u64, one: Option<u64>, time: Duration, report: &Sender<FuzzReport>) {
+    let corpus = FuzzCorpus::gather();
+    let mut loaders = FuzzLoaders::new();
     fs::create_dir_all(folder()).unwrap();
     let began = Instant::now();
     let mut number = one.unwrap_or(0);
     let crowds = mutate::crowds();
     while one.is_some() || began.elapsed() < time {
-        let mut random = Random::new(Random::new(seed).next() ^ number);
+        let mut random = RandomSource::new(RandomSource::new(seed).next() ^ number);
         let case = if number % 20 == 19 {
             let turn = usize::try_from(number / 20).unwrap_or(0);
             vec![crowds[turn % crowds.len()].clone()]
@@ -118,17 +118,17 @@ fn campaign_of(seed: u64, one: Option<u64>, time: Duration, report: &Sender<Repo
                 *slowest = took.as_millis().max(*slowest);
             }
             Err(why) => {
-                let _ = report.send(Report::Failed(number, why));
+                let _ = report.send(FuzzReport::Failed(number, why));
                 return;
             }
         }
-        let _ = report.send(Report::Alive);
+        let _ = report.send(FuzzReport::Alive);
         if one.is_some() {
             break;
         }
         number += 1;
     }
-    let _ = report.send(Report::Done(loaders.tally));
+    let _ = report.send(FuzzReport::Done(loaders.tally));
 }
 
 /// Does one case, which must not panic, nor take too long or too much memory.
@@ -153,13 +153,13 @@ fn bounded(case: impl FnOnce()) -> Result<Duration, String> {
     Ok(took)
 }
 
-struct Memory {
+struct MemoryUse {
     now: u64,
     most: u64,
 }
 
 /// The memory in use, and the most since the last call, in KiB.
-fn memory() -> Memory {
+fn memory() -> MemoryUse {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -167,7 +167,7 @@ fn memory() -> Memory {
         number.and_then(|number| number.parse().ok()).unwrap_or(0)
     };
     let _ = fs::write("/proc/self/clear_refs", "5");
-    Memory {
+    MemoryUse {
         now: field("VmRSS"),
         most: field("VmHWM"),
     }

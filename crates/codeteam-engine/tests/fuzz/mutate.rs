@@ -2,13 +2,15 @@
 
 use std::fmt::Write as _;
 
-use codeteam_core::yaml::{Key, Node, Origins, Place, Scalar, Value, write};
+use codeteam_core::yaml::{
+    OriginComments, SourcePosition, YamlKey, YamlNode, YamlScalar, YamlValue, write,
+};
 
-use super::corpus::{Corpus, NAMES, nasty};
-use super::random::Random;
+use super::corpus::{FuzzCorpus, NAMES, nasty};
+use super::random::RandomSource;
 
 /// Up to three files, which may name each other by [`NAMES`].
-pub(crate) fn case(corpus: &Corpus, random: &mut Random) -> Vec<String> {
+pub(crate) fn case(corpus: &FuzzCorpus, random: &mut RandomSource) -> Vec<String> {
     let files = 1 + random.below(NAMES.len());
     let mut texts: Vec<String> = (0..files).map(|_| file(corpus, random)).collect();
     if random.one_in(12) {
@@ -17,7 +19,7 @@ pub(crate) fn case(corpus: &Corpus, random: &mut Random) -> Vec<String> {
     texts
 }
 
-fn file(corpus: &Corpus, random: &mut Random) -> String {
+fn file(corpus: &FuzzCorpus, random: &mut RandomSource) -> String {
     if random.one_in(8) {
         // As it stands, with only its text harmed.
         let mut text = random.pick(&corpus.texts).clone();
@@ -30,7 +32,7 @@ fn file(corpus: &Corpus, random: &mut Random) -> String {
     for _ in 0..random.below(5) {
         change(corpus, random, &mut node);
     }
-    let mut text = write(&node, Origins::Left);
+    let mut text = write(&node, OriginComments::Left);
     if random.one_in(6) {
         text = harm(corpus, random, &text);
     }
@@ -38,7 +40,7 @@ fn file(corpus: &Corpus, random: &mut Random) -> String {
 }
 
 /// One change to a tree.
-fn change(corpus: &Corpus, random: &mut Random, node: &mut Node) {
+fn change(corpus: &FuzzCorpus, random: &mut RandomSource, node: &mut YamlNode) {
     match random.below(10) {
         0 => {
             let other = corpus.tree(random).clone();
@@ -50,9 +52,9 @@ fn change(corpus: &Corpus, random: &mut Random, node: &mut Node) {
             *place(random, node) = value;
         }
         2 => {
-            let word = Node::at(
-                Place::NONE,
-                Value::Scalar(Scalar::plain(random.pick(&corpus.words))),
+            let word = YamlNode::at(
+                SourcePosition::NONE,
+                YamlValue::Scalar(YamlScalar::plain(random.pick(&corpus.words))),
             );
             *leaf(random, node) = word;
         }
@@ -63,7 +65,7 @@ fn change(corpus: &Corpus, random: &mut Random, node: &mut Node) {
 }
 
 /// Changes the keys of a mapping.
-fn keys(corpus: &Corpus, random: &mut Random, node: &mut Node) {
+fn keys(corpus: &FuzzCorpus, random: &mut RandomSource, node: &mut YamlNode) {
     let Some(entries) = map(random, node) else {
         return;
     };
@@ -97,7 +99,7 @@ fn keys(corpus: &Corpus, random: &mut Random, node: &mut Node) {
 }
 
 /// Lets files build on each other, and on what there is.
-fn family(random: &mut Random, node: &mut Node) {
+fn family(random: &mut RandomSource, node: &mut YamlNode) {
     let parents = [
         "one",
         "two",
@@ -108,7 +110,7 @@ fn family(random: &mut Random, node: &mut Node) {
         "implementer",
         "reviewer",
     ];
-    let parent = Node::text(*random.pick(&parents));
+    let parent = YamlNode::text(*random.pick(&parents));
     if node.as_map().is_some() {
         let key = if random.one_in(5) {
             "template"
@@ -124,7 +126,7 @@ fn family(random: &mut Random, node: &mut Node) {
 }
 
 /// Steps that name each other, stand beside each other, or are left out.
-fn steps(corpus: &Corpus, random: &mut Random, node: &mut Node) {
+fn steps(corpus: &FuzzCorpus, random: &mut RandomSource, node: &mut YamlNode) {
     let mut names = Vec::new();
     names_of(node, &mut names);
     names.extend(
@@ -139,12 +141,15 @@ fn steps(corpus: &Corpus, random: &mut Random, node: &mut Node) {
         ]
         .map(str::to_owned),
     );
-    let target = |random: &mut Random| Node::text(random.pick(&names).clone());
+    let target = |random: &mut RandomSource| YamlNode::text(random.pick(&names).clone());
     if random.one_in(3) {
         let list = (0..random.below(3)).map(|_| target(random)).collect();
-        node.set("disable", Node::at(Place::NONE, Value::List(list)));
+        node.set(
+            "disable",
+            YamlNode::at(SourcePosition::NONE, YamlValue::List(list)),
+        );
     }
-    let mut step = Node::empty(Place::NONE);
+    let mut step = YamlNode::empty(SourcePosition::NONE);
     for key in ["next", "on_fail", "on_reject"] {
         if random.one_in(2) {
             step.set(key, target(random));
@@ -153,7 +158,7 @@ fn steps(corpus: &Corpus, random: &mut Random, node: &mut Node) {
     if random.one_in(2) {
         let side = if random.one_in(2) { "after" } else { "before" };
         let beside = random.pick(&names).clone();
-        step.set("position", Node::text(format!("{side} {beside}")));
+        step.set("position", YamlNode::text(format!("{side} {beside}")));
     }
     let does = [
         "role",
@@ -171,7 +176,7 @@ fn steps(corpus: &Corpus, random: &mut Random, node: &mut Node) {
         step.set(does, random.pick(values).clone());
     }
     if does == "person" {
-        let mut answers = Node::empty(Place::NONE);
+        let mut answers = YamlNode::empty(SourcePosition::NONE);
         answers.set("yes", target(random));
         step.set("answers", answers);
     }
@@ -184,8 +189,8 @@ fn steps(corpus: &Corpus, random: &mut Random, node: &mut Node) {
     if node.as_map().is_none() {
         return;
     }
-    if node.get(into).and_then(Node::as_map).is_none() {
-        node.set(into, Node::empty(Place::NONE));
+    if node.get(into).and_then(YamlNode::as_map).is_none() {
+        node.set(into, YamlNode::empty(SourcePosition::NONE));
     }
     let new = if random.one_in(2) {
         format!("{name}-2")
@@ -197,9 +202,9 @@ fn steps(corpus: &Corpus, random: &mut Random, node: &mut Node) {
     }
 }
 
-fn names_of(node: &Node, names: &mut Vec<String>) {
+fn names_of(node: &YamlNode, names: &mut Vec<String>) {
     for key in ["steps", "overrides"] {
-        for (key, step) in node.get(key).and_then(Node::as_map).unwrap_or_default() {
+        for (key, step) in node.get(key).and_then(YamlNode::as_map).unwrap_or_default() {
             names.push(key.name.clone());
             names_of(step, names);
         }
@@ -209,67 +214,70 @@ fn names_of(node: &Node, names: &mut Vec<String>) {
     }
 }
 
-fn put(entries: &mut Vec<(Key, Node)>, name: &str, value: Node) {
+fn put(entries: &mut Vec<(YamlKey, YamlNode)>, name: &str, value: YamlNode) {
     entries.retain(|(key, _)| key.name != name);
-    let (name, place) = (name.to_owned(), Place::NONE);
-    entries.push((Key { name, place }, value));
+    let (name, place) = (name.to_owned(), SourcePosition::NONE);
+    entries.push((YamlKey { name, place }, value));
 }
 
 /// Any part of a tree, upper ones more often.
-fn place<'a>(random: &mut Random, node: &'a mut Node) -> &'a mut Node {
+fn place<'a>(random: &mut RandomSource, node: &'a mut YamlNode) -> &'a mut YamlNode {
     let children = count(node);
     if children == 0 || random.one_in(4) {
         return node;
     }
     let index = random.below(children);
     match &mut node.value {
-        Value::List(list) => place(random, &mut list[index]),
-        Value::Map(entries) => place(random, &mut entries[index].1),
-        Value::Scalar(_) => unreachable!("a scalar has no parts"),
+        YamlValue::List(list) => place(random, &mut list[index]),
+        YamlValue::Map(entries) => place(random, &mut entries[index].1),
+        YamlValue::Scalar(_) => unreachable!("a scalar has no parts"),
     }
 }
 
-fn leaf<'a>(random: &mut Random, node: &'a mut Node) -> &'a mut Node {
+fn leaf<'a>(random: &mut RandomSource, node: &'a mut YamlNode) -> &'a mut YamlNode {
     let children = count(node);
     if children == 0 {
         return node;
     }
     let index = random.below(children);
     match &mut node.value {
-        Value::List(list) => leaf(random, &mut list[index]),
-        Value::Map(entries) => leaf(random, &mut entries[index].1),
-        Value::Scalar(_) => unreachable!("a scalar has no parts"),
+        YamlValue::List(list) => leaf(random, &mut list[index]),
+        YamlValue::Map(entries) => leaf(random, &mut entries[index].1),
+        YamlValue::Scalar(_) => unreachable!("a scalar has no parts"),
     }
 }
 
-fn map<'a>(random: &mut Random, node: &'a mut Node) -> Option<&'a mut Vec<(Key, Node)>> {
+fn map<'a>(
+    random: &mut RandomSource,
+    node: &'a mut YamlNode,
+) -> Option<&'a mut Vec<(YamlKey, YamlNode)>> {
     let part = place(random, node);
     part.as_map_mut()
 }
 
-fn somewhere<'a>(random: &mut Random, node: &'a Node) -> &'a Node {
+fn somewhere<'a>(random: &mut RandomSource, node: &'a YamlNode) -> &'a YamlNode {
     let children = count(node);
     if children == 0 || random.one_in(4) {
         return node;
     }
     let index = random.below(children);
     match &node.value {
-        Value::List(list) => somewhere(random, &list[index]),
-        Value::Map(entries) => somewhere(random, &entries[index].1),
-        Value::Scalar(_) => node,
+        YamlValue::List(list) => somewhere(random, &list[index]),
+        YamlValue::Map(entries) => somewhere(random, &entries[index].1),
+        YamlValue::Scalar(_) => node,
     }
 }
 
-fn count(node: &Node) -> usize {
+fn count(node: &YamlNode) -> usize {
     match &node.value {
-        Value::Scalar(_) => 0,
-        Value::List(list) => list.len(),
-        Value::Map(entries) => entries.len(),
+        YamlValue::Scalar(_) => 0,
+        YamlValue::List(list) => list.len(),
+        YamlValue::Map(entries) => entries.len(),
     }
 }
 
 /// One change to a text, whatever it says.
-fn harm(corpus: &Corpus, random: &mut Random, text: &str) -> String {
+fn harm(corpus: &FuzzCorpus, random: &mut RandomSource, text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let at = random.below(bytes.len());
     let to = at + random.below(bytes.len() - at);
@@ -323,7 +331,7 @@ fn harm(corpus: &Corpus, random: &mut Random, text: &str) -> String {
 }
 
 /// Aliases of aliases, in the three ways they can multiply.
-fn bomb(random: &mut Random) -> String {
+fn bomb(random: &mut RandomSource) -> String {
     let wide = 2 + random.below(20);
     let mut text = match random.below(3) {
         0 => "steps: &l0 { a: { role: implementer } }\n".to_owned(),

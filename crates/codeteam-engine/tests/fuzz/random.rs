@@ -1,9 +1,9 @@
 //! Numbers that look like chance and are the same for the same seed.
 
 /// `SplitMix64`.
-pub(crate) struct Random(u64);
+pub(crate) struct RandomSource(u64);
 
-impl Random {
+impl RandomSource {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }

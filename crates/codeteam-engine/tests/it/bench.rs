@@ -7,24 +7,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use codeteam_core::event::Sandbox;
+use codeteam_core::event::SandboxKind;
 use codeteam_engine::Engine;
 use codeteam_engine::engine::Project;
-use codeteam_engine::env::{Direct, Env};
-use codeteam_engine::git::{Environment, Git, Identity, Signature};
-use codeteam_engine::logins::Cli;
-use codeteam_engine::logins::keys::Keys;
-use codeteam_engine::perform::{self, Reach};
+use codeteam_engine::env::{Env, ProxyExceptions};
+use codeteam_engine::git::{CommitSignature, GitEnvironment, GitIdentity, GitProgram};
+use codeteam_engine::logins::WorkerCli;
+use codeteam_engine::logins::keys::ApiKeys;
+use codeteam_engine::perform::{self, WorkerAccess};
 use codeteam_engine::process::{
-    self, Account, Cancel, CommandSpec, Limits, MARK, Profile, Status, Stream, View,
+    self, CancelToken, CommandLimits, CommandSpec, ExitReason, HostView, MARK, NetworkLedger,
+    OutputStream, SandboxProfile,
 };
 use codeteam_engine::workers::Worker;
-use codeteam_sandbox::Access;
+use codeteam_sandbox::MountAccess;
 
 /// What is in the user's home beside the logins, and what nobody inside may ever print.
 pub(crate) const SECRET: &str = "the-users-own-secret";
 
-const LIMITS: Limits = Limits {
+const LIMITS: CommandLimits = CommandLimits {
     wall: Duration::from_mins(1),
     line_bytes: 1 << 16,
     total_bytes: 1 << 22,
@@ -32,29 +33,29 @@ const LIMITS: Limits = Limits {
     grace: Duration::from_secs(1),
 };
 
-pub(crate) struct Bench {
+pub(crate) struct EngineFixture {
     root: tempfile::TempDir,
     pub(crate) engine: Arc<Engine>,
 }
 
 /// How a program inside ended, and what it said.
 #[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) status: Status,
+pub(crate) struct ProgramResult {
+    pub(crate) status: ExitReason,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Ended {
+impl ProgramResult {
     /// What it said, if all went well.
     pub(crate) fn said(self) -> String {
-        assert_eq!(self.status, Status::Exited(0), "{self:?}");
+        assert_eq!(self.status, ExitReason::Exited(0), "{self:?}");
         assert_eq!(self.stderr, "", "{self:?}");
         self.stdout
     }
 }
 
-impl Bench {
+impl EngineFixture {
     pub(crate) fn new() -> Self {
         Self::with(&[])
     }
@@ -83,39 +84,49 @@ impl Bench {
     }
 
     /// The user's credential file.
-    pub(crate) fn user(&self, cli: &Cli) -> PathBuf {
+    pub(crate) fn user(&self, cli: &WorkerCli) -> PathBuf {
         let folder = self.path("home").join(cli.directory);
         folder.join(cli.credentials.file)
     }
 
     /// What a worker of that name is given. Its private files are in a folder of that name too.
-    pub(crate) fn reach(&self, worker: &str, folder: &str) -> Reach {
+    pub(crate) fn reach(&self, worker: &str, folder: &str) -> WorkerAccess {
         self.try_reach(worker, folder).unwrap()
     }
 
     /// The same, or why it is given nothing.
-    pub(crate) fn try_reach(&self, worker: &str, folder: &str) -> Result<Reach, perform::Error> {
+    pub(crate) fn try_reach(
+        &self,
+        worker: &str,
+        folder: &str,
+    ) -> Result<WorkerAccess, perform::Error> {
         let folder = self.path(folder);
         let worker = Worker::find(&self.engine.config, &worker.into()).unwrap();
-        Reach::of(&worker, None, &self.engine, &folder, Account::default())
+        WorkerAccess::of(
+            &worker,
+            None,
+            &self.engine,
+            &folder,
+            NetworkLedger::default(),
+        )
     }
 
     /// Runs a script as a worker with that reach, in a folder of its own.
-    pub(crate) fn work(&self, reach: &Reach, script: &str) -> Ended {
+    pub(crate) fn work(&self, reach: &WorkerAccess, script: &str) -> ProgramResult {
         self.work_telling(reach, script, &mut |_| {})
     }
 
     /// The same; what it says is told as it does.
     pub(crate) fn work_telling(
         &self,
-        reach: &Reach,
+        reach: &WorkerAccess,
         script: &str,
         tell: &mut dyn FnMut(&str),
-    ) -> Ended {
+    ) -> ProgramResult {
         let tree = self.path("tree");
         fs::create_dir_all(&tree).unwrap();
-        let mut view = View::default();
-        view.show(tree.clone(), Access::Writable);
+        let mut view = HostView::default();
+        view.show(tree.clone(), MountAccess::Writable);
         reach.show(&mut view);
         let mut env = vec![(MARK.into(), "tests/engine".into())];
         env.extend(reach.env.clone());
@@ -128,21 +139,21 @@ impl Bench {
             disk: None,
             brief: false,
         };
-        let launcher = self.engine.launcher(Sandbox::Bubblewrap).unwrap();
+        let launcher = self.engine.launcher(SandboxKind::Bubblewrap).unwrap();
         let (mut stdout, mut stderr) = (String::new(), String::new());
-        let mut sink = |line: process::Line<'_>| {
+        let mut sink = |line: process::OutputLine<'_>| {
             let (into, text) = match line.stream {
-                Stream::Stdout => (&mut stdout, &line.text),
-                Stream::Stderr => (&mut stderr, &line.text),
+                OutputStream::Stdout => (&mut stdout, &line.text),
+                OutputStream::Stderr => (&mut stderr, &line.text),
             };
             into.push_str(text);
             into.push('\n');
             tell(text);
         };
-        let cancel = Cancel::new();
-        let (worker, launcher) = (Profile::Worker, &*launcher);
+        let cancel = CancelToken::new();
+        let (worker, launcher) = (SandboxProfile::Worker, &*launcher);
         let exit = process::run(launcher, worker, &spec, &LIMITS, &cancel, &mut sink).unwrap();
-        Ended {
+        ProgramResult {
             status: exit.status,
             stdout,
             stderr,
@@ -185,13 +196,13 @@ fn env(root: &Path, variables: &[(&str, &str)]) -> Env {
         home: Some(root.join("home")),
         state_home: Some(root.join("state")),
         config_home: Some(root.join("config")),
-        keys: Keys::from_env(found),
+        keys: ApiKeys::from_env(found),
         cloud: BTreeMap::new(),
         claude_retries: None,
         moved: BTreeMap::new(),
         proxy: None,
-        direct: Direct::default(),
-        author: Some(codeteam_engine::git::Identity::default()),
+        direct: ProxyExceptions::default(),
+        author: Some(codeteam_engine::git::GitIdentity::default()),
         user: "tester".to_owned(),
         mcp_token: None,
         lease_stale_ms: None,
@@ -203,14 +214,14 @@ fn env(root: &Path, variables: &[(&str, &str)]) -> Env {
 fn repository(folder: &Path, env: &Env) -> PathBuf {
     fs::create_dir_all(folder).unwrap();
     fs::write(folder.join("file"), "hello\n").unwrap();
-    let git = Git::new(Environment {
+    let git = GitProgram::new(GitEnvironment {
         path: env.path.clone(),
         home: env.home.clone().map(PathBuf::into_os_string),
         xdg_config_home: None,
         codeteam: None,
     });
-    let signature = Signature {
-        identity: Identity {
+    let signature = CommitSignature {
+        identity: GitIdentity {
             name: "Tester".to_owned(),
             email: "tester@example.com".to_owned(),
         },

@@ -4,8 +4,8 @@ use codeteam_engine::logins::clis::{CLAUDE, CODEX};
 
 use codeteam_engine::workers::Worker;
 
-use crate::bench::Bench;
-use crate::server::Server;
+use crate::bench::EngineFixture;
+use crate::server::TestServer;
 
 const KEY: &str = "sk-the-real-key";
 
@@ -25,8 +25,8 @@ post() {
 
 #[test]
 fn a_request_gets_the_key_on_its_way_and_nothing_inside_has_it() {
-    let server = Server::start();
-    let bench = Bench::with(&[
+    let server = TestServer::start();
+    let bench = EngineFixture::with(&[
         ("ANTHROPIC_API_KEY", KEY),
         ("ANTHROPIC_BASE_URL", &server.url),
     ]);
@@ -58,9 +58,9 @@ fn a_request_gets_the_key_on_its_way_and_nothing_inside_has_it() {
 
 #[test]
 fn a_cli_that_takes_an_option_is_told_by_one() {
-    let server = Server::start();
+    let server = TestServer::start();
     let gateway = format!("{}/codex", server.url);
-    let bench = Bench::with(&[("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", &gateway)]);
+    let bench = EngineFixture::with(&[("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", &gateway)]);
     let reach = bench.reach("codex", "w");
     let (option, url) = reach.base_url.clone().unwrap();
     assert_eq!(option, "openai_base_url");
@@ -76,13 +76,13 @@ fn a_cli_that_takes_an_option_is_told_by_one() {
 
 #[test]
 fn a_server_that_cannot_be_asked_is_named_by_its_variable_alone() {
-    let bench = Bench::with(&[
+    let bench = EngineFixture::with(&[
         ("ANTHROPIC_API_KEY", KEY),
         ("ANTHROPIC_BASE_URL", "https://me:hush@gateway.example"),
     ]);
     let worker = Worker::find(&bench.engine.config, &"claude".into()).unwrap();
-    let account = codeteam_engine::process::Account::default();
-    let of = codeteam_engine::perform::Reach::of;
+    let account = codeteam_engine::process::NetworkLedger::default();
+    let of = codeteam_engine::perform::WorkerAccess::of;
     let error = of(&worker, None, &bench.engine, &bench.path("w"), account).unwrap_err();
     let text = format!("{error} {error:?}");
     assert!(text.contains("ANTHROPIC_BASE_URL"), "{text}");

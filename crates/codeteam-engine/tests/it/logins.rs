@@ -6,17 +6,17 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::mpsc::channel;
 
-use codeteam_core::event::Sandbox;
+use codeteam_core::event::SandboxKind;
 use codeteam_core::frame::Tip;
 use codeteam_core::ids::{AttemptId, Commit, FramePath, Tree};
 use codeteam_core::input::Input;
 use codeteam_core::workflow::{Check, CheckKind};
-use codeteam_engine::logins::clis::{CLAUDE, CODEX, Cli, GEMINI};
-use codeteam_engine::perform::{self, Context, Job, What};
-use codeteam_engine::process::Cancel;
+use codeteam_engine::logins::clis::{CLAUDE, CODEX, GEMINI, WorkerCli};
+use codeteam_engine::perform::{self, Job, JobContext, JobKind};
+use codeteam_engine::process::CancelToken;
 use rustix::fs::{CWD, FileType, Mode};
 
-use crate::bench::{Bench, SECRET};
+use crate::bench::{EngineFixture, SECRET};
 
 /// Renews a login as claude does: another file takes the place of the old one.
 const BY_RENAME: &str = r"
@@ -42,7 +42,7 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn a_worker_sees_its_own_login_and_nothing_else_of_the_users() {
-    let bench = Bench::new();
+    let bench = EngineFixture::new();
     let home = bench.path("home");
     for (cli, file) in [
         (&CLAUDE, ".claude/.credentials.json"),
@@ -70,9 +70,9 @@ fn a_worker_sees_its_own_login_and_nothing_else_of_the_users() {
 
 #[test]
 fn a_renewed_login_is_the_users_afterwards() {
-    let renewals: [(&Cli, &str); 2] = [(&CLAUDE, BY_RENAME), (&CODEX, IN_PLACE)];
+    let renewals: [(&WorkerCli, &str); 2] = [(&CLAUDE, BY_RENAME), (&CODEX, IN_PLACE)];
     for (cli, renew) in renewals {
-        let bench = Bench::new();
+        let bench = EngineFixture::new();
         let before = text(&bench.user(cli));
         let reach = bench.reach(cli.name, "w");
         assert_eq!(bench.work(&reach, renew).said(), "");
@@ -89,7 +89,7 @@ fn a_renewed_login_is_the_users_afterwards() {
 
 #[test]
 fn what_cannot_be_given_back_stays_and_is_told() {
-    let bench = Bench::new();
+    let bench = EngineFixture::new();
     let reach = bench.reach("claude", "w");
     bench.work(&reach, BY_RENAME).said();
     fs::set_permissions(bench.user(&CLAUDE), fs::Permissions::from_mode(0o440)).unwrap();
@@ -105,7 +105,7 @@ fn what_cannot_be_given_back_stays_and_is_told() {
 
 #[test]
 fn two_workers_have_one_login_and_a_renewal_reaches_the_other() {
-    let bench = Bench::new();
+    let bench = EngineFixture::new();
     fs::create_dir_all(bench.path("tree")).unwrap();
     let gate = bench.path("tree/gate");
     let mode = Mode::RUSR | Mode::WUSR;
@@ -141,7 +141,7 @@ fn two_workers_have_one_login_and_a_renewal_reaches_the_other() {
 
 #[test]
 fn a_login_leads_to_its_own_hosts_and_to_no_others() {
-    let bench = Bench::new();
+    let bench = EngineFixture::new();
     let reach = bench.reach("claude", "w");
     let rules = &reach.network.rules;
     for host in ["api.anthropic.com", "platform.claude.com"] {
@@ -171,7 +171,7 @@ fn a_login_leads_to_its_own_hosts_and_to_no_others() {
 
 #[test]
 fn a_gate_sees_no_login_while_a_worker_has_it() {
-    let bench = Bench::new();
+    let bench = EngineFixture::new();
     let reach = bench.reach("claude", "w");
     let look = "find ~ -mindepth 1; ls -d /home/agent/.claude 2>/dev/null;
         env | grep -i -e anthropic -e proxy; find / -xdev -name .credentials.json 2>/dev/null";
@@ -185,7 +185,7 @@ fn a_gate_sees_no_login_while_a_worker_has_it() {
 }
 
 /// Runs a check as the gate of a run, and says what came of it.
-fn gate(bench: &Bench, command: &str) -> String {
+fn gate(bench: &EngineFixture, command: &str) -> String {
     let head = &bench.engine.head;
     let tip = Tip {
         commit: Commit(head.commit.as_str().to_owned()),
@@ -222,16 +222,16 @@ fn gate(bench: &Bench, command: &str) -> String {
         in_session: false,
         by_session: false,
         templates: std::sync::Arc::default(),
-        sandbox: Sandbox::Bubblewrap,
-        what: What::Check {
+        sandbox: SandboxKind::Bubblewrap,
+        what: JobKind::Check {
             tree: tip.tree,
             checks: vec![check],
             about: Box::default(),
         },
     };
-    let context = Context {
+    let context = JobContext {
         engine: &bench.engine,
-        cancel: Cancel::new(),
+        cancel: CancelToken::new(),
         lines: &|_, _| {},
         report: &|_| {},
         busy: &|_, _| {},

@@ -5,30 +5,30 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use codeteam_core::event::Outcome;
-use codeteam_core::ids::{AttemptId, RunId, Time};
+use codeteam_core::event::FrameOutcome;
+use codeteam_core::ids::{AttemptId, EpochMillis, RunId};
 use codeteam_core::input::Decision;
 use codeteam_core::{Effect, Event, Run};
-use codeteam_engine::driver::{self, Observer, Options, Stop};
-use codeteam_engine::engine::{Project, Request};
+use codeteam_engine::driver::{self, DriverOptions, RunObserver, StopReason};
+use codeteam_engine::engine::{Project, RunRequest};
 use codeteam_engine::logins::clis::CLAUDE;
 use codeteam_engine::maintenance::prune;
 use codeteam_engine::perform::now;
-use codeteam_engine::process::Cancel;
+use codeteam_engine::process::CancelToken;
 use rustix::process::{Resource, getrlimit};
 
-use crate::bench::Bench;
+use crate::bench::EngineFixture;
 
 const ASKS: &str =
     "name: ask\nstart: ask\nsteps:\n  ask: { person: 'Go on?', answers: { 'yes': done } }\n";
 
 #[derive(Default)]
-struct Watch {
+struct WarningRecorder {
     warnings: Mutex<Vec<String>>,
 }
 
-impl Observer for Watch {
-    fn event(&self, _: &Run, _: Time, _: &Event) {}
+impl RunObserver for WarningRecorder {
+    fn event(&self, _: &Run, _: EpochMillis, _: &Event) {}
     fn line(&self, _: &AttemptId, _: &str) {}
     fn waits(&self, _: &Run, _: &[Effect]) {}
     fn warn(&self, message: &str) {
@@ -37,29 +37,29 @@ impl Observer for Watch {
 }
 
 /// A run that waits for a person.
-struct Waiting {
-    bench: Bench,
+struct WaitingRun {
+    bench: EngineFixture,
     run: RunId,
-    watch: Arc<Watch>,
+    watch: Arc<WarningRecorder>,
 }
 
-impl Waiting {
+impl WaitingRun {
     fn new() -> Self {
-        let bench = Bench::new();
+        let bench = EngineFixture::new();
         let flow = bench.path("flow.yml");
         fs::write(&flow, ASKS).unwrap();
-        let request = Request {
+        let request = RunRequest {
             goal: "wait".to_owned(),
             workflow: Some(flow.display().to_string()),
-            ..Request::default()
+            ..RunRequest::default()
         };
         let engine = &bench.engine;
         let project = Project::find(engine.repo.top_level(), engine.env.clone()).unwrap();
         let started = engine.plan_run(project.prepare(&request).unwrap(), now());
-        let watch: Arc<Watch> = Arc::default();
-        let observer: Arc<dyn Observer> = watch.clone();
+        let watch: Arc<WarningRecorder> = Arc::default();
+        let observer: Arc<dyn RunObserver> = watch.clone();
         let (run, stop) = driver::start(engine, started.unwrap(), &options(), &observer).unwrap();
-        assert!(matches!(stop, Stop::Waiting(_)), "{stop:?}");
+        assert!(matches!(stop, StopReason::Waiting(_)), "{stop:?}");
         Self { bench, run, watch }
     }
 
@@ -84,15 +84,15 @@ impl Waiting {
         fs::read_to_string(self.bench.user(&CLAUDE)).unwrap()
     }
 
-    fn resume(&self) -> Stop {
-        let observer: Arc<dyn Observer> = self.watch.clone();
+    fn resume(&self) -> StopReason {
+        let observer: Arc<dyn RunObserver> = self.watch.clone();
         let engine = &self.bench.engine;
         driver::resume(engine, &self.run, Vec::new(), &options(), &observer).unwrap()
     }
 
     /// Has the run end by itself when it is resumed.
     fn answer(&self) {
-        let Stop::Waiting(questions) = self.resume() else {
+        let StopReason::Waiting(questions) = self.resume() else {
             panic!("nothing is asked");
         };
         let decision = Decision::Answer {
@@ -110,25 +110,27 @@ impl Waiting {
     }
 }
 
-fn options() -> Options {
-    Options::new(false, Cancel::new(), "test")
+fn options() -> DriverOptions {
+    DriverOptions::new(false, CancelToken::new(), "test")
 }
 
 #[test]
 fn driving_allows_many_open_files_and_confined_commands_have_their_own_limit() {
-    let waiting = Waiting::new();
+    let waiting = WaitingRun::new();
     let own = getrlimit(Resource::Nofile);
     let most = own.maximum.unwrap_or(u64::MAX);
     assert_eq!(own.current, Some(most.min(1 << 20)));
     let reach = waiting.bench.reach("scripted", "w");
     let said = waiting.bench.work(&reach, "ulimit -Sn; ulimit -Hn").said();
-    let limit = codeteam_sandbox::Limits::default().open_files.min(most);
+    let limit = codeteam_sandbox::SandboxLimits::default()
+        .open_files
+        .min(most);
     assert_eq!(said, format!("{limit}\n{limit}\n"));
 }
 
 #[test]
 fn a_run_that_is_taken_up_again_gives_back_what_was_lent() {
-    let waiting = Waiting::new();
+    let waiting = WaitingRun::new();
     let home = waiting.leave();
     waiting.resume();
     assert!(waiting.users().contains("access-second"));
@@ -138,10 +140,10 @@ fn a_run_that_is_taken_up_again_gives_back_what_was_lent() {
 
 #[test]
 fn what_cannot_be_given_back_stops_nothing_and_is_kept_for_the_next_time() {
-    let waiting = Waiting::new();
+    let waiting = WaitingRun::new();
     let home = waiting.leave();
     waiting.lock_user(0o400);
-    assert!(matches!(waiting.resume(), Stop::Waiting(_)));
+    assert!(matches!(waiting.resume(), StopReason::Waiting(_)));
     let warnings = waiting.warnings();
     // Once when it is taken up; it has not ended.
     assert_eq!(warnings.len(), 1, "{warnings:?}");
@@ -156,7 +158,7 @@ fn what_cannot_be_given_back_stops_nothing_and_is_kept_for_the_next_time() {
 
 #[test]
 fn a_copy_that_is_not_believed_is_told_and_goes() {
-    let waiting = Waiting::new();
+    let waiting = WaitingRun::new();
     let home = waiting.leave();
     fs::write(home.join(".claude/.credentials.json"), "{}").unwrap();
     waiting.resume();
@@ -169,7 +171,7 @@ fn a_copy_that_is_not_believed_is_told_and_goes() {
 
 #[test]
 fn pruning_leaves_alone_what_has_not_ended() {
-    let waiting = Waiting::new();
+    let waiting = WaitingRun::new();
     let home = waiting.leave();
     let engine = &waiting.bench.engine;
     fs::create_dir(engine.workspaces_of(&waiting.run).join("frame")).unwrap();
@@ -183,11 +185,11 @@ fn pruning_leaves_alone_what_has_not_ended() {
 
 #[test]
 fn the_end_of_a_run_and_pruning_keep_it_until_it_is_given_back() {
-    let waiting = Waiting::new();
+    let waiting = WaitingRun::new();
     waiting.answer();
     let home = waiting.leave();
     waiting.lock_user(0o400);
-    assert_eq!(waiting.resume(), Stop::Ended(Outcome::Completed));
+    assert_eq!(waiting.resume(), StopReason::Ended(FrameOutcome::Completed));
     // When it was taken up, and when it ended.
     assert_eq!(waiting.warnings().len(), 2);
     let engine = &waiting.bench.engine;

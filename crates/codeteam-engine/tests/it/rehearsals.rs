@@ -2,25 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use codeteam_core::rehearse::{Case, File};
-use codeteam_core::workflow::Compiled;
-use codeteam_core::yaml::{Key, Node, Place, Scalar, Sources, Value};
+use codeteam_core::rehearse::{RehearsalCase, RehearsalSuite};
+use codeteam_core::workflow::CompiledWorkflow;
+use codeteam_core::yaml::{SourceFiles, SourcePosition, YamlKey, YamlNode, YamlScalar, YamlValue};
 use codeteam_engine::built_in;
-use codeteam_engine::library::{Library, Places};
+use codeteam_engine::library::{Library, LibraryFolders};
 
 use crate::graphs::usual;
 
 /// Compiles a workflow with the settings of a case.
-fn compiled(library: &mut Library, name: &str, case: &Case) -> Compiled {
-    let place = Place::NONE;
+fn compiled(library: &mut Library, name: &str, case: &RehearsalCase) -> CompiledWorkflow {
+    let place = SourcePosition::NONE;
     let settings = case.settings.iter().map(|(name, value)| {
-        let value = Value::Scalar(Scalar::plain(value.to_string()));
+        let value = YamlValue::Scalar(YamlScalar::plain(value.to_string()));
         let name = name.clone();
-        (Key { name, place }, Node::at(place, value))
+        (YamlKey { name, place }, YamlNode::at(place, value))
     });
-    let mut node = Node::empty(place);
-    node.set("extends", Node::text(name));
-    node.set("settings", Node::at(place, Value::Map(settings.collect())));
+    let mut node = YamlNode::empty(place);
+    node.set("extends", YamlNode::text(name));
+    node.set(
+        "settings",
+        YamlNode::at(place, YamlValue::Map(settings.collect())),
+    );
     let built = library.build("a case", node, usual());
     built.unwrap_or_else(|e| panic!("{name}, {}: {e}", case.name))
 }
@@ -28,14 +31,14 @@ fn compiled(library: &mut Library, name: &str, case: &Case) -> Compiled {
 #[test]
 fn every_built_in_workflow_is_tested_and_passes() {
     let tests: BTreeMap<&str, &str> = built_in::folder("workflows/tests", ".yml").collect();
-    let mut library = Library::read(Places::default(), Sources::default(), None);
+    let mut library = Library::read(LibraryFolders::default(), SourceFiles::default(), None);
     let mut wrong = Vec::new();
     for listed in library.workflows() {
         let name = listed.name;
         let text = tests
             .get(name.as_str())
             .unwrap_or_else(|| panic!("`{name}` has no tests"));
-        let file = File::parse(&name, text).unwrap_or_else(|e| panic!("{e}"));
+        let file = RehearsalSuite::parse(&name, text).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(file.workflow, name);
         for case in &file.cases {
             let outcome = case.run(&compiled(&mut library, &name, case));

@@ -7,15 +7,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use codeteam_core::role::Role;
-use codeteam_core::submission::{self, Form, Submission};
-use codeteam_core::workflow::{Compiled, StepKind};
+use codeteam_core::submission::{self, AnswerForm, Submission};
+use codeteam_core::workflow::{CompiledWorkflow, StepKind};
 use codeteam_core::{json, plan};
-use codeteam_engine::config::{Config, Origins};
-use codeteam_engine::library::{Library, Places};
+use codeteam_engine::config::{Config, ConfigOrigins};
+use codeteam_engine::library::{Library, LibraryFolders};
 
 mod table;
 
-use table::{Is, SAMPLES, Then};
+use table::{ExpectedLoad, SAMPLES, SampleKind};
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/samples");
 
@@ -41,11 +41,11 @@ fn every_sample_loads_or_is_refused_with_advice() {
         let text = text_of(sample.file);
         let loaded = load(sample.is, &text);
         match (&sample.then, loaded) {
-            (Then::Loads(arrived), Ok(loaded)) => {
+            (ExpectedLoad::Loads(arrived), Ok(loaded)) => {
                 assert!(arrived(&loaded), "{}: {loaded:?}", sample.file);
             }
-            (Then::Loads(_), Err(error)) => panic!("{}: {error}", sample.file),
-            (Then::Refused(place, advice), Err(error)) => {
+            (ExpectedLoad::Loads(_), Err(error)) => panic!("{}: {error}", sample.file),
+            (ExpectedLoad::Refused(place, advice), Err(error)) => {
                 let told = first(&error);
                 assert!(
                     told.contains(place) && told.contains(advice),
@@ -53,7 +53,7 @@ fn every_sample_loads_or_is_refused_with_advice() {
                     sample.file
                 );
             }
-            (Then::Refused(..), Ok(loaded)) => panic!("{}: {loaded:?}", sample.file),
+            (ExpectedLoad::Refused(..), Ok(loaded)) => panic!("{}: {loaded:?}", sample.file),
         }
     }
 }
@@ -62,7 +62,7 @@ fn every_sample_loads_or_is_refused_with_advice() {
 fn whoever_follows_the_advice_has_a_file_that_loads() {
     for (file, is, mend, arrived) in table::MENDED {
         let sample = SAMPLES.iter().find(|sample| sample.file == *file).unwrap();
-        assert!(matches!(sample.then, Then::Refused(..)), "{file}");
+        assert!(matches!(sample.then, ExpectedLoad::Refused(..)), "{file}");
         let mended = mend(&text_of(file));
         let loaded = load(*is, &mended).unwrap_or_else(|error| panic!("{file}: {error}"));
         assert!(arrived(&loaded), "{file}: {loaded:?}");
@@ -72,8 +72,8 @@ fn whoever_follows_the_advice_has_a_file_that_loads() {
 #[test]
 fn every_error_of_a_sample_has_its_place_its_text_and_a_remedy() {
     for sample in SAMPLES {
-        let is_answer = matches!(sample.is, Is::Submission(..) | Is::Log);
-        if matches!(sample.then, Then::Loads(_)) || is_answer {
+        let is_answer = matches!(sample.is, SampleKind::Submission(..) | SampleKind::Log);
+        if matches!(sample.then, ExpectedLoad::Loads(_)) || is_answer {
             continue;
         }
         let error = load(sample.is, &text_of(sample.file)).unwrap_err();
@@ -100,7 +100,7 @@ fn every_error_of_a_sample_has_its_place_its_text_and_a_remedy() {
 /// The templates extend each other; side by side in one project they are the seed's own.
 #[test]
 fn the_templates_load_beside_each_other() {
-    let project = Project::new();
+    let project = SampleProject::new();
     for name in [
         "17-_base",
         "18-mvp",
@@ -148,11 +148,11 @@ fn the_templates_load_beside_each_other() {
 
 /// What came of a sample.
 #[derive(Debug)]
-pub(crate) enum Loaded {
-    Config(Box<Config>, Box<Compiled>),
+pub(crate) enum LoadedSample {
+    Config(Box<Config>, Box<CompiledWorkflow>),
     Role(Box<Role>),
-    Workflow(Box<Compiled>),
-    Plan(plan::Loaded),
+    Workflow(Box<CompiledWorkflow>),
+    Plan(plan::LoadedPlan),
     Submission(Submission),
     Log(Vec<serde_json::Value>),
 }
@@ -165,10 +165,10 @@ fn first(error: &str) -> &str {
     error.lines().next().unwrap_or_default()
 }
 
-fn load(is: Is, text: &str) -> Result<Loaded, String> {
-    let project = Project::new();
+fn load(is: SampleKind, text: &str) -> Result<LoadedSample, String> {
+    let project = SampleProject::new();
     match is {
-        Is::Config => {
+        SampleKind::Config => {
             project.write("config.yml", text);
             let (config, mut library) = project.open()?;
             // A role that is never played is not looked at by a run; here all are.
@@ -185,13 +185,13 @@ fn load(is: Is, text: &str) -> Result<Loaded, String> {
             }
             let compiled = library.compile_configured(config.flow.as_ref(), config.surroundings());
             let compiled = compiled.map_err(|error| project.plain(&error.to_string()))?;
-            Ok(Loaded::Config(Box::new(config), Box::new(compiled)))
+            Ok(LoadedSample::Config(Box::new(config), Box::new(compiled)))
         }
-        Is::Role(name) => {
+        SampleKind::Role(name) => {
             project.write(&format!("roles/{name}.yml"), text);
             project.role(name)
         }
-        Is::Agent(name) => {
+        SampleKind::Agent(name) => {
             project.write(&format!("agents/{name}/agent.yaml"), text);
             project.write(
                 &format!("agents/{name}/prompt.md"),
@@ -199,37 +199,39 @@ fn load(is: Is, text: &str) -> Result<Loaded, String> {
             );
             project.role(name)
         }
-        Is::Workflow(name) => {
+        SampleKind::Workflow(name) => {
             project.write(&format!("workflows/{name}.yml"), text);
             project
                 .compile(name)
-                .map(|compiled| Loaded::Workflow(Box::new(compiled)))
+                .map(|compiled| LoadedSample::Workflow(Box::new(compiled)))
         }
-        Is::Plan => {
+        SampleKind::Plan => {
             let loaded = plan::from_yaml("plan.yml", text, 100);
-            loaded.map(Loaded::Plan).map_err(|error| error.to_string())
+            loaded
+                .map(LoadedSample::Plan)
+                .map_err(|error| error.to_string())
         }
-        Is::Submission(kind, contract, mode) => {
-            let form = Form {
+        SampleKind::Submission(kind, contract, mode) => {
+            let form = AnswerForm {
                 kind,
                 contract,
                 mode,
                 asks: false,
             };
-            submission::parse(form, text).map(Loaded::Submission)
+            submission::parse(form, text).map(LoadedSample::Submission)
         }
-        Is::Log => {
+        SampleKind::Log => {
             let lines = text
                 .lines()
                 .map(|line| json::parse(line).map_err(|e| e.to_string()));
-            lines.collect::<Result<_, _>>().map(Loaded::Log)
+            lines.collect::<Result<_, _>>().map(LoadedSample::Log)
         }
     }
 }
 
-struct Project(tempfile::TempDir);
+struct SampleProject(tempfile::TempDir);
 
-impl Project {
+impl SampleProject {
     fn new() -> Self {
         let project = Self(tempfile::tempdir().unwrap());
         fs::create_dir(project.folder()).unwrap();
@@ -252,13 +254,13 @@ impl Project {
     }
 
     fn open(&self) -> Result<(Config, Library), String> {
-        let origins = Origins {
+        let origins = ConfigOrigins {
             project: Some(self.folder()),
-            ..Origins::default()
+            ..ConfigOrigins::default()
         };
         let opened = Config::layers(&origins);
         let (config, layers) = opened.map_err(|error| self.plain(&error.to_string()))?;
-        let places = Places {
+        let places = LibraryFolders {
             user: None,
             project: Some((self.folder(), self.0.path().to_owned())),
         };
@@ -266,13 +268,13 @@ impl Project {
         Ok((config, library))
     }
 
-    fn role(&self, name: &str) -> Result<Loaded, String> {
+    fn role(&self, name: &str) -> Result<LoadedSample, String> {
         let resolved = self.open()?.1.resolve(name);
-        let role = resolved.map(|resolved| Loaded::Role(Box::new(resolved.role)));
+        let role = resolved.map(|resolved| LoadedSample::Role(Box::new(resolved.role)));
         role.map_err(|error| self.plain(&error.to_string()))
     }
 
-    fn compile(&self, name: &str) -> Result<Compiled, String> {
+    fn compile(&self, name: &str) -> Result<CompiledWorkflow, String> {
         let (config, mut library) = self.open()?;
         let compiled = library.compile(name, config.surroundings());
         compiled.map_err(|error| self.plain(&error.to_string()))

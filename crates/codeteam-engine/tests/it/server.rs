@@ -4,12 +4,12 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-pub(crate) struct Server {
+pub(crate) struct TestServer {
     pub(crate) url: String,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
-impl Server {
+impl TestServer {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

@@ -7,46 +7,46 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codeteam_core::event::Outcome;
+use codeteam_core::event::FrameOutcome;
 use codeteam_core::frame::QuestionKind;
-use codeteam_core::hands::Hands;
+use codeteam_core::hands::Operator;
 use codeteam_core::ids::{AttemptId, FramePath};
 use codeteam_core::input::Decision;
-use codeteam_core::session::{Turn, turn};
+use codeteam_core::session::{SessionTurn, turn};
 use codeteam_engine::Engine;
-use codeteam_engine::engine::Request;
-use codeteam_engine::session::{self, End, Session};
+use codeteam_engine::engine::RunRequest;
+use codeteam_engine::session::{self, SessionEnd, SessionRun};
 use codeteam_engine::store;
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
+use crate::bench::EngineFixture;
 
 const LONG: Duration = Duration::from_mins(2);
 
 /// A user's checkout with a task under way in it.
-struct Task {
-    bench: Bench,
+struct SessionTask {
+    bench: EngineFixture,
     engine: Arc<Engine>,
-    session: Session,
+    session: SessionRun,
 }
 
-impl Task {
+impl SessionTask {
     fn new(config: &str) -> Self {
-        Self::on(Bench::new(), config)
+        Self::on(EngineFixture::new(), config)
     }
 
-    fn on(bench: Bench, config: &str) -> Self {
+    fn on(bench: EngineFixture, config: &str) -> Self {
         let top = bench.engine.repo.top_level().to_owned();
         fs::create_dir_all(top.join(".codeteam")).unwrap();
         fs::write(top.join(".codeteam/config.yml"), config).unwrap();
-        let request = Request {
+        let request = RunRequest {
             goal: "Add a password reset".to_owned(),
-            ..Request::default()
+            ..RunRequest::default()
         };
         let codeteam = env!("CARGO_BIN_EXE_engine-shim").into();
         let env = bench.engine.env.clone();
         let (engine, started) = session::prepare(&top, env, codeteam, &request).unwrap();
-        let session = Session::start(&engine, started, "a test").unwrap();
+        let session = SessionRun::start(&engine, started, "a test").unwrap();
         Self {
             bench,
             engine,
@@ -62,7 +62,7 @@ impl Task {
         fs::write(self.top().join(name), text).unwrap();
     }
 
-    fn turn(&self) -> Turn {
+    fn turn(&self) -> SessionTurn {
         assert!(self.session.settled(LONG), "{:?}", self.session.state());
         turn(&self.session.state().run)
     }
@@ -70,7 +70,7 @@ impl Task {
     /// The step that the session is at.
     fn at(&self) -> AttemptId {
         match self.turn() {
-            Turn::Work(id) => id,
+            SessionTurn::Work(id) => id,
             other => panic!("{other:?}"),
         }
     }
@@ -131,7 +131,7 @@ const GATE: &str =
 
 #[test]
 fn from_start_to_end_with_the_messages_of_a_team_and_the_users_checkout_as_it_was() {
-    let task = Task::new(GATE);
+    let task = SessionTask::new(GATE);
     let (head, branch) = (
         task.git(&["rev-parse", "HEAD"]),
         task.git(&["branch", "--show-current"]),
@@ -154,10 +154,10 @@ fn from_start_to_end_with_the_messages_of_a_team_and_the_users_checkout_as_it_wa
     task.approve();
     assert_eq!(task.at().step.as_str(), "reviewer");
     task.approve();
-    assert_eq!(task.turn(), Turn::Over);
+    assert_eq!(task.turn(), SessionTurn::Over);
     assert_eq!(
         task.session.state().end,
-        Some(End::Over(Outcome::Completed))
+        Some(SessionEnd::Over(FrameOutcome::Completed))
     );
     assert_eq!(
         task.subjects(),
@@ -188,23 +188,23 @@ fn from_start_to_end_with_the_messages_of_a_team_and_the_users_checkout_as_it_wa
 }
 
 /// Takes a task to its end in one round.
-fn finish(task: &Task) {
+fn finish(task: &SessionTask) {
     task.design();
     task.write("reset.txt", "works\n");
     task.code();
     assert_eq!(task.at().step.as_str(), "qa");
     task.approve();
     task.approve();
-    assert_eq!(task.turn(), Turn::Over);
+    assert_eq!(task.turn(), SessionTurn::Over);
     assert_eq!(
         task.session.state().end,
-        Some(End::Over(Outcome::Completed))
+        Some(SessionEnd::Over(FrameOutcome::Completed))
     );
 }
 
 #[test]
 fn on_the_users_own_branch_there_is_one_commit_at_the_end_and_no_file_is_touched() {
-    let task = Task::new(&format!("{GATE}git: {{ mode: current }}\n"));
+    let task = SessionTask::new(&format!("{GATE}git: {{ mode: current }}\n"));
     let head = task.git(&["rev-parse", "HEAD"]);
     let stamp = || {
         let file = fs::metadata(task.top().join("reset.txt")).unwrap();
@@ -218,7 +218,7 @@ fn on_the_users_own_branch_there_is_one_commit_at_the_end_and_no_file_is_touched
     assert_eq!(task.git(&["rev-parse", "HEAD"]), head);
     task.approve();
     task.approve();
-    assert_eq!(task.turn(), Turn::Over);
+    assert_eq!(task.turn(), SessionTurn::Over);
     let log = task.git(&["log", "--format=%s", &format!("{head}..HEAD")]);
     assert_eq!(
         log,
@@ -232,7 +232,7 @@ fn on_the_users_own_branch_there_is_one_commit_at_the_end_and_no_file_is_touched
 
 #[test]
 fn without_commits_a_patch_is_left() {
-    let task = Task::new(&format!("{GATE}git: {{ mode: none }}\n"));
+    let task = SessionTask::new(&format!("{GATE}git: {{ mode: none }}\n"));
     let head = task.git(&["rev-parse", "HEAD"]);
     finish(&task);
     assert_eq!(task.git(&["rev-parse", "HEAD"]), head);
@@ -247,7 +247,7 @@ fn without_commits_a_patch_is_left() {
 
 #[test]
 fn the_files_of_a_run_are_those_of_the_seed() {
-    let task = Task::new(GATE);
+    let task = SessionTask::new(GATE);
     task.design();
     task.write("reset.txt", "works\n");
     task.code();
@@ -258,7 +258,7 @@ fn the_files_of_a_run_are_those_of_the_seed() {
     assert_eq!(task.at().step.as_str(), "qa");
     task.approve();
     task.approve();
-    assert_eq!(task.turn(), Turn::Over);
+    assert_eq!(task.turn(), SessionTurn::Over);
     let folder = task
         .engine
         .folder
@@ -301,7 +301,7 @@ fn the_files_of_a_run_are_those_of_the_seed() {
 
 #[test]
 fn what_is_edited_after_the_snapshot_is_noticed_and_not_committed() {
-    let task = Task::new(GATE);
+    let task = SessionTask::new(GATE);
     task.design();
     task.write("reset.txt", "works\n");
     task.code();
@@ -309,7 +309,7 @@ fn what_is_edited_after_the_snapshot_is_noticed_and_not_committed() {
     task.write("reset.txt", "works, but for a backdoor\n");
     task.approve();
     task.approve();
-    assert_eq!(task.turn(), Turn::Over);
+    assert_eq!(task.turn(), SessionTurn::Over);
     let kept = task.git(&["show", &format!("{}:reset.txt", task.branch())]);
     assert_eq!(kept, "works");
     let mut edited = Vec::new();
@@ -327,10 +327,10 @@ fn what_is_edited_after_the_snapshot_is_noticed_and_not_committed() {
 
 #[test]
 fn what_was_not_committed_when_it_began_is_the_base_and_not_part_of_the_change() {
-    let bench = Bench::new();
+    let bench = EngineFixture::new();
     let top = bench.engine.repo.top_level().to_owned();
     fs::write(top.join("notes.txt"), "half a thought\n").unwrap();
-    let task = Task::on(bench, GATE);
+    let task = SessionTask::on(bench, GATE);
     task.design();
     // Nothing was changed by the session.
     task.code();
@@ -346,10 +346,10 @@ fn what_was_not_committed_when_it_began_is_the_base_and_not_part_of_the_change()
 
 #[test]
 fn a_session_dies_and_another_goes_on_but_not_two_at_once() {
-    let task = Task::new(GATE);
+    let task = SessionTask::new(GATE);
     task.design();
     let (engine, run) = (Arc::clone(&task.engine), task.session.id().clone());
-    let held = Session::attach(&engine, &run, "another");
+    let held = SessionRun::attach(&engine, &run, "another");
     let Err(codeteam_engine::driver::Error::Store(store::Error::Held { label, .. })) = held else {
         panic!("two lead it");
     };
@@ -360,21 +360,21 @@ fn a_session_dies_and_another_goes_on_but_not_two_at_once() {
     );
     let before = task.at();
     drop(task.session);
-    let session = Session::attach(&engine, &run, "another").unwrap();
+    let session = SessionRun::attach(&engine, &run, "another").unwrap();
     assert!(session.settled(LONG));
-    assert_eq!(turn(&session.state().run), Turn::Work(before));
+    assert_eq!(turn(&session.state().run), SessionTurn::Work(before));
     session.abort("a test", "enough").unwrap();
     assert!(session.settled(LONG));
     assert!(matches!(
         session.state().end,
-        Some(End::Over(Outcome::Aborted(_)))
+        Some(SessionEnd::Over(FrameOutcome::Aborted(_)))
     ));
     assert_eq!(session::open_runs(&engine).unwrap(), []);
 }
 
 #[test]
 fn a_person_outside_takes_what_checks_reject_and_gives_the_run_to_workers() {
-    let task = Task::new(&format!("worker: scripted\n{GATE}"));
+    let task = SessionTask::new(&format!("worker: scripted\n{GATE}"));
     task.design();
     task.write("reset.txt", "broken\n");
     task.code();
@@ -385,7 +385,7 @@ fn a_person_outside_takes_what_checks_reject_and_gives_the_run_to_workers() {
         note: "known".to_owned(),
     };
     engine.post(&run, &accept, "ann").unwrap();
-    let accepted = || matches!(task.turn(), Turn::Work(id) if id.step.as_str() == "qa");
+    let accepted = || matches!(task.turn(), SessionTurn::Work(id) if id.step.as_str() == "qa");
     until(accepted);
     task.approve();
     assert_eq!(task.at().step.as_str(), "reviewer");
@@ -397,23 +397,23 @@ fn a_person_outside_takes_what_checks_reject_and_gives_the_run_to_workers() {
     let made = made.expect("something was made");
     let tree = made.tree.clone();
     let give = Decision::Reassign {
-        to: Hands::Workers,
+        to: Operator::Workers,
         change: Some(Box::new(made)),
     };
     engine.post(&run, &give, "ann").unwrap();
-    until(|| task.session.state().end == Some(End::Handed));
+    until(|| task.session.state().end == Some(SessionEnd::Handed));
     let run = engine.load(&run).unwrap();
-    assert_eq!(run.hands, Hands::Workers);
+    assert_eq!(run.hands, Operator::Workers);
     assert_eq!(run.frames[&FramePath::root()].tree, tree);
 }
 
 #[test]
 fn questions_are_passed_on_and_no_answer_approves_anything() {
-    let task = Task::new("verification: {}\n");
+    let task = SessionTask::new("verification: {}\n");
     let ba = task.at();
     let questions = json!({"questions": ["mail or text?"]}).to_string();
     task.session.submit(&ba, questions).unwrap();
-    let Turn::Ask(question) = task.turn() else {
+    let SessionTurn::Ask(question) = task.turn() else {
         panic!("it asks");
     };
     assert_eq!(question.kind, QuestionKind::Analyst);

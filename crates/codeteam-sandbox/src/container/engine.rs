@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 /// A program that starts containers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Engine {
+pub struct ContainerEngine {
     /// Which one it is.
-    pub kind: Kind,
+    pub kind: ContainerEngineKind,
     /// Where it is.
     pub program: PathBuf,
     /// The low-level runtime, if not the one it takes by itself.
@@ -25,14 +25,14 @@ pub struct Engine {
 
 /// The engines that are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Kind {
+pub enum ContainerEngineKind {
     /// Podman, which needs no daemon and no root.
     Podman,
     /// Docker.
     Docker,
 }
 
-impl Kind {
+impl ContainerEngineKind {
     /// Its program, which is also the name of its package.
     pub fn name(self) -> &'static str {
         match self {
@@ -42,16 +42,16 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ContainerEngineKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl Engine {
+impl ContainerEngine {
     /// Those that a `PATH` leads to, the preferred one first.
     pub fn find(path: &OsStr) -> Vec<Self> {
-        let engine = |kind: Kind| {
+        let engine = |kind: ContainerEngineKind| {
             program(path, kind.name()).map(|program| Self {
                 kind,
                 program,
@@ -59,7 +59,7 @@ impl Engine {
                 path: path.to_owned(),
             })
         };
-        [Kind::Podman, Kind::Docker]
+        [ContainerEngineKind::Podman, ContainerEngineKind::Docker]
             .into_iter()
             .filter_map(engine)
             .collect()
@@ -70,7 +70,7 @@ impl Engine {
     #[must_use]
     pub fn with_runc(&self) -> Option<Self> {
         let has_runc = program(&self.path, RUNC).is_some();
-        (self.kind == Kind::Podman && has_runc).then(|| Self {
+        (self.kind == ContainerEngineKind::Podman && has_runc).then(|| Self {
             runtime: Some(RUNC.to_owned()),
             ..self.clone()
         })

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use rustix::process::{Resource, getrlimit};
 
-use super::{Engine, Kind};
+use super::{ContainerEngine, ContainerEngineKind};
 
 /// What the image is made from, unless a project has its own.
 pub const CONTAINERFILE: &str = include_str!("../../containers/Containerfile");
@@ -24,7 +24,7 @@ pub enum Error {
     #[error("{engine} could not build the image `{name}`")]
     Failed {
         /// Which engine.
-        engine: Kind,
+        engine: ContainerEngineKind,
         /// The name it should have got.
         name: String,
     },
@@ -32,7 +32,7 @@ pub enum Error {
     #[error("could not run {engine}")]
     System {
         /// Which engine.
-        engine: Kind,
+        engine: ContainerEngineKind,
         /// What the system said.
         source: io::Error,
     },
@@ -40,7 +40,7 @@ pub enum Error {
 
 /// An image to be made.
 #[derive(Debug, Clone)]
-pub struct Recipe<'a> {
+pub struct ImageRecipe<'a> {
     /// The text of the Containerfile; no other file can be copied from.
     pub containerfile: &'a str,
     /// The name of the image.
@@ -49,7 +49,7 @@ pub struct Recipe<'a> {
     pub args: Vec<(&'a str, &'a str)>,
 }
 
-impl Default for Recipe<'_> {
+impl Default for ImageRecipe<'_> {
     fn default() -> Self {
         Self {
             containerfile: CONTAINERFILE,
@@ -61,8 +61,12 @@ impl Default for Recipe<'_> {
 
 /// Builds an image with the engine that [`probe`](super::probe()) would try
 /// first. Each line it prints is handed on as it comes.
-pub fn build(path: &OsStr, recipe: &Recipe<'_>, line: impl FnMut(&str)) -> Result<Kind, Error> {
-    let engine = Engine::find(path).into_iter().next();
+pub fn build(
+    path: &OsStr,
+    recipe: &ImageRecipe<'_>,
+    line: impl FnMut(&str),
+) -> Result<ContainerEngineKind, Error> {
+    let engine = ContainerEngine::find(path).into_iter().next();
     let engine = engine.ok_or(Error::NotInstalled)?;
     let engine = engine.with_runc().unwrap_or(engine);
     let kind = engine.kind;
@@ -79,7 +83,11 @@ pub fn build(path: &OsStr, recipe: &Recipe<'_>, line: impl FnMut(&str)) -> Resul
     })
 }
 
-fn run(engine: &Engine, recipe: &Recipe<'_>, mut line: impl FnMut(&str)) -> io::Result<bool> {
+fn run(
+    engine: &ContainerEngine,
+    recipe: &ImageRecipe<'_>,
+    mut line: impl FnMut(&str),
+) -> io::Result<bool> {
     let (lines, writer) = pipe()?;
     let mut command = engine.command();
     command.args(["build", "--tag", recipe.name]);
@@ -92,8 +100,8 @@ fn run(engine: &Engine, recipe: &Recipe<'_>, mut line: impl FnMut(&str)) -> io::
     }
     // From standard input, and with it no directory of the host.
     let from = match engine.kind {
-        Kind::Podman => ["--file", "-"].as_slice(),
-        Kind::Docker => &["-"],
+        ContainerEngineKind::Podman => ["--file", "-"].as_slice(),
+        ContainerEngineKind::Docker => &["-"],
     };
     command
         .args(from)

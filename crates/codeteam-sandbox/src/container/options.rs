@@ -9,8 +9,8 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Container, Kind};
-use crate::policy::{self, Access, Entry, Limits, Policy};
+use super::{ContainerBackend, ContainerEngineKind};
+use crate::policy::{self, MountAccess, MountEntry, SandboxLimits, SandboxPolicy};
 use crate::spec::CONTAINED;
 use crate::system;
 
@@ -23,7 +23,7 @@ pub(crate) const OWNER: &str = "codeteam.owner";
 
 /// What of this host and this start is among the options.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Host {
+pub struct ContainerHost {
     /// The name of the container.
     pub name: String,
     /// Who removes it.
@@ -52,7 +52,7 @@ pub struct Host {
 
 /// What is mounted and is not a path of the host yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StandIn<'a> {
+pub enum GeneratedMount<'a> {
     /// A file that says this.
     File(&'a str),
     /// An empty directory.
@@ -124,19 +124,19 @@ const PROCESSES: u64 = 32768;
 /// The arguments for the engine to run a command under `policy`. `stand_in`
 /// makes what is mounted and is not on the host.
 pub fn arguments(
-    container: &Container,
-    policy: &Policy,
-    host: &Host,
-    stand_in: impl FnMut(StandIn<'_>) -> io::Result<PathBuf>,
+    container: &ContainerBackend,
+    policy: &SandboxPolicy,
+    host: &ContainerHost,
+    stand_in: impl FnMut(GeneratedMount<'_>) -> io::Result<PathBuf>,
 ) -> Result<Vec<OsString>, Error> {
-    let mut options = Options {
+    let mut options = ContainerOptions {
         all: ALWAYS.iter().map(OsString::from).collect(),
         stand_in,
     };
     options.add("--name=", &host.name);
     options.add("--label=", format!("{OWNER}={}", host.owner));
     options.add("--user=", format!("{}:{}", host.uid, host.gid));
-    if container.engine.kind == Kind::Podman {
+    if container.engine.kind == ContainerEngineKind::Podman {
         options.all.extend(PODMAN.iter().map(OsString::from));
         options.add("--security-opt=mask=", masked());
         let namespace = if host.is_rootless { "keep-id" } else { "host" };
@@ -144,8 +144,8 @@ pub fn arguments(
     }
     options.limits(&policy.limits, host);
     options.entries(policy, host)?;
-    options.bind(&host.shim, Path::new(SHIM), Access::ReadOnly)?;
-    options.bind(&host.door, Path::new(DOOR), Access::ReadOnly)?;
+    options.bind(&host.shim, Path::new(SHIM), MountAccess::ReadOnly)?;
+    options.bind(&host.door, Path::new(DOOR), MountAccess::ReadOnly)?;
     options.add("--workdir=", &policy.cwd);
     options.add("--entrypoint=", SHIM);
     let mut all = options.all;
@@ -163,12 +163,12 @@ fn masked() -> String {
     all.join(":")
 }
 
-struct Options<F> {
+struct ContainerOptions<F> {
     all: Vec<OsString>,
     stand_in: F,
 }
 
-impl<F: FnMut(StandIn<'_>) -> io::Result<PathBuf>> Options<F> {
+impl<F: FnMut(GeneratedMount<'_>) -> io::Result<PathBuf>> ContainerOptions<F> {
     fn add(&mut self, option: &str, value: impl AsRef<OsStr>) {
         let mut option = OsString::from(option);
         option.push(value);
@@ -178,7 +178,7 @@ impl<F: FnMut(StandIn<'_>) -> io::Result<PathBuf>> Options<F> {
     /// Of the limits of single processes only those that the engine would
     /// otherwise raise, which its caller may not be allowed to. The shim inside
     /// sets the rest.
-    fn limits(&mut self, limits: &Limits, host: &Host) {
+    fn limits(&mut self, limits: &SandboxLimits, host: &ContainerHost) {
         let open_files = limits.open_files.min(host.open_files.unwrap_or(u64::MAX));
         self.add("--ulimit=nofile=", format!("{open_files}:{open_files}"));
         let processes = PROCESSES.min(host.processes.unwrap_or(u64::MAX));
@@ -193,8 +193,8 @@ impl<F: FnMut(StandIn<'_>) -> io::Result<PathBuf>> Options<F> {
         }
     }
 
-    fn entries(&mut self, policy: &Policy, host: &Host) -> Result<(), Error> {
-        let other_scratch = Entry::Scratch {
+    fn entries(&mut self, policy: &SandboxPolicy, host: &ContainerHost) -> Result<(), Error> {
+        let other_scratch = MountEntry::Scratch {
             target: "/var/tmp".into(),
             bytes: policy.limits.scratch,
         };
@@ -212,15 +212,15 @@ impl<F: FnMut(StandIn<'_>) -> io::Result<PathBuf>> Options<F> {
         Ok(())
     }
 
-    fn entry(&mut self, entry: &Entry) -> Result<(), Error> {
+    fn entry(&mut self, entry: &MountEntry) -> Result<(), Error> {
         match entry {
-            Entry::Bind {
+            MountEntry::Bind {
                 source,
                 target,
                 access,
             } => self.bind(source, target, *access),
-            Entry::Copy { source, target } => self.bind(source, target, Access::ReadOnly),
-            Entry::Scratch { target, bytes } => {
+            MountEntry::Copy { source, target } => self.bind(source, target, MountAccess::ReadOnly),
+            MountEntry::Scratch { target, bytes } => {
                 check_name(target)?;
                 self.add("--tmpfs=", target);
                 let options = format!(":rw,exec,nosuid,nodev,size={bytes},mode=1777");
@@ -229,33 +229,33 @@ impl<F: FnMut(StandIn<'_>) -> io::Result<PathBuf>> Options<F> {
                 }
                 Ok(())
             }
-            Entry::File { target, text } => self.stand_in(StandIn::File(text), target),
-            Entry::Hidden { target, kind } => {
+            MountEntry::File { target, text } => self.stand_in(GeneratedMount::File(text), target),
+            MountEntry::Hidden { target, kind } => {
                 let nothing = match kind {
-                    policy::Kind::File => StandIn::File(""),
-                    policy::Kind::Directory => StandIn::Directory,
+                    policy::PathKind::File => GeneratedMount::File(""),
+                    policy::PathKind::Directory => GeneratedMount::Directory,
                 };
                 self.stand_in(nothing, target)
             }
-            Entry::Link { target, .. } => Err(Error::Link {
+            MountEntry::Link { target, .. } => Err(Error::Link {
                 path: target.clone(),
             }),
         }
     }
 
-    fn stand_in(&mut self, what: StandIn<'_>, target: &Path) -> Result<(), Error> {
+    fn stand_in(&mut self, what: GeneratedMount<'_>, target: &Path) -> Result<(), Error> {
         let source = (self.stand_in)(what)?;
-        self.bind(&source, target, Access::ReadOnly)
+        self.bind(&source, target, MountAccess::ReadOnly)
     }
 
-    fn bind(&mut self, source: &Path, target: &Path, access: Access) -> Result<(), Error> {
+    fn bind(&mut self, source: &Path, target: &Path, access: MountAccess) -> Result<(), Error> {
         check_name(source)?;
         check_name(target)?;
         let mut option = OsString::from("--mount=type=bind,src=");
         option.push(source);
         option.push(",dst=");
         option.push(target);
-        if access == Access::ReadOnly {
+        if access == MountAccess::ReadOnly {
             option.push(",ro");
         }
         self.all.push(option);
@@ -280,12 +280,12 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
-    use crate::container::Engine;
-    use crate::policy::Profile;
+    use crate::container::ContainerEngine;
+    use crate::policy::SandboxProfile;
 
-    fn container(kind: Kind) -> Container {
-        Container {
-            engine: Engine {
+    fn container(kind: ContainerEngineKind) -> ContainerBackend {
+        ContainerBackend {
+            engine: ContainerEngine {
                 kind,
                 program: "/usr/bin/engine".into(),
                 runtime: None,
@@ -295,8 +295,8 @@ mod tests {
         }
     }
 
-    fn host() -> Host {
-        Host {
+    fn host() -> ContainerHost {
+        ContainerHost {
             name: "codeteam-7-99".to_owned(),
             owner: "pid:[1]/7/99".to_owned(),
             uid: 1001,
@@ -312,22 +312,30 @@ mod tests {
         }
     }
 
-    fn policy() -> Policy {
-        let root = vec![Entry::Link {
+    fn policy() -> SandboxPolicy {
+        let root = vec![MountEntry::Link {
             target: "/bin".into(),
             to: "usr/bin".into(),
         }];
-        let mut policy = Policy::new(Profile::Executor, root, Limits::default());
-        policy.show(Path::new("/project/tree"), Access::Writable);
-        policy.show(Path::new("/project/tree/.git"), Access::ReadOnly);
-        policy.hide(Path::new("/project/tree/.env"), policy::Kind::File);
-        policy.hide(Path::new("/project/tree/internal"), policy::Kind::Directory);
+        let mut policy =
+            SandboxPolicy::new(SandboxProfile::Executor, root, SandboxLimits::default());
+        policy.show(Path::new("/project/tree"), MountAccess::Writable);
+        policy.show(Path::new("/project/tree/.git"), MountAccess::ReadOnly);
+        policy.hide(Path::new("/project/tree/.env"), policy::PathKind::File);
+        policy.hide(
+            Path::new("/project/tree/internal"),
+            policy::PathKind::Directory,
+        );
         policy.set_env("TOKEN", "secret");
         policy.cwd = "/project/tree".into();
         policy
     }
 
-    fn shown(kind: Kind, policy: &Policy, host: &Host) -> Result<String, Error> {
+    fn shown(
+        kind: ContainerEngineKind,
+        policy: &SandboxPolicy,
+        host: &ContainerHost,
+    ) -> Result<String, Error> {
         let mut count = 0;
         let all = arguments(&container(kind), policy, host, |_| {
             count += 1;
@@ -337,14 +345,14 @@ mod tests {
         Ok(all.join("\n"))
     }
 
-    fn check(kind: Kind, wanted: &Expect) {
+    fn check(kind: ContainerEngineKind, wanted: &Expect) {
         wanted.assert_eq(&shown(kind, &policy(), &host()).unwrap());
     }
 
     #[test]
     fn a_policy_as_options_of_docker() {
         check(
-            Kind::Docker,
+            ContainerEngineKind::Docker,
             &expect![[r"
                 run
                 --rm
@@ -393,7 +401,7 @@ mod tests {
     #[test]
     fn podman_is_told_more() {
         check(
-            Kind::Podman,
+            ContainerEngineKind::Podman,
             &expect![[r"
                 run
                 --rm
@@ -453,7 +461,7 @@ mod tests {
 
     #[test]
     fn nothing_secret_is_among_them() {
-        let text = shown(Kind::Podman, &policy(), &host()).unwrap();
+        let text = shown(ContainerEngineKind::Podman, &policy(), &host()).unwrap();
         assert!(
             !text.contains("TOKEN") && !text.contains("secret"),
             "{text}"
@@ -463,8 +471,8 @@ mod tests {
     #[test]
     fn what_a_later_entry_covers_stays_covered() {
         let mut policy = policy();
-        policy.hide(Path::new("/project"), policy::Kind::Directory);
-        let text = shown(Kind::Podman, &policy, &host()).unwrap();
+        policy.hide(Path::new("/project"), policy::PathKind::Directory);
+        let text = shown(ContainerEngineKind::Podman, &policy, &host()).unwrap();
         assert!(text.contains(",dst=/project,ro"), "{text}");
         assert!(!text.contains("/project/tree/"), "{text}");
     }
@@ -473,8 +481,8 @@ mod tests {
     fn names_that_an_engine_would_take_apart_are_refused() {
         for name in ["/a,ro", "/a:b", "/a\"b", "/a\nb"] {
             let mut policy = policy();
-            policy.show(Path::new(name), Access::ReadOnly);
-            let error = shown(Kind::Podman, &policy, &host()).unwrap_err();
+            policy.show(Path::new(name), MountAccess::ReadOnly);
+            let error = shown(ContainerEngineKind::Podman, &policy, &host()).unwrap_err();
             assert!(matches!(error, Error::Name { .. }), "{error}");
         }
     }
@@ -483,7 +491,7 @@ mod tests {
     fn a_link_is_refused() {
         let mut policy = policy();
         policy.entries.append(&mut policy.root);
-        let error = shown(Kind::Docker, &policy, &host()).unwrap_err();
+        let error = shown(ContainerEngineKind::Docker, &policy, &host()).unwrap_err();
         assert!(error.to_string().contains("`/bin`"), "{error}");
     }
 }

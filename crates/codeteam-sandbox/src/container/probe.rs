@@ -5,14 +5,14 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use super::{Container, Engine, Kind};
-use crate::backend::{Backend, Shim};
+use super::{ContainerBackend, ContainerEngine, ContainerEngineKind};
+use crate::backend::{SandboxBackend, Shim};
 use crate::lifeline::Lifeline;
-use crate::policy::{Limits, Policy, Profile};
+use crate::policy::{SandboxLimits, SandboxPolicy, SandboxProfile};
 
 /// Why commands cannot be confined in containers here, and what to do about it.
 #[derive(Debug, thiserror::Error)]
-pub enum Missing {
+pub enum ContainersUnavailable {
     /// There is no engine.
     #[error(
         "neither podman nor docker was found; install the packages `podman` and `runc` (or docker)"
@@ -25,7 +25,7 @@ pub enum Missing {
     )]
     Image {
         /// Which engine.
-        engine: Kind,
+        engine: ContainerEngineKind,
         /// The image that was asked for.
         image: String,
     },
@@ -51,7 +51,7 @@ pub enum Missing {
     #[error("{engine} could not start a container: {reason}")]
     Failed {
         /// Which engine.
-        engine: Kind,
+        engine: ContainerEngineKind,
         /// What it said.
         reason: String,
     },
@@ -59,7 +59,7 @@ pub enum Missing {
     #[error("could not try {engine}")]
     System {
         /// Which engine.
-        engine: Kind,
+        engine: ContainerEngineKind,
         /// What the system said.
         source: io::Error,
     },
@@ -68,26 +68,31 @@ pub enum Missing {
 /// Looks for podman and docker in a `PATH` and runs `true` in a container of
 /// `image`, through the shim, with everything a command gets. `scratch` is a
 /// directory to write small files to.
-pub fn probe(path: &OsStr, shim: &Shim, image: &str, scratch: &Path) -> Result<Backend, Missing> {
+pub fn probe(
+    path: &OsStr,
+    shim: &Shim,
+    image: &str,
+    scratch: &Path,
+) -> Result<SandboxBackend, ContainersUnavailable> {
     let mut first = None;
-    for engine in Engine::find(path) {
+    for engine in ContainerEngine::find(path) {
         match probe_engine(engine, shim, image, scratch) {
             Ok(backend) => return Ok(backend),
             // The preferred engine's complaint is the one to act on.
             Err(missing) => first = first.or(Some(missing)),
         }
     }
-    Err(first.unwrap_or(Missing::NotInstalled))
+    Err(first.unwrap_or(ContainersUnavailable::NotInstalled))
 }
 
 fn probe_engine(
-    engine: Engine,
+    engine: ContainerEngine,
     shim: &Shim,
     image: &str,
     scratch: &Path,
-) -> Result<Backend, Missing> {
+) -> Result<SandboxBackend, ContainersUnavailable> {
     let kind = engine.kind;
-    let system = |source| Missing::System {
+    let system = |source| ContainersUnavailable::System {
         engine: kind,
         source,
     };
@@ -99,11 +104,11 @@ fn probe_engine(
     let has_second = second.is_some();
     let mut failed = String::new();
     for engine in [Some(engine), second].into_iter().flatten() {
-        let container = Container {
+        let container = ContainerBackend {
             engine,
             image: image.to_owned(),
         };
-        let backend = Backend::container(container, shim.clone());
+        let backend = SandboxBackend::container(container, shim.clone());
         let tried = try_out(&backend, scratch).map_err(system)?;
         if tried.status.success() {
             return Ok(backend);
@@ -113,8 +118,12 @@ fn probe_engine(
     Err(explain(kind, image, failed, has_second))
 }
 
-fn try_out(backend: &Backend, scratch: &Path) -> io::Result<Output> {
-    let policy = Policy::new(Profile::Executor, Vec::new(), Limits::default());
+fn try_out(backend: &SandboxBackend, scratch: &Path) -> io::Result<Output> {
+    let policy = SandboxPolicy::new(
+        SandboxProfile::Executor,
+        Vec::new(),
+        SandboxLimits::default(),
+    );
     let spec = scratch.join(format!("probe-{}", std::process::id()));
     let confined = backend.confine(policy, &spec, OsStr::new("true"), &[])?;
     let (_lifeline, stdin) = Lifeline::new()?;
@@ -141,17 +150,22 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&text).trim().to_owned()
 }
 
-fn no_image(engine: Kind, image: &str, output: &Output) -> Missing {
+fn no_image(engine: ContainerEngineKind, image: &str, output: &Output) -> ContainersUnavailable {
     let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     let lower = reason.to_lowercase();
     if lower.contains("no such image") || lower.contains("image not known") {
         let image = image.to_owned();
-        return Missing::Image { engine, image };
+        return ContainersUnavailable::Image { engine, image };
     }
-    Missing::Failed { engine, reason }
+    ContainersUnavailable::Failed { engine, reason }
 }
 
-fn explain(engine: Kind, image: &str, reason: String, has_second: bool) -> Missing {
+fn explain(
+    engine: ContainerEngineKind,
+    image: &str,
+    reason: String,
+    has_second: bool,
+) -> ContainersUnavailable {
     // The loader of another C library, or a symbol that an older one lacks. The
     // shim is there, so that what does not exist is its loader.
     let is_library = reason.contains("GLIBC")
@@ -160,10 +174,10 @@ fn explain(engine: Kind, image: &str, reason: String, has_second: bool) -> Missi
         || (reason.contains(super::options::SHIM) && reason.contains("no such file or directory"));
     if is_library {
         let image = image.to_owned();
-        return Missing::Library { image, reason };
+        return ContainersUnavailable::Library { image, reason };
     }
-    if engine == Kind::Podman && !has_second {
-        return Missing::Runtime { reason };
+    if engine == ContainerEngineKind::Podman && !has_second {
+        return ContainersUnavailable::Runtime { reason };
     }
-    Missing::Failed { engine, reason }
+    ContainersUnavailable::Failed { engine, reason }
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::options::OWNER;
-use super::{Engine, Kind};
+use super::{ContainerEngine, ContainerEngineKind};
 
 /// This process, as a label.
 pub(crate) fn owner() -> io::Result<String> {
@@ -20,10 +20,10 @@ pub(crate) fn owner() -> io::Result<String> {
 }
 
 /// Removes the containers whose owner is gone. Their number.
-pub(crate) fn sweep(engine: &Engine) -> io::Result<usize> {
+pub(crate) fn sweep(engine: &ContainerEngine) -> io::Result<usize> {
     let label = match engine.kind {
-        Kind::Podman => "index .Labels",
-        Kind::Docker => ".Label",
+        ContainerEngineKind::Podman => "index .Labels",
+        ContainerEngineKind::Docker => ".Label",
     };
     let format = format!("{{{{.Names}}}} {{{{{label} \"{OWNER}\"}}}}");
     let filter = format!("label={OWNER}");
@@ -46,7 +46,7 @@ pub(crate) fn sweep(engine: &Engine) -> io::Result<usize> {
 }
 
 /// Ends a container and removes it, if it is still there.
-pub(crate) fn remove(engine: &Engine, name: &str) -> io::Result<()> {
+pub(crate) fn remove(engine: &ContainerEngine, name: &str) -> io::Result<()> {
     engine.output(["rm", "--force", name]).map(drop)
 }
 

@@ -13,10 +13,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, 
 use super::address::is_public;
 use super::endpoint::Secret;
 use super::http::{self, percent_decoded};
-use super::resolve::{Resolve, System, resolve};
-use super::rules::{Allowed, split};
-use super::server::{Stop, prepare};
-use super::wire::Wire;
+use super::resolve::{NameResolver, SystemResolver, resolve};
+use super::rules::{AllowedHost, split};
+use super::server::{StopSignal, prepare};
+use super::wire::StoppableStream;
 
 /// For the whole of it: the name, the connection, the user's own proxy.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -26,8 +26,8 @@ const SILENCE: Duration = Duration::from_mins(1);
 
 /// The proxy that the user's own network wants connections to go through.
 #[derive(Debug, Clone)]
-pub struct Through {
-    proxy: Allowed,
+pub struct UserProxy {
+    proxy: AllowedHost,
     authorization: Option<Secret>,
 }
 
@@ -39,7 +39,7 @@ pub struct BadProxy {
     pub why: &'static str,
 }
 
-impl Through {
+impl UserProxy {
     /// Reads what `HTTPS_PROXY` says: `http://[user:password@]host[:port]`.
     pub fn parse(text: &str) -> Result<Self, BadProxy> {
         let bad = |why| BadProxy { why };
@@ -61,26 +61,32 @@ impl Through {
         });
         let host = host.trim_matches(['[', ']']).to_owned();
         Ok(Self {
-            proxy: Allowed::to(host, port.unwrap_or(80)).private(),
+            proxy: AllowedHost::to(host, port.unwrap_or(80)).private(),
             authorization,
         })
     }
 
     /// Asks the proxy for a connection. Every byte after its answer belongs to
     /// that, so that none may be read ahead.
-    fn ask(&self, stream: &TcpStream, to: &Allowed, stop: &Stop, at: Instant) -> io::Result<()> {
+    fn ask(
+        &self,
+        stream: &TcpStream,
+        to: &AllowedHost,
+        stop: &StopSignal,
+        at: Instant,
+    ) -> io::Result<()> {
         let mut request = format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n");
         if let Some(authorization) = &self.authorization {
             let line = format!("Proxy-Authorization: {}\r\n", authorization.reveal());
             request.push_str(&line);
         }
         request.push_str("\r\n");
-        let mut wire = Wire::new(stream, stop);
+        let mut wire = StoppableStream::new(stream, stop);
         wire.deadline = Some(at);
         wire.write_all(request.as_bytes())?;
         let mut reader = io::BufReader::with_capacity(1, wire);
         let head = http::read_head(&mut reader).map_err(io::Error::other)?;
-        let answer = http::Response::parse(&head).map_err(io::Error::other)?;
+        let answer = http::ResponseHead::parse(&head).map_err(io::Error::other)?;
         if (200..300).contains(&answer.code) {
             return Ok(());
         }
@@ -105,29 +111,29 @@ fn base64(bytes: &[u8]) -> String {
 
 /// Why there is no connection.
 #[derive(Debug)]
-pub(super) enum NotDialled {
+pub(super) enum DialError {
     /// All its addresses are where nobody inside may go.
     NotPublic(Vec<IpAddr>),
     /// It was not to be had.
     Failed(io::Error),
 }
 
-impl From<io::Error> for NotDialled {
+impl From<io::Error> for DialError {
     fn from(error: io::Error) -> Self {
         Self::Failed(error)
     }
 }
 
 pub(super) struct Dialler {
-    pub(super) resolver: Arc<dyn Resolve>,
-    pub(super) through: Option<Through>,
+    pub(super) resolver: Arc<dyn NameResolver>,
+    pub(super) through: Option<UserProxy>,
 }
 
 /// As this host does it.
 impl Default for Dialler {
     fn default() -> Self {
         Self {
-            resolver: Arc::new(System),
+            resolver: Arc::new(SystemResolver),
             through: None,
         }
     }
@@ -138,9 +144,9 @@ impl Dialler {
     /// the name is its business; private hosts are not behind it.
     pub(super) fn dial(
         &self,
-        to: &Allowed,
-        stop: &Stop,
-    ) -> Result<(TcpStream, SocketAddr), NotDialled> {
+        to: &AllowedHost,
+        stop: &StopSignal,
+    ) -> Result<(TcpStream, SocketAddr), DialError> {
         let at = Instant::now() + PATIENCE;
         match &self.through {
             Some(through) if !to.is_private() => {
@@ -154,10 +160,10 @@ impl Dialler {
 
     fn directly(
         &self,
-        to: &Allowed,
-        stop: &Stop,
+        to: &AllowedHost,
+        stop: &StopSignal,
         at: Instant,
-    ) -> Result<(TcpStream, SocketAddr), NotDialled> {
+    ) -> Result<(TcpStream, SocketAddr), DialError> {
         let addresses = match to.host().parse() {
             Ok(address) => vec![address],
             Err(_) => resolve(&self.resolver, to.host(), stop, at)?,
@@ -170,16 +176,16 @@ impl Dialler {
 
 /// The one address that will be dialled. If it does not answer, no other one is
 /// tried.
-fn choose(addresses: Vec<IpAddr>, private: bool) -> Result<IpAddr, NotDialled> {
+fn choose(addresses: Vec<IpAddr>, private: bool) -> Result<IpAddr, DialError> {
     if addresses.is_empty() {
         return Err(io::Error::new(io::ErrorKind::NotFound, "it has no address").into());
     }
     let mut candidates = addresses.iter().copied();
     let chosen = candidates.find(|&address| private || is_public(address));
-    chosen.ok_or(NotDialled::NotPublic(addresses))
+    chosen.ok_or(DialError::NotPublic(addresses))
 }
 
-fn connected(address: SocketAddr, stop: &Stop, at: Instant) -> io::Result<TcpStream> {
+fn connected(address: SocketAddr, stop: &StopSignal, at: Instant) -> io::Result<TcpStream> {
     let family = match address {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
@@ -221,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_proxy_is_read_and_its_password_not_shown() {
-        let through = Through::parse("http://me:p%40ss@proxy.example:3128/").unwrap();
+        let through = UserProxy::parse("http://me:p%40ss@proxy.example:3128/").unwrap();
         assert_eq!(through.proxy.to_string(), "proxy.example:3128");
         assert_eq!(
             through.authorization.as_ref().unwrap().reveal(),
@@ -235,7 +241,7 @@ mod tests {
             "http://a/b",
             "http://a:x",
         ] {
-            Through::parse(bad).unwrap_err();
+            UserProxy::parse(bad).unwrap_err();
         }
     }
 
@@ -247,10 +253,10 @@ mod tests {
         assert_eq!(chosen.to_string(), "8.8.8.8");
         assert_eq!(choose(mixed, true).unwrap().to_string(), "127.0.0.1");
         let none = choose(addresses(&["10.0.0.1", "fe80::1"]), false);
-        assert!(matches!(none, Err(NotDialled::NotPublic(all)) if all.len() == 2));
+        assert!(matches!(none, Err(DialError::NotPublic(all)) if all.len() == 2));
         assert!(matches!(
             choose(Vec::new(), true),
-            Err(NotDialled::Failed(_))
+            Err(DialError::Failed(_))
         ));
     }
 }

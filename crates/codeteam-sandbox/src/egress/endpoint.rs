@@ -5,17 +5,17 @@ use std::io::{self, BufReader};
 use std::net::{IpAddr, TcpListener};
 use std::sync::Arc;
 
-use super::dial::{Dialler, Through};
-use super::exchange::{NoAnswer, Outgoing};
-use super::http::{Request, percent_decoded};
-use super::relay::Moved;
-use super::resolve::Resolve;
-use super::rules::{Allowed, check_name, split};
-use super::server::{Serving, serve};
-use super::tls::Roots;
-use super::visit::{Refused, Visit};
-use super::wire::Wire;
-use super::{Log, Verdict};
+use super::dial::{Dialler, UserProxy};
+use super::exchange::{ExchangeError, OutgoingRequest};
+use super::http::{RequestHead, percent_decoded};
+use super::relay::TransferredBytes;
+use super::resolve::NameResolver;
+use super::rules::{AllowedHost, check_name, split};
+use super::server::{PortServer, serve};
+use super::tls::TrustRoots;
+use super::visit::{RefusedRequest, SandboxConnection};
+use super::wire::StoppableStream;
+use super::{EgressLog, EgressVerdict};
 
 /// Something that is not to be shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl fmt::Debug for Secret {
 
 /// A line of a request's head that says who asks, such as `x-api-key`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Header {
+pub struct SecretHeader {
     name: String,
     value: Secret,
 }
@@ -63,7 +63,7 @@ pub struct BadHeader {
     pub why: &'static str,
 }
 
-impl Header {
+impl SecretHeader {
     /// One whose value is secret.
     pub fn new(name: &str, value: Secret) -> Result<Self, BadHeader> {
         let bad = |why| BadHeader {
@@ -88,12 +88,12 @@ impl Header {
 /// One thing that may be asked of an API: a method and a path. A `*` in the path stands for
 /// anything but a `/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Route {
+pub struct ApiRoute {
     method: &'static str,
     path: String,
 }
 
-impl Route {
+impl ApiRoute {
     /// What is asked with `method` at `path`, which begins with a `/` and has at most one `*`.
     pub fn new(method: &'static str, path: impl Into<String>) -> Self {
         Self {
@@ -116,13 +116,13 @@ impl Route {
 
 /// The API that requests are passed on to, and the headers they are given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Upstream {
-    host: Allowed,
+pub struct ApiUpstream {
+    host: AllowedHost,
     is_secure: bool,
     prefix: String,
     headers: Vec<(String, Secret)>,
     /// All that may be asked; anything, if nobody has said.
-    routes: Option<Vec<Route>>,
+    routes: Option<Vec<ApiRoute>>,
 }
 
 /// Why requests cannot be passed on to an address.
@@ -135,7 +135,7 @@ pub struct BadUpstream {
     pub why: &'static str,
 }
 
-impl Upstream {
+impl ApiUpstream {
     /// Reads `https://host[:port][/prefix]`, or `http://…` for what runs on
     /// this host or near it.
     pub fn parse(url: &str) -> Result<Self, BadUpstream> {
@@ -157,7 +157,7 @@ impl Upstream {
     /// Adds a header to every request, in place of what the worker may send
     /// under that name.
     #[must_use]
-    pub fn with(mut self, header: Header) -> Self {
+    pub fn with(mut self, header: SecretHeader) -> Self {
         self.headers.push((header.name, header.value));
         self
     }
@@ -165,7 +165,7 @@ impl Upstream {
     /// Passes on nothing but these requests: a key is good for much that no worker needs. Their paths
     /// are as the worker asks for them, before the prefix of the address.
     #[must_use]
-    pub fn only(mut self, routes: impl IntoIterator<Item = Route>) -> Self {
+    pub fn only(mut self, routes: impl IntoIterator<Item = ApiRoute>) -> Self {
         self.routes = Some(routes.into_iter().collect());
         self
     }
@@ -206,7 +206,7 @@ impl Upstream {
     }
 }
 
-fn read_upstream(url: &str) -> Result<Upstream, &'static str> {
+fn read_upstream(url: &str) -> Result<ApiUpstream, &'static str> {
     let (is_secure, rest) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
         (Some(rest), _) => (true, rest),
         (None, Some(rest)) => (false, rest),
@@ -231,8 +231,8 @@ fn read_upstream(url: &str) -> Result<Upstream, &'static str> {
             host
         }
     };
-    Ok(Upstream {
-        host: Allowed::to(host, port.unwrap_or(if is_secure { 443 } else { 80 })),
+    Ok(ApiUpstream {
+        host: AllowedHost::to(host, port.unwrap_or(if is_secure { 443 } else { 80 })),
         is_secure,
         prefix: prefix.to_owned(),
         headers: Vec::new(),
@@ -246,16 +246,16 @@ fn read_upstream(url: &str) -> Result<Upstream, &'static str> {
 /// The worker never has the key. It may *use* it for the requests that the
 /// upstream admits: that is what it is for. If the API sends the key back in a header it is taken
 /// out; in a body it would go unnoticed.
-pub struct Endpoint {
-    upstream: Upstream,
-    roots: Roots,
+pub struct ApiEndpoint {
+    upstream: ApiUpstream,
+    roots: TrustRoots,
     dialler: Dialler,
-    log: Log,
+    log: EgressLog,
 }
 
-impl Endpoint {
+impl ApiEndpoint {
     /// One that passes everything on to `upstream`, and tells the log.
-    pub fn new(upstream: Upstream, roots: Roots, log: Log) -> Self {
+    pub fn new(upstream: ApiUpstream, roots: TrustRoots, log: EgressLog) -> Self {
         Self {
             upstream,
             roots,
@@ -266,22 +266,22 @@ impl Endpoint {
 
     /// Finds addresses in another way than this host does.
     #[must_use]
-    pub fn resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
+    pub fn resolver(mut self, resolver: Arc<dyn NameResolver>) -> Self {
         self.dialler.resolver = resolver;
         self
     }
 
     /// Connects through the user's own proxy, except to private hosts.
     #[must_use]
-    pub fn through(mut self, proxy: Through) -> Self {
+    pub fn through(mut self, proxy: UserProxy) -> Self {
         self.dialler.through = Some(proxy);
         self
     }
 
     /// Serves a listener from inside until what is returned is dropped. Not if
     /// that would send a key in the open through public networks.
-    pub fn serve(self, listener: TcpListener) -> io::Result<Serving> {
-        let Upstream {
+    pub fn serve(self, listener: TcpListener) -> io::Result<PortServer> {
+        let ApiUpstream {
             is_secure,
             host,
             headers,
@@ -295,7 +295,7 @@ impl Endpoint {
         serve(listener, log, move |visit| self.visit(&visit))
     }
 
-    fn visit(&self, visit: &Visit<'_>) {
+    fn visit(&self, visit: &SandboxConnection<'_>) {
         let mut reader = visit.reader();
         let served = match visit.request(&mut reader) {
             Ok(Some(request)) => self.forward(visit, &request, reader),
@@ -304,7 +304,7 @@ impl Endpoint {
         };
         if let Err(refused) = served {
             // Whatever was asked, it was asked of this host.
-            let refused = Refused {
+            let refused = RefusedRequest {
                 host: self.upstream.host.host().to_owned(),
                 port: self.upstream.host.port(),
                 ..refused
@@ -315,16 +315,16 @@ impl Endpoint {
 
     fn forward(
         &self,
-        visit: &Visit<'_>,
-        request: &Request,
-        mut reader: BufReader<Wire<'_>>,
-    ) -> Result<(), Refused> {
+        visit: &SandboxConnection<'_>,
+        request: &RequestHead,
+        mut reader: BufReader<StoppableStream<'_>>,
+    ) -> Result<(), RefusedRequest> {
         if request.fields.iter().any(|field| field.is("upgrade")) {
             // Codex asks for a WebSocket first, and goes on without one if it
             // is told just this.
-            return Err(Refused {
+            return Err(RefusedRequest {
                 status: 426,
-                ..Refused::odd("", "no other protocol is spoken here")
+                ..RefusedRequest::odd("", "no other protocol is spoken here")
             });
         }
         if !self.upstream.admits(&request.method, &request.target) {
@@ -334,18 +334,19 @@ impl Endpoint {
                 "`{} {asked}` is not what a worker asks a model with",
                 request.method.escape_debug()
             );
-            return Err(Refused {
+            return Err(RefusedRequest {
                 status: 403,
-                ..Refused::odd("", why)
+                ..RefusedRequest::odd("", why)
             });
         }
-        let odd = |why: String| Refused::odd("", why);
+        let odd = |why: String| RefusedRequest::odd("", why);
         let outgoing = self.outgoing(request).map_err(odd)?;
         let (host, port) = (self.upstream.host.host(), self.upstream.host.port());
         let dialled = self.dialler.dial(&self.upstream.host, visit.stop);
-        let (server, address) = dialled.map_err(|why| Refused::not_dialled(host, port, why))?;
-        visit.record(&self.log, host, port, Verdict::Allowed { address });
-        let mut wire = Wire::new(&server, visit.stop);
+        let (server, address) =
+            dialled.map_err(|why| RefusedRequest::not_dialled(host, port, why))?;
+        visit.record(&self.log, host, port, EgressVerdict::Allowed { address });
+        let mut wire = StoppableStream::new(&server, visit.stop);
         wire.for_whom = Some(&visit.client);
         let (moved, result) = self.speak(&outgoing, &mut reader, visit, wire);
         drop(server);
@@ -355,11 +356,11 @@ impl Endpoint {
 
     fn speak(
         &self,
-        outgoing: &Outgoing<'_>,
-        reader: &mut BufReader<Wire<'_>>,
-        visit: &Visit<'_>,
-        wire: Wire<'_>,
-    ) -> (Moved, Result<(), NoAnswer>) {
+        outgoing: &OutgoingRequest<'_>,
+        reader: &mut BufReader<StoppableStream<'_>>,
+        visit: &SandboxConnection<'_>,
+        wire: StoppableStream<'_>,
+    ) -> (TransferredBytes, Result<(), ExchangeError>) {
         if !self.upstream.is_secure {
             return outgoing.exchange(reader, visit.wire(), wire);
         }
@@ -367,12 +368,15 @@ impl Endpoint {
             Ok(server) => outgoing.exchange(reader, visit.wire(), server),
             Err(error) => {
                 let (status, why) = (502, error.to_string());
-                (Moved::default(), Err(NoAnswer { status, why }))
+                (
+                    TransferredBytes::default(),
+                    Err(ExchangeError { status, why }),
+                )
             }
         }
     }
 
-    fn outgoing<'a>(&'a self, request: &'a Request) -> Result<Outgoing<'a>, String> {
+    fn outgoing<'a>(&'a self, request: &'a RequestHead) -> Result<OutgoingRequest<'a>, String> {
         let body = request.body().map_err(|odd| odd.to_string())?;
         if request.minor == 0 {
             return Err("it is HTTP/1.0".to_owned());
@@ -382,7 +386,7 @@ impl Endpoint {
         }
         let target = target(&self.upstream.prefix, &request.target)?;
         let host = self.upstream.host_field();
-        let mut outgoing = Outgoing::new(request, target, host, body);
+        let mut outgoing = OutgoingRequest::new(request, target, host, body);
         let own = &self.upstream.headers;
         outgoing.fields.retain(|field| {
             let is_own = own.iter().any(|(name, _)| field.is(name));
@@ -450,7 +454,7 @@ mod tests {
     #[test]
     fn an_api_is_read() {
         let read = |url| {
-            let upstream = Upstream::parse(url).unwrap();
+            let upstream = ApiUpstream::parse(url).unwrap();
             let scheme = upstream.is_secure;
             (scheme, upstream.host_field(), upstream.prefix)
         };
@@ -482,7 +486,7 @@ mod tests {
             "https://::1",
             "https://[127.0.0.1]",
         ] {
-            let error = Upstream::parse(bad).unwrap_err().to_string();
+            let error = ApiUpstream::parse(bad).unwrap_err().to_string();
             assert!(error.starts_with(&format!("`{bad}` cannot be")), "{error}");
         }
     }
@@ -513,11 +517,11 @@ mod tests {
 
     #[test]
     fn only_what_is_named_is_passed_on() {
-        let api = Upstream::parse("https://api.example/p").unwrap();
+        let api = ApiUpstream::parse("https://api.example/p").unwrap();
         assert!(api.admits("DELETE", "/anything"));
         let api = api.only([
-            Route::new("POST", "/v1/messages"),
-            Route::new("POST", "/v1beta/models/*:generateContent"),
+            ApiRoute::new("POST", "/v1/messages"),
+            ApiRoute::new("POST", "/v1beta/models/*:generateContent"),
         ]);
         for (method, target) in [
             ("POST", "/v1/messages"),
@@ -544,11 +548,13 @@ mod tests {
 
     #[test]
     fn keys_are_not_shown() {
-        let header = Header::new("x-api-key", Secret::new("hush")).unwrap();
-        let upstream = Upstream::parse("https://a.example").unwrap().with(header);
+        let header = SecretHeader::new("x-api-key", Secret::new("hush")).unwrap();
+        let upstream = ApiUpstream::parse("https://a.example")
+            .unwrap()
+            .with(header);
         assert!(!format!("{upstream:?}").contains("hush"));
         for (name, value) in [("a b", "x"), ("", "x"), ("a", ""), ("a", "hush\r\nb: c")] {
-            let error = Header::new(name, Secret::new(value)).unwrap_err();
+            let error = SecretHeader::new(name, Secret::new(value)).unwrap_err();
             assert!(!error.to_string().contains("hush"), "{error}");
         }
         assert!(Secret::new("Bearer hush").is_in(b"a hush b"));

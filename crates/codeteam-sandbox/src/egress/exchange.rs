@@ -4,33 +4,34 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 
 use super::endpoint::Secret;
 use super::http::{
-    Body, Broken, Field, HEAD, Odd, Request, Response, copy_body, is_passed_on, read_head,
+    BodyFraming, CopyError, HEAD, HeaderField, ReadError, RequestHead, ResponseHead, copy_body,
+    is_passed_on, read_head,
 };
-use super::relay::Moved;
+use super::relay::TransferredBytes;
 
 /// A request as it goes out: whatever it says about its host, its length and
 /// its connection is ours.
 #[derive(Debug)]
-pub(super) struct Outgoing<'a> {
+pub(super) struct OutgoingRequest<'a> {
     pub(super) method: &'a str,
     pub(super) target: String,
     /// The value of `Host`.
     pub(super) host: String,
-    pub(super) fields: Vec<&'a Field>,
+    pub(super) fields: Vec<&'a HeaderField>,
     pub(super) secrets: &'a [(String, Secret)],
-    pub(super) body: Body,
+    pub(super) body: BodyFraming,
     /// The client waits for a word before it sends the body.
     pub(super) is_awaited: bool,
 }
 
 /// Why there is no answer to pass on: what to say instead.
 #[derive(Debug)]
-pub(super) struct NoAnswer {
+pub(super) struct ExchangeError {
     pub(super) status: u16,
     pub(super) why: String,
 }
 
-impl NoAnswer {
+impl ExchangeError {
     fn from_host(error: impl Into<String>) -> Self {
         Self {
             status: 502,
@@ -38,13 +39,18 @@ impl NoAnswer {
         }
     }
 
-    fn odd(odd: &Odd) -> Self {
+    fn odd(odd: &ReadError) -> Self {
         Self::from_host(odd.to_string())
     }
 }
 
-impl<'a> Outgoing<'a> {
-    pub(super) fn new(request: &'a Request, target: String, host: String, body: Body) -> Self {
+impl<'a> OutgoingRequest<'a> {
+    pub(super) fn new(
+        request: &'a RequestHead,
+        target: String,
+        host: String,
+        body: BodyFraming,
+    ) -> Self {
         let all = &request.fields;
         Self {
             method: &request.method,
@@ -62,7 +68,7 @@ impl<'a> Outgoing<'a> {
 
     fn head(&self) -> Vec<u8> {
         let first = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
-        let mut head = Head(first.into_bytes());
+        let mut head = MessageHead(first.into_bytes());
         head.add("Host", self.host.as_bytes());
         for field in &self.fields {
             head.add(&field.name, &field.value);
@@ -80,11 +86,11 @@ impl<'a> Outgoing<'a> {
         from: &mut impl BufRead,
         client: impl Write,
         server: impl Read + Write,
-    ) -> (Moved, Result<(), NoAnswer>) {
-        let mut client = Counted::new(client);
-        let mut server = BufReader::with_capacity(HEAD, Counted::new(server));
+    ) -> (TransferredBytes, Result<(), ExchangeError>) {
+        let mut client = CountedStream::new(client);
+        let mut server = BufReader::with_capacity(HEAD, CountedStream::new(server));
         let result = self.run(from, &mut client, &mut server);
-        let moved = Moved {
+        let moved = TransferredBytes {
             up: server.get_ref().bytes,
             down: client.bytes,
         };
@@ -94,22 +100,22 @@ impl<'a> Outgoing<'a> {
     fn run<S: Read + Write>(
         &self,
         from: &mut impl BufRead,
-        client: &mut Counted<impl Write>,
-        server: &mut BufReader<Counted<S>>,
-    ) -> Result<(), NoAnswer> {
+        client: &mut CountedStream<impl Write>,
+        server: &mut BufReader<CountedStream<S>>,
+    ) -> Result<(), ExchangeError> {
         self.send(from, client, server.get_mut())?;
         let response = loop {
-            let head = read_head(server).map_err(|odd| NoAnswer::odd(&odd))?;
-            let response = Response::parse(&head).map_err(|odd| NoAnswer::odd(&odd))?;
+            let head = read_head(server).map_err(|odd| ExchangeError::odd(&odd))?;
+            let response = ResponseHead::parse(&head).map_err(|odd| ExchangeError::odd(&odd))?;
             match response.code {
-                101 => return Err(NoAnswer::from_host("the host changed the protocol")),
+                101 => return Err(ExchangeError::from_host("the host changed the protocol")),
                 100..200 => {}
                 _ => break response,
             }
         };
         let body = response
             .body(self.method)
-            .map_err(|odd| NoAnswer::odd(&odd))?;
+            .map_err(|odd| ExchangeError::odd(&odd))?;
         let head = self.answer(&response, body);
         // From here on the client has its answer; if that breaks off, so does
         // the connection.
@@ -124,33 +130,33 @@ impl<'a> Outgoing<'a> {
         from: &mut impl BufRead,
         client: &mut impl Write,
         server: &mut impl Write,
-    ) -> Result<(), NoAnswer> {
+    ) -> Result<(), ExchangeError> {
         let sent = server.write_all(&self.head()).and_then(|()| server.flush());
-        sent.map_err(|error| NoAnswer::from_host(error.to_string()))?;
+        sent.map_err(|error| ExchangeError::from_host(error.to_string()))?;
         if self.is_awaited {
             // A client that is gone will be noticed below.
             let _ = client.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
         match copy_body(self.body, from, server) {
-            Err(Broken::Source(error)) => Err(NoAnswer {
+            Err(CopyError::Source(error)) => Err(ExchangeError {
                 status: 400,
                 why: format!("its body broke off: {error}"),
             }),
             // A host that does not want all of it may have answered already.
-            Ok(()) | Err(Broken::Sink) => Ok(()),
+            Ok(()) | Err(CopyError::Sink) => Ok(()),
         }
     }
 
     /// The head of the answer, without anything that gives a secret away.
-    fn answer(&self, response: &Response, body: Body) -> Vec<u8> {
+    fn answer(&self, response: &ResponseHead, body: BodyFraming) -> Vec<u8> {
         let tells = |bytes: &[u8]| self.secrets.iter().any(|(_, secret)| secret.is_in(bytes));
         let reason = Some(response.reason.as_str()).filter(|reason| !tells(reason.as_bytes()));
         let reason = reason.unwrap_or_default();
         let first = format!("HTTP/1.1 {} {reason}\r\n", response.code);
-        let mut head = Head(first.into_bytes());
+        let mut head = MessageHead(first.into_bytes());
         let all = &response.fields;
         for field in all {
-            let describes = body == Body::Empty && field.is("content-length");
+            let describes = body == BodyFraming::Empty && field.is("content-length");
             let is_safe = !tells(&field.value) && !tells(field.name.as_bytes());
             if is_safe && (describes || is_passed_on(field, all)) {
                 head.add(&field.name, &field.value);
@@ -160,9 +166,9 @@ impl<'a> Outgoing<'a> {
     }
 }
 
-struct Head(Vec<u8>);
+struct MessageHead(Vec<u8>);
 
-impl Head {
+impl MessageHead {
     fn add(&mut self, name: &str, value: &[u8]) {
         self.0.extend_from_slice(name.as_bytes());
         self.0.extend_from_slice(b": ");
@@ -170,11 +176,13 @@ impl Head {
         self.0.extend_from_slice(b"\r\n");
     }
 
-    fn end(mut self, body: Body) -> Vec<u8> {
+    fn end(mut self, body: BodyFraming) -> Vec<u8> {
         match body {
-            Body::Length(length) => self.add("Content-Length", length.to_string().as_bytes()),
-            Body::Chunked => self.add("Transfer-Encoding", b"chunked"),
-            Body::Empty | Body::UntilClosed => {}
+            BodyFraming::Length(length) => {
+                self.add("Content-Length", length.to_string().as_bytes())
+            }
+            BodyFraming::Chunked => self.add("Transfer-Encoding", b"chunked"),
+            BodyFraming::Empty | BodyFraming::UntilClosed => {}
         }
         self.add("Connection", b"close");
         self.0.extend_from_slice(b"\r\n");
@@ -183,18 +191,18 @@ impl Head {
 }
 
 /// Counts what is written.
-struct Counted<T> {
+struct CountedStream<T> {
     inner: T,
     bytes: u64,
 }
 
-impl<T> Counted<T> {
+impl<T> CountedStream<T> {
     fn new(inner: T) -> Self {
         Self { inner, bytes: 0 }
     }
 }
 
-impl<T: Write> Write for Counted<T> {
+impl<T: Write> Write for CountedStream<T> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.inner.write(bytes)?;
         self.bytes += count as u64;
@@ -206,7 +214,7 @@ impl<T: Write> Write for Counted<T> {
     }
 }
 
-impl<T: Read> Read for Counted<T> {
+impl<T: Read> Read for CountedStream<T> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.inner.read(buffer)
     }

@@ -12,7 +12,7 @@ const LINE: usize = 1024;
 
 /// What is wrong with a message.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Odd {
+pub(super) enum ReadError {
     /// There is none.
     #[error("the connection was closed before a request")]
     Nothing,
@@ -27,17 +27,21 @@ pub(super) enum Odd {
 }
 
 /// Reads to the empty line, and no byte more.
-pub(super) fn read_head(reader: &mut impl BufRead) -> Result<Vec<u8>, Odd> {
+pub(super) fn read_head(reader: &mut impl BufRead) -> Result<Vec<u8>, ReadError> {
     let mut head = Vec::new();
     loop {
         let available = match reader.fill_buf() {
             Ok(available) => available,
-            Err(error) if error.kind() == ErrorKind::TimedOut => return Err(Odd::Late),
-            Err(_) => return Err(Odd::Cut),
+            Err(error) if error.kind() == ErrorKind::TimedOut => return Err(ReadError::Late),
+            Err(_) => return Err(ReadError::Cut),
         };
         if available.is_empty() {
             let is_start = head.is_empty();
-            return Err(if is_start { Odd::Nothing } else { Odd::Cut });
+            return Err(if is_start {
+                ReadError::Nothing
+            } else {
+                ReadError::Cut
+            });
         }
         let mut used = 0;
         let mut ends = false;
@@ -54,22 +58,22 @@ pub(super) fn read_head(reader: &mut impl BufRead) -> Result<Vec<u8>, Odd> {
             return Ok(head);
         }
         if head.len() > HEAD {
-            return Err(Odd::Long);
+            return Err(ReadError::Long);
         }
         if head.ends_with(b"\n\n") {
-            return Err(Odd::Malformed("lines end with CR LF"));
+            return Err(ReadError::Malformed("lines end with CR LF"));
         }
     }
 }
 
 /// One line of a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Field {
+pub(super) struct HeaderField {
     pub(super) name: String,
     pub(super) value: Vec<u8>,
 }
 
-impl Field {
+impl HeaderField {
     pub(super) fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
@@ -84,29 +88,29 @@ impl Field {
 }
 
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct RequestHead {
     pub(super) method: String,
     pub(super) target: String,
     pub(super) minor: u8,
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<HeaderField>,
 }
 
 #[derive(Debug)]
-pub(super) struct Response {
+pub(super) struct ResponseHead {
     pub(super) code: u16,
     pub(super) reason: String,
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<HeaderField>,
 }
 
-impl Request {
-    pub(super) fn parse(head: &[u8]) -> Result<Self, Odd> {
+impl RequestHead {
+    pub(super) fn parse(head: &[u8]) -> Result<Self, ReadError> {
         let mut fields = [httparse::EMPTY_HEADER; FIELDS];
         let mut request = httparse::Request::new(&mut fields);
         let length = request.parse(head).map_err(malformed)?;
         let (Some(method), Some(target), Some(minor)) =
             (request.method, request.path, request.version)
         else {
-            return Err(Odd::Cut);
+            return Err(ReadError::Cut);
         };
         let request = Self {
             method: method.to_owned(),
@@ -116,23 +120,23 @@ impl Request {
         };
         check_whole(length, head)?;
         if count(&request.fields, "host") > 1 {
-            return Err(Odd::Malformed("it has more than one Host"));
+            return Err(ReadError::Malformed("it has more than one Host"));
         }
         Ok(request)
     }
 
     /// What follows the head.
-    pub(super) fn body(&self) -> Result<Body, Odd> {
-        Ok(framing(&self.fields)?.unwrap_or(Body::Empty))
+    pub(super) fn body(&self) -> Result<BodyFraming, ReadError> {
+        Ok(framing(&self.fields)?.unwrap_or(BodyFraming::Empty))
     }
 }
 
-impl Response {
-    pub(super) fn parse(head: &[u8]) -> Result<Self, Odd> {
+impl ResponseHead {
+    pub(super) fn parse(head: &[u8]) -> Result<Self, ReadError> {
         let mut fields = [httparse::EMPTY_HEADER; FIELDS];
         let mut response = httparse::Response::new(&mut fields);
         let length = response.parse(head).map_err(malformed)?;
-        let code = response.code.ok_or(Odd::Cut)?;
+        let code = response.code.ok_or(ReadError::Cut)?;
         let reason = response.reason.unwrap_or_default().to_owned();
         let response = Self {
             code,
@@ -144,17 +148,17 @@ impl Response {
     }
 
     /// What follows the head, in answer to a request with this method.
-    pub(super) fn body(&self, method: &str) -> Result<Body, Odd> {
+    pub(super) fn body(&self, method: &str) -> Result<BodyFraming, ReadError> {
         let framing = framing(&self.fields)?;
         if method == "HEAD" || matches!(self.code, 100..200 | 204 | 304) {
-            return Ok(Body::Empty);
+            return Ok(BodyFraming::Empty);
         }
-        Ok(framing.unwrap_or(Body::UntilClosed))
+        Ok(framing.unwrap_or(BodyFraming::UntilClosed))
     }
 }
 
-fn malformed(error: httparse::Error) -> Odd {
-    Odd::Malformed(match error {
+fn malformed(error: httparse::Error) -> ReadError {
+    ReadError::Malformed(match error {
         httparse::Error::HeaderName => "the name of a header",
         httparse::Error::HeaderValue => "the value of a header",
         httparse::Error::NewLine => "the end of a line",
@@ -165,8 +169,8 @@ fn malformed(error: httparse::Error) -> Odd {
     })
 }
 
-fn owned(fields: &[httparse::Header<'_>]) -> Vec<Field> {
-    let field = |field: &httparse::Header<'_>| Field {
+fn owned(fields: &[httparse::Header<'_>]) -> Vec<HeaderField> {
+    let field = |field: &httparse::Header<'_>| HeaderField {
         name: field.name.to_owned(),
         value: field.value.to_owned(),
     };
@@ -174,12 +178,12 @@ fn owned(fields: &[httparse::Header<'_>]) -> Vec<Field> {
 }
 
 /// A head that ends, for a reader less strict about lines, before ours does.
-fn check_whole(length: httparse::Status<usize>, head: &[u8]) -> Result<(), Odd> {
+fn check_whole(length: httparse::Status<usize>, head: &[u8]) -> Result<(), ReadError> {
     let is_whole = length == httparse::Status::Complete(head.len());
-    is_whole.then_some(()).ok_or(Odd::Cut)
+    is_whole.then_some(()).ok_or(ReadError::Cut)
 }
 
-fn count(fields: &[Field], name: &str) -> usize {
+fn count(fields: &[HeaderField], name: &str) -> usize {
     fields.iter().filter(|field| field.is(name)).count()
 }
 
@@ -201,14 +205,14 @@ const OF_THE_CONNECTION: &[&str] = &[
 ];
 
 /// Whether a field is passed on.
-pub(super) fn is_passed_on(field: &Field, all: &[Field]) -> bool {
-    let is_listed = |other: &Field| other.is("connection") && other.lists(&field.name);
+pub(super) fn is_passed_on(field: &HeaderField, all: &[HeaderField]) -> bool {
+    let is_listed = |other: &HeaderField| other.is("connection") && other.lists(&field.name);
     !OF_THE_CONNECTION.iter().any(|name| field.is(name)) && !all.iter().any(is_listed)
 }
 
 /// How long a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum BodyFraming {
     Empty,
     Length(u64),
     Chunked,
@@ -217,67 +221,67 @@ pub(super) enum Body {
 
 /// What the fields say about it, if they do. Nothing that two readers could
 /// understand in two ways.
-fn framing(fields: &[Field]) -> Result<Option<Body>, Odd> {
+fn framing(fields: &[HeaderField]) -> Result<Option<BodyFraming>, ReadError> {
     let mut lengths = fields.iter().filter(|field| field.is("content-length"));
     let mut codings = fields.iter().filter(|field| field.is("transfer-encoding"));
     match (lengths.next(), codings.next()) {
-        (Some(_), Some(_)) => Err(Odd::Malformed(
+        (Some(_), Some(_)) => Err(ReadError::Malformed(
             "it has both a Content-Length and a Transfer-Encoding",
         )),
-        _ if lengths.next().is_some() || codings.next().is_some() => {
-            Err(Odd::Malformed("it says more than once how long it is"))
-        }
-        (Some(length), None) => Ok(Some(Body::Length(read_length(&length.value)?))),
+        _ if lengths.next().is_some() || codings.next().is_some() => Err(ReadError::Malformed(
+            "it says more than once how long it is",
+        )),
+        (Some(length), None) => Ok(Some(BodyFraming::Length(read_length(&length.value)?))),
         (None, Some(coding)) if coding.value.eq_ignore_ascii_case(b"chunked") => {
-            Ok(Some(Body::Chunked))
+            Ok(Some(BodyFraming::Chunked))
         }
-        (None, Some(_)) => Err(Odd::Malformed("its Transfer-Encoding")),
+        (None, Some(_)) => Err(ReadError::Malformed("its Transfer-Encoding")),
         (None, None) => Ok(None),
     }
 }
 
-fn read_length(value: &[u8]) -> Result<u64, Odd> {
+fn read_length(value: &[u8]) -> Result<u64, ReadError> {
     let is_plain = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(value).ok().filter(|_| is_plain);
     let length = text.and_then(|text| text.parse().ok());
-    length.ok_or(Odd::Malformed("its Content-Length"))
+    length.ok_or(ReadError::Malformed("its Content-Length"))
 }
 
 /// Which side of a copy failed.
 #[derive(Debug)]
-pub(super) enum Broken {
+pub(super) enum CopyError {
     Source(io::Error),
     Sink,
 }
 
 /// Passes a body on, piece by piece as it comes, and nothing that follows it.
 pub(super) fn copy_body(
-    body: Body,
+    body: BodyFraming,
     from: &mut impl BufRead,
     to: &mut impl Write,
-) -> Result<(), Broken> {
+) -> Result<(), CopyError> {
     match body {
-        Body::Empty => Ok(()),
-        Body::Length(length) => copy_exactly(length, from, |piece| to.write_all(piece)),
-        Body::UntilClosed => loop {
+        BodyFraming::Empty => Ok(()),
+        BodyFraming::Length(length) => copy_exactly(length, from, |piece| to.write_all(piece)),
+        BodyFraming::UntilClosed => loop {
             if copy_piece(u64::MAX, from, |piece| to.write_all(piece))? == 0 {
                 return Ok(());
             }
         },
-        Body::Chunked => copy_chunks(from, to),
+        BodyFraming::Chunked => copy_chunks(from, to),
     }?;
-    to.flush().map_err(|_| Broken::Sink)
+    to.flush().map_err(|_| CopyError::Sink)
 }
 
 fn copy_exactly(
     mut left: u64,
     from: &mut impl BufRead,
     mut write: impl FnMut(&[u8]) -> io::Result<()>,
-) -> Result<(), Broken> {
+) -> Result<(), CopyError> {
     while left > 0 {
         let count = copy_piece(left, from, &mut write)?;
         if count == 0 {
-            return Err(Broken::Source(ErrorKind::UnexpectedEof.into()));
+            return Err(CopyError::Source(ErrorKind::UnexpectedEof.into()));
         }
         left -= count;
     }
@@ -289,13 +293,13 @@ fn copy_piece(
     most: u64,
     from: &mut impl BufRead,
     mut write: impl FnMut(&[u8]) -> io::Result<()>,
-) -> Result<u64, Broken> {
-    let available = from.fill_buf().map_err(Broken::Source)?;
+) -> Result<u64, CopyError> {
+    let available = from.fill_buf().map_err(CopyError::Source)?;
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let piece = &available[..available.len().min(most)];
     let count = piece.len();
     if count > 0 {
-        write(piece).map_err(|_| Broken::Sink)?;
+        write(piece).map_err(|_| CopyError::Sink)?;
     }
     from.consume(count);
     Ok(count as u64)
@@ -303,13 +307,13 @@ fn copy_piece(
 
 /// Chunks are made anew, one for each piece that comes; what may stand beside
 /// them (extensions, trailers) stays behind.
-fn copy_chunks(from: &mut impl BufRead, to: &mut impl Write) -> Result<(), Broken> {
+fn copy_chunks(from: &mut impl BufRead, to: &mut impl Write) -> Result<(), CopyError> {
     loop {
-        let size = chunk_size(&read_line(from).map_err(Broken::Source)?);
-        let size = size.ok_or_else(|| Broken::Source(ErrorKind::InvalidData.into()))?;
+        let size = chunk_size(&read_line(from).map_err(CopyError::Source)?);
+        let size = size.ok_or_else(|| CopyError::Source(ErrorKind::InvalidData.into()))?;
         if size == 0 {
-            skip_trailers(from).map_err(Broken::Source)?;
-            return to.write_all(b"0\r\n\r\n").map_err(|_| Broken::Sink);
+            skip_trailers(from).map_err(CopyError::Source)?;
+            return to.write_all(b"0\r\n\r\n").map_err(|_| CopyError::Sink);
         }
         copy_exactly(size, from, |piece| {
             let mut chunk = format!("{:x}\r\n", piece.len()).into_bytes();
@@ -318,8 +322,8 @@ fn copy_chunks(from: &mut impl BufRead, to: &mut impl Write) -> Result<(), Broke
             to.write_all(&chunk)?;
             to.flush()
         })?;
-        if !read_line(from).map_err(Broken::Source)?.is_empty() {
-            return Err(Broken::Source(ErrorKind::InvalidData.into()));
+        if !read_line(from).map_err(CopyError::Source)?.is_empty() {
+            return Err(CopyError::Source(ErrorKind::InvalidData.into()));
         }
     }
 }
@@ -387,12 +391,12 @@ pub(super) fn percent_decoded(text: &str) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn request(lines: &str) -> Result<Request, Odd> {
+    fn request(lines: &str) -> Result<RequestHead, ReadError> {
         let head = lines.replace('\n', "\r\n") + "\r\n\r\n";
-        Request::parse(&read_head(&mut head.as_bytes())?)
+        RequestHead::parse(&read_head(&mut head.as_bytes())?)
     }
 
-    fn body(fields: &str) -> Option<Body> {
+    fn body(fields: &str) -> Option<BodyFraming> {
         request(&format!("POST / HTTP/1.1\n{fields}"))
             .unwrap()
             .body()
@@ -404,7 +408,7 @@ mod tests {
         let mut bytes = &b"GET /a?b HTTP/1.1\r\nHost: x\r\n\r\nrest"[..];
         let head = read_head(&mut bytes).unwrap();
         assert_eq!(bytes, b"rest");
-        let request = Request::parse(&head).unwrap();
+        let request = RequestHead::parse(&head).unwrap();
         assert_eq!(request.target, "/a?b");
         assert_eq!(request.fields[0].value, b"x");
     }
@@ -427,16 +431,19 @@ mod tests {
             "\x16\x03\x01 hello\r\n\r\n",
             long.as_str(),
         ] {
-            let read = read_head(&mut head.as_bytes()).and_then(|head| Request::parse(&head));
+            let read = read_head(&mut head.as_bytes()).and_then(|head| RequestHead::parse(&head));
             assert!(read.is_err(), "{head:?}");
         }
     }
 
     #[test]
     fn lengths_have_one_meaning() {
-        assert_eq!(body("A: b"), Some(Body::Empty));
-        assert_eq!(body("Content-Length: 12"), Some(Body::Length(12)));
-        assert_eq!(body("transfer-encoding: Chunked"), Some(Body::Chunked));
+        assert_eq!(body("A: b"), Some(BodyFraming::Empty));
+        assert_eq!(body("Content-Length: 12"), Some(BodyFraming::Length(12)));
+        assert_eq!(
+            body("transfer-encoding: Chunked"),
+            Some(BodyFraming::Chunked)
+        );
         for odd in [
             "Content-Length: 1\nTransfer-Encoding: chunked",
             "Content-Length: 1\nContent-Length: 1",
@@ -455,7 +462,7 @@ mod tests {
         }
     }
 
-    fn copied(body: Body, bytes: &str) -> (Option<String>, String) {
+    fn copied(body: BodyFraming, bytes: &str) -> (Option<String>, String) {
         let mut from = bytes.as_bytes();
         let mut to = Vec::new();
         let result = copy_body(body, &mut from, &mut to);
@@ -466,17 +473,17 @@ mod tests {
     #[test]
     fn only_the_declared_body_is_copied() {
         let some = |text: &str, rest: &str| (Some(text.to_owned()), rest.to_owned());
-        assert_eq!(copied(Body::Empty, "GET"), some("", "GET"));
-        assert_eq!(copied(Body::Length(2), "abGET"), some("ab", "GET"));
-        assert_eq!(copied(Body::UntilClosed, "abc"), some("abc", ""));
+        assert_eq!(copied(BodyFraming::Empty, "GET"), some("", "GET"));
+        assert_eq!(copied(BodyFraming::Length(2), "abGET"), some("ab", "GET"));
+        assert_eq!(copied(BodyFraming::UntilClosed, "abc"), some("abc", ""));
         let chunks = "3;x=y\r\nabc\r\n0A\r\n0123456789\r\n0\r\nX: y\r\n\r\nGET";
         let wanted = "3\r\nabc\r\na\r\n0123456789\r\n0\r\n\r\n";
-        assert_eq!(copied(Body::Chunked, chunks), some(wanted, "GET"));
+        assert_eq!(copied(BodyFraming::Chunked, chunks), some(wanted, "GET"));
     }
 
     #[test]
     fn broken_bodies_are_refused() {
-        assert_eq!(copied(Body::Length(4), "abc").0, None);
+        assert_eq!(copied(BodyFraming::Length(4), "abc").0, None);
         for chunks in [
             "",
             "3\r\nab",
@@ -489,7 +496,7 @@ mod tests {
             "ffffffffffffffff\r\nabc",
             "3\r\nabc\r\n0\r\n",
         ] {
-            assert_eq!(copied(Body::Chunked, chunks).0, None, "{chunks:?}");
+            assert_eq!(copied(BodyFraming::Chunked, chunks).0, None, "{chunks:?}");
         }
     }
 

@@ -4,28 +4,28 @@ use std::io::{self, BufReader, Write as _};
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use super::dial::{Dialler, Through};
-use super::exchange::Outgoing;
-use super::http::{Body, Request};
-use super::relay::{Moved, relay};
-use super::resolve::Resolve;
-use super::rules::{Allowed, Rules, split};
-use super::server::{Serving, serve};
-use super::visit::{Refused, Visit};
-use super::wire::Wire;
-use super::{Log, Verdict};
+use super::dial::{Dialler, UserProxy};
+use super::exchange::OutgoingRequest;
+use super::http::{BodyFraming, RequestHead};
+use super::relay::{TransferredBytes, relay};
+use super::resolve::NameResolver;
+use super::rules::{AllowedHost, EgressRules, split};
+use super::server::{PortServer, serve};
+use super::visit::{RefusedRequest, SandboxConnection};
+use super::wire::StoppableStream;
+use super::{EgressLog, EgressVerdict};
 
 /// An HTTP proxy for one sandbox, on one of its ports: `HTTPS_PROXY` and
 /// `HTTP_PROXY` inside point to it.
-pub struct Proxy {
-    rules: Rules,
+pub struct EgressProxy {
+    rules: EgressRules,
     dialler: Dialler,
-    log: Log,
+    log: EgressLog,
 }
 
-impl Proxy {
+impl EgressProxy {
     /// One that connects to what the rules name, and tells the log.
-    pub fn new(rules: Rules, log: Log) -> Self {
+    pub fn new(rules: EgressRules, log: EgressLog) -> Self {
         Self {
             rules,
             dialler: Dialler::default(),
@@ -35,7 +35,7 @@ impl Proxy {
 
     /// Finds addresses in another way than this host does.
     #[must_use]
-    pub fn resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
+    pub fn resolver(mut self, resolver: Arc<dyn NameResolver>) -> Self {
         self.dialler.resolver = resolver;
         self
     }
@@ -43,18 +43,18 @@ impl Proxy {
     /// Connects through the user's own proxy, to which resolving names is then
     /// left, except to private hosts.
     #[must_use]
-    pub fn through(mut self, proxy: Through) -> Self {
+    pub fn through(mut self, proxy: UserProxy) -> Self {
         self.dialler.through = Some(proxy);
         self
     }
 
     /// Serves a listener from inside until what is returned is dropped.
-    pub fn serve(self, listener: TcpListener) -> io::Result<Serving> {
+    pub fn serve(self, listener: TcpListener) -> io::Result<PortServer> {
         let log = Arc::clone(&self.log);
         serve(listener, log, move |visit| self.visit(&visit))
     }
 
-    fn visit(&self, visit: &Visit<'_>) {
+    fn visit(&self, visit: &SandboxConnection<'_>) {
         let mut reader = visit.reader();
         let served = match visit.request(&mut reader) {
             Ok(Some(request)) => self.request(visit, &request, reader),
@@ -68,10 +68,10 @@ impl Proxy {
 
     fn request(
         &self,
-        visit: &Visit<'_>,
-        request: &Request,
-        reader: BufReader<Wire<'_>>,
-    ) -> Result<(), Refused> {
+        visit: &SandboxConnection<'_>,
+        request: &RequestHead,
+        reader: BufReader<StoppableStream<'_>>,
+    ) -> Result<(), RefusedRequest> {
         if request.method == "CONNECT" {
             return self.tunnel(visit, request, &reader);
         }
@@ -80,25 +80,26 @@ impl Proxy {
 
     fn tunnel(
         &self,
-        visit: &Visit<'_>,
-        request: &Request,
-        reader: &BufReader<Wire<'_>>,
-    ) -> Result<(), Refused> {
-        let odd = |why: String| Refused::odd(&request.target, why);
+        visit: &SandboxConnection<'_>,
+        request: &RequestHead,
+        reader: &BufReader<StoppableStream<'_>>,
+    ) -> Result<(), RefusedRequest> {
+        let odd = |why: String| RefusedRequest::odd(&request.target, why);
         let body = request.body().map_err(|why| odd(why.to_string()))?;
-        if !matches!(body, Body::Empty | Body::Length(0)) {
+        if !matches!(body, BodyFraming::Empty | BodyFraming::Length(0)) {
             return Err(odd("a CONNECT has no body".to_owned()));
         }
         let (host, port) = split(&request.target).map_err(|why| odd(why.to_owned()))?;
         let port = port.ok_or_else(|| odd("it names no port".to_owned()))?;
         let allowed = self.find(host, port)?;
         let dialled = self.dialler.dial(allowed, visit.stop);
-        let (server, address) = dialled.map_err(|why| Refused::not_dialled(host, port, why))?;
-        visit.record(&self.log, host, port, Verdict::Allowed { address });
+        let (server, address) =
+            dialled.map_err(|why| RefusedRequest::not_dialled(host, port, why))?;
+        visit.record(&self.log, host, port, EgressVerdict::Allowed { address });
         let established = b"HTTP/1.1 200 Connection established\r\n\r\n";
         let moved = match visit.wire().write_all(established) {
             Ok(()) => relay(&visit.client, &server, reader.buffer(), visit.stop),
-            Err(_) => Moved::default(),
+            Err(_) => TransferredBytes::default(),
         };
         drop(server);
         visit.record(&self.log, host, port, moved.into());
@@ -109,11 +110,11 @@ impl Proxy {
     /// that may follow it on the same connection.
     fn forward(
         &self,
-        visit: &Visit<'_>,
-        request: &Request,
-        mut reader: BufReader<Wire<'_>>,
-    ) -> Result<(), Refused> {
-        let odd = |why: String| Refused::odd(&request.target, why);
+        visit: &SandboxConnection<'_>,
+        request: &RequestHead,
+        mut reader: BufReader<StoppableStream<'_>>,
+    ) -> Result<(), RefusedRequest> {
+        let odd = |why: String| RefusedRequest::odd(&request.target, why);
         let body = request.body().map_err(|why| odd(why.to_string()))?;
         let (authority, target) = absolute(&request.target).map_err(|why| odd(why.to_owned()))?;
         let (host, port) = split(authority).map_err(|why| odd(why.to_owned()))?;
@@ -123,10 +124,11 @@ impl Proxy {
             return Err(odd("it is HTTP/1.0".to_owned()));
         }
         let dialled = self.dialler.dial(allowed, visit.stop);
-        let (server, address) = dialled.map_err(|why| Refused::not_dialled(host, port, why))?;
-        visit.record(&self.log, host, port, Verdict::Allowed { address });
-        let outgoing = Outgoing::new(request, target, host_field(allowed), body);
-        let mut wire = Wire::new(&server, visit.stop);
+        let (server, address) =
+            dialled.map_err(|why| RefusedRequest::not_dialled(host, port, why))?;
+        visit.record(&self.log, host, port, EgressVerdict::Allowed { address });
+        let outgoing = OutgoingRequest::new(request, target, host_field(allowed), body);
+        let mut wire = StoppableStream::new(&server, visit.stop);
         wire.for_whom = Some(&visit.client);
         let (moved, result) = outgoing.exchange(&mut reader, visit.wire(), wire);
         drop(server);
@@ -134,14 +136,14 @@ impl Proxy {
         Ok(())
     }
 
-    fn find(&self, host: &str, port: u16) -> Result<&Allowed, Refused> {
+    fn find(&self, host: &str, port: u16) -> Result<&AllowedHost, RefusedRequest> {
         let why = "it is not on the list of hosts that may be reached from here";
         let found = self.rules.find(host, port);
-        found.ok_or_else(|| Refused::denied(host, port, why))
+        found.ok_or_else(|| RefusedRequest::denied(host, port, why))
     }
 }
 
-fn host_field(allowed: &Allowed) -> String {
+fn host_field(allowed: &AllowedHost) -> String {
     match allowed.port() {
         80 => allowed.host().to_owned(),
         _ => allowed.to_string(),

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::Verdict;
-use super::server::Stop;
+use super::EgressVerdict;
+use super::server::StopSignal;
 
 const BUFFER: usize = 16 * 1024;
 
@@ -18,13 +18,13 @@ const HALF_CLOSED: Duration = Duration::from_mins(1);
 
 /// What went through.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Moved {
+pub(super) struct TransferredBytes {
     pub(super) up: u64,
     pub(super) down: u64,
 }
 
-impl From<Moved> for Verdict {
-    fn from(Moved { up, down }: Moved) -> Self {
+impl From<TransferredBytes> for EgressVerdict {
+    fn from(TransferredBytes { up, down }: TransferredBytes) -> Self {
         Self::Ended { up, down }
     }
 }
@@ -32,18 +32,27 @@ impl From<Moved> for Verdict {
 /// Passes on what comes from either side, and its end. `early` is what the
 /// client has sent already. An error on one side ends both, when the caller
 /// closes them.
-pub(super) fn relay(client: &TcpStream, server: &TcpStream, early: &[u8], stop: &Stop) -> Moved {
-    let mut up = Flow::new(client, server, early);
-    let mut down = Flow::new(server, client, &[]);
+pub(super) fn relay(
+    client: &TcpStream,
+    server: &TcpStream,
+    early: &[u8],
+    stop: &StopSignal,
+) -> TransferredBytes {
+    let mut up = RelayDirection::new(client, server, early);
+    let mut down = RelayDirection::new(server, client, &[]);
     // Nobody is left to be told about an error.
     let _ = run(&mut up, &mut down, stop);
-    Moved {
+    TransferredBytes {
         up: up.moved,
         down: down.moved,
     }
 }
 
-fn run(up: &mut Flow<'_>, down: &mut Flow<'_>, stop: &Stop) -> io::Result<()> {
+fn run(
+    up: &mut RelayDirection<'_>,
+    down: &mut RelayDirection<'_>,
+    stop: &StopSignal,
+) -> io::Result<()> {
     loop {
         up.step()?;
         down.step()?;
@@ -54,7 +63,7 @@ fn run(up: &mut Flow<'_>, down: &mut Flow<'_>, stop: &Stop) -> io::Result<()> {
     }
 }
 
-fn wait(up: &Flow<'_>, down: &Flow<'_>, stop: &Stop) -> io::Result<()> {
+fn wait(up: &RelayDirection<'_>, down: &RelayDirection<'_>, stop: &StopSignal) -> io::Result<()> {
     let half = up.is_done || down.is_done;
     let deadline = half.then(|| Instant::now() + HALF_CLOSED);
     let watched: Vec<_> = [(up, down), (down, up)]
@@ -78,7 +87,7 @@ fn wait(up: &Flow<'_>, down: &Flow<'_>, stop: &Stop) -> io::Result<()> {
 }
 
 /// One direction.
-struct Flow<'a> {
+struct RelayDirection<'a> {
     from: &'a TcpStream,
     to: &'a TcpStream,
     buffer: Vec<u8>,
@@ -90,7 +99,7 @@ struct Flow<'a> {
     moved: u64,
 }
 
-impl<'a> Flow<'a> {
+impl<'a> RelayDirection<'a> {
     fn new(from: &'a TcpStream, to: &'a TcpStream, early: &[u8]) -> Self {
         let mut buffer = early.to_vec();
         buffer.resize(BUFFER.max(early.len()), 0);
@@ -183,7 +192,7 @@ mod tests {
     fn both_directions_and_their_ends_are_passed_on() {
         let (mut client, inner) = pair();
         let (mut server, outer) = pair();
-        let (stop, _held) = Stop::pair();
+        let (stop, _held) = StopSignal::pair();
         let relaying = thread::spawn(move || relay(&inner, &outer, b"early ", &stop));
         let large = vec![7; 3_000_000];
         let sent = large.clone();
@@ -205,17 +214,17 @@ mod tests {
         assert_eq!(answer, "answer");
         let moved = relaying.join().unwrap();
         let up = 6 + large.len() as u64;
-        assert_eq!(moved, Moved { up, down: 6 });
+        assert_eq!(moved, TransferredBytes { up, down: 6 });
     }
 
     #[test]
     fn it_ends_when_it_is_stopped() {
         let (client, inner) = pair();
         let (_server, outer) = pair();
-        let (stop, held) = Stop::pair();
+        let (stop, held) = StopSignal::pair();
         let relaying = thread::spawn(move || relay(&inner, &outer, &[], &stop));
         drop(held);
-        assert_eq!(relaying.join().unwrap(), Moved::default());
+        assert_eq!(relaying.join().unwrap(), TransferredBytes::default());
         drop(client);
     }
 }

@@ -11,19 +11,19 @@ use rustix::event::PollFlags;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::address::is_public;
-use super::server::Stop;
+use super::server::StopSignal;
 
 /// Finds the addresses of a host.
-pub trait Resolve: Send + Sync {
+pub trait NameResolver: Send + Sync {
     /// Its addresses, the best first.
     fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>>;
 }
 
 /// What this host uses for names.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct System;
+pub struct SystemResolver;
 
-impl Resolve for System {
+impl NameResolver for SystemResolver {
     fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
         let found = (host, 0).to_socket_addrs()?;
         Ok(found.map(|address| address.ip()).collect())
@@ -47,7 +47,7 @@ pub fn look_up(host: &str, patience: Duration) -> NameRoute {
     let name = host.to_owned();
     let asked = thread::Builder::new()
         .name("look-up".to_owned())
-        .spawn(move || drop(sender.send(System.resolve(&name))));
+        .spawn(move || drop(sender.send(SystemResolver.resolve(&name))));
     let found = match asked {
         Err(error) => Err(error),
         Ok(_) => answer
@@ -65,9 +65,9 @@ pub fn look_up(host: &str, patience: Duration) -> NameRoute {
 /// Asks in a thread of its own, which alone may outlast its proxy: the system's
 /// resolver can neither be told to hurry nor be interrupted. It holds nothing.
 pub(super) fn resolve(
-    resolver: &Arc<dyn Resolve>,
+    resolver: &Arc<dyn NameResolver>,
     host: &str,
-    stop: &Stop,
+    stop: &StopSignal,
     deadline: Instant,
 ) -> io::Result<Vec<IpAddr>> {
     let (ended, running) = pipe_with(PipeFlags::CLOEXEC)?;

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A host and a port that may be connected to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Allowed {
+pub struct AllowedHost {
     host: String,
     port: u16,
     private: bool,
@@ -23,7 +23,7 @@ pub struct BadEntry {
 
 const HTTPS: u16 = 443;
 
-impl Allowed {
+impl AllowedHost {
     /// Reads `host` or `host:port`; without a port it is 443.
     pub fn parse(entry: &str) -> Result<Self, BadEntry> {
         let bad = |why| BadEntry {
@@ -71,7 +71,7 @@ impl Allowed {
     }
 }
 
-impl fmt::Display for Allowed {
+impl fmt::Display for AllowedHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
     }
@@ -79,20 +79,20 @@ impl fmt::Display for Allowed {
 
 /// The pairs that may be connected to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rules {
-    allowed: BTreeMap<String, BTreeMap<u16, Allowed>>,
+pub struct EgressRules {
+    allowed: BTreeMap<String, BTreeMap<u16, AllowedHost>>,
 }
 
-impl Rules {
+impl EgressRules {
     /// The rule for exactly this spelling of a host and this port.
-    pub fn find(&self, host: &str, port: u16) -> Option<&Allowed> {
+    pub fn find(&self, host: &str, port: u16) -> Option<&AllowedHost> {
         self.allowed.get(host)?.get(&port)
     }
 }
 
 /// A pair that is named twice is private if one of them says so.
-impl Extend<Allowed> for Rules {
-    fn extend<T: IntoIterator<Item = Allowed>>(&mut self, pairs: T) {
+impl Extend<AllowedHost> for EgressRules {
+    fn extend<T: IntoIterator<Item = AllowedHost>>(&mut self, pairs: T) {
         for pair in pairs {
             let ports = self.allowed.entry(pair.host.clone()).or_default();
             let known = ports.entry(pair.port).or_insert_with(|| pair.clone());
@@ -101,8 +101,8 @@ impl Extend<Allowed> for Rules {
     }
 }
 
-impl FromIterator<Allowed> for Rules {
-    fn from_iter<T: IntoIterator<Item = Allowed>>(pairs: T) -> Self {
+impl FromIterator<AllowedHost> for EgressRules {
+    fn from_iter<T: IntoIterator<Item = AllowedHost>>(pairs: T) -> Self {
         let mut rules = Self::default();
         rules.extend(pairs);
         rules
@@ -183,7 +183,7 @@ mod tests {
 
     #[track_caller]
     fn parsed(entry: &str) -> String {
-        Allowed::parse(entry).unwrap().to_string()
+        AllowedHost::parse(entry).unwrap().to_string()
     }
 
     #[test]
@@ -226,14 +226,14 @@ mod tests {
             long.as_str(),
             longer.as_str(),
         ] {
-            Allowed::parse(entry).unwrap_err();
+            AllowedHost::parse(entry).unwrap_err();
         }
     }
 
     #[track_caller]
     fn refused(entries: &[&str], why: &str) {
         for entry in entries {
-            let error = Allowed::parse(entry).unwrap_err();
+            let error = AllowedHost::parse(entry).unwrap_err();
             let told = format!("`{entry}` cannot be allowed: ");
             assert!(error.to_string().starts_with(&told), "{error}");
             assert!(error.why.contains(why), "{error}");
@@ -259,7 +259,7 @@ mod tests {
         ];
         refused(&addresses[..10], "is an IP address");
         for address in &addresses[10..] {
-            Allowed::parse(address).unwrap_err();
+            AllowedHost::parse(address).unwrap_err();
         }
         refused(&["*.example.com", "*"], "without wildcards");
         refused(&["user@example.com", "u:p@example.com:443"], "a user in it");
@@ -271,8 +271,8 @@ mod tests {
 
     #[test]
     fn only_the_same_spelling_and_port_is_found() {
-        let rules: Rules = ["api.example.com", "api.example.com:8443"]
-            .map(|entry| Allowed::parse(entry).unwrap())
+        let rules: EgressRules = ["api.example.com", "api.example.com:8443"]
+            .map(|entry| AllowedHost::parse(entry).unwrap())
             .into_iter()
             .collect();
         assert!(rules.find("api.example.com", 443).is_some());
@@ -293,10 +293,10 @@ mod tests {
 
     #[test]
     fn private_is_said_by_one_of_several() {
-        let pair = Allowed::parse("registry.example").unwrap();
-        let rules: Rules = [pair.clone().private(), pair.clone()].into_iter().collect();
+        let pair = AllowedHost::parse("registry.example").unwrap();
+        let rules: EgressRules = [pair.clone().private(), pair.clone()].into_iter().collect();
         assert!(rules.find("registry.example", 443).unwrap().is_private());
-        let rules: Rules = [pair].into_iter().collect();
+        let rules: EgressRules = [pair].into_iter().collect();
         assert!(!rules.find("registry.example", 443).unwrap().is_private());
     }
 }

@@ -11,8 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::visit::Visit;
-use super::{Log, Record, Verdict};
+use super::visit::SandboxConnection;
+use super::{EgressLog, EgressRecord, EgressVerdict};
 
 /// How many connections are served at once.
 pub(super) const MOST: usize = 128;
@@ -28,12 +28,12 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// What serves a port of a sandbox. Dropping it ends the listener and all
 /// connections, and waits for their threads.
 #[derive(Debug)]
-pub struct Serving {
+pub struct PortServer {
     stop: Option<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Drop for Serving {
+impl Drop for PortServer {
     fn drop(&mut self) {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
@@ -45,15 +45,15 @@ impl Drop for Serving {
 
 pub(super) fn serve(
     listener: TcpListener,
-    log: Log,
-    handle: impl Fn(Visit<'_>) + Send + Sync + 'static,
-) -> io::Result<Serving> {
+    log: EgressLog,
+    handle: impl Fn(SandboxConnection<'_>) + Send + Sync + 'static,
+) -> io::Result<PortServer> {
     let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC)?;
     listener.set_nonblocking(true)?;
     let thread = thread::Builder::new()
         .name("egress".to_owned())
-        .spawn(move || accept_all(listener, &Stop(stopped), &log, &handle))?;
-    Ok(Serving {
+        .spawn(move || accept_all(listener, &StopSignal(stopped), &log, &handle))?;
+    Ok(PortServer {
         stop: Some(stop),
         thread: Some(thread),
     })
@@ -61,9 +61,9 @@ pub(super) fn serve(
 
 fn accept_all(
     listener: TcpListener,
-    stop: &Stop,
-    log: &Log,
-    handle: &(impl Fn(Visit<'_>) + Send + Sync),
+    stop: &StopSignal,
+    log: &EgressLog,
+    handle: &(impl Fn(SandboxConnection<'_>) + Send + Sync),
 ) {
     let open = AtomicUsize::new(0);
     // Leaving the scope waits for all threads in it.
@@ -72,8 +72,8 @@ fn accept_all(
         while let Some(client) = accept(&listener, stop) {
             number += 1;
             let others = open.fetch_add(1, Ordering::SeqCst);
-            let open = Count(&open);
-            let visit = Visit {
+            let open = OpenConnection(&open);
+            let visit = SandboxConnection {
                 number,
                 client,
                 stop,
@@ -97,28 +97,28 @@ fn accept_all(
     });
 }
 
-fn hung_up(connection: u64) -> Record {
-    Record {
+fn hung_up(connection: u64) -> EgressRecord {
+    EgressRecord {
         connection,
         host: String::new(),
         port: 0,
-        verdict: Verdict::Denied {
+        verdict: EgressVerdict::Denied {
             why: TOO_MANY.to_owned(),
         },
     }
 }
 
 /// One of the open connections, until it is dropped.
-struct Count<'a>(&'a AtomicUsize);
+struct OpenConnection<'a>(&'a AtomicUsize);
 
-impl Drop for Count<'_> {
+impl Drop for OpenConnection<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 /// The next connection, or nothing when it is over.
-fn accept(listener: &TcpListener, stop: &Stop) -> Option<TcpStream> {
+fn accept(listener: &TcpListener, stop: &StopSignal) -> Option<TcpStream> {
     loop {
         stop.wait(&[(listener.as_fd(), PollFlags::IN)], None).ok()?;
         match listener.accept() {
@@ -142,9 +142,9 @@ pub(super) fn prepare(socket: &TcpStream) -> io::Result<()> {
 /// What every wait also waits for: the end of the serving. The other end of
 /// this pipe is closed by it.
 #[derive(Debug)]
-pub(super) struct Stop(OwnedFd);
+pub(super) struct StopSignal(OwnedFd);
 
-impl Stop {
+impl StopSignal {
     /// Waits until something has happened to one of the sockets, and says what
     /// to each. An error if the time is over or the serving is.
     pub(super) fn wait(
@@ -173,7 +173,7 @@ impl Stop {
 }
 
 #[cfg(test)]
-impl Stop {
+impl StopSignal {
     /// One, and what to drop to end it.
     pub(super) fn pair() -> (Self, OwnedFd) {
         let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC).unwrap();

@@ -7,13 +7,13 @@ use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use super::wire::Wire;
+use super::wire::StoppableStream;
 
 /// The certificates that vouch for hosts. Cheap to clone; to be made once.
 #[derive(Debug, Clone)]
-pub struct Roots(Arc<ClientConfig>);
+pub struct TrustRoots(Arc<ClientConfig>);
 
-impl Roots {
+impl TrustRoots {
     /// Those that this host trusts.
     pub fn system() -> io::Result<Self> {
         let found = rustls_native_certs::load_native_certs();
@@ -49,8 +49,8 @@ impl Roots {
     pub(super) fn secure<'a>(
         &self,
         host: &str,
-        wire: Wire<'a>,
-    ) -> io::Result<StreamOwned<ClientConnection, Wire<'a>>> {
+        wire: StoppableStream<'a>,
+    ) -> io::Result<StreamOwned<ClientConnection, StoppableStream<'a>>> {
         let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
         let session = ClientConnection::new(Arc::clone(&self.0), name).map_err(io::Error::other)?;
         Ok(StreamOwned::new(session, wire))

@@ -4,14 +4,14 @@ use std::io::{BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::dial::NotDialled;
-use super::exchange::NoAnswer;
-use super::http::{HEAD, Odd, Request, read_head};
-use super::relay::Moved;
-use super::rules::Allowed;
-use super::server::{Stop, TOO_MANY};
-use super::wire::Wire;
-use super::{Log, NOT_PUBLIC, Record, Verdict, printable};
+use super::dial::DialError;
+use super::exchange::ExchangeError;
+use super::http::{HEAD, ReadError, RequestHead, read_head};
+use super::relay::TransferredBytes;
+use super::rules::AllowedHost;
+use super::server::{StopSignal, TOO_MANY};
+use super::wire::StoppableStream;
+use super::{EgressLog, EgressRecord, EgressVerdict, NOT_PUBLIC, printable};
 
 /// How long the head of a request may take.
 const HURRY: Duration = Duration::from_secs(10);
@@ -21,25 +21,25 @@ const HURRY: Duration = Duration::from_secs(10);
 const LINGER: Duration = Duration::from_secs(2);
 const LINGERING: usize = 1024 * 1024;
 
-pub(super) struct Visit<'a> {
+pub(super) struct SandboxConnection<'a> {
     pub(super) number: u64,
     pub(super) client: TcpStream,
-    pub(super) stop: &'a Stop,
+    pub(super) stop: &'a StopSignal,
     /// There are as many others as can be served.
     pub(super) is_crowded: bool,
 }
 
 /// Why somebody inside gets an answer of ours, and what is recorded of it.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct RefusedRequest {
     pub(super) status: u16,
     pub(super) host: String,
     pub(super) port: u16,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: EgressVerdict,
     pub(super) told: String,
 }
 
-impl Refused {
+impl RefusedRequest {
     /// Something that is not done for anybody.
     pub(super) fn odd(asked: &str, why: impl Into<String>) -> Self {
         let why = why.into();
@@ -48,7 +48,7 @@ impl Refused {
             host: printable(asked),
             port: 0,
             told: format!("codeteam's sandbox did not understand the request: {why}"),
-            verdict: Verdict::Denied { why },
+            verdict: EgressVerdict::Denied { why },
         }
     }
 
@@ -60,7 +60,7 @@ impl Refused {
             told: format!("codeteam's sandbox refused `{host}:{port}`: {why}"),
             host,
             port,
-            verdict: Verdict::Denied {
+            verdict: EgressVerdict::Denied {
                 why: why.to_owned(),
             },
         }
@@ -74,17 +74,17 @@ impl Refused {
             told: format!("codeteam's sandbox could not reach `{host}:{port}`: {why}"),
             host,
             port,
-            verdict: Verdict::Failed { why },
+            verdict: EgressVerdict::Failed { why },
         }
     }
 
-    pub(super) fn not_dialled(host: &str, port: u16, why: NotDialled) -> Self {
+    pub(super) fn not_dialled(host: &str, port: u16, why: DialError) -> Self {
         match why {
-            NotDialled::Failed(error) => Self::failed(host, port, error.to_string()),
-            NotDialled::NotPublic(addresses) => {
+            DialError::Failed(error) => Self::failed(host, port, error.to_string()),
+            DialError::NotPublic(addresses) => {
                 // Which ones is nobody's business inside.
                 Self {
-                    verdict: Verdict::Denied {
+                    verdict: EgressVerdict::Denied {
                         why: format!("{NOT_PUBLIC}: {addresses:?}"),
                     },
                     ..Self::denied(host, port, NOT_PUBLIC)
@@ -94,42 +94,42 @@ impl Refused {
     }
 }
 
-impl Visit<'_> {
-    pub(super) fn wire(&self) -> Wire<'_> {
-        Wire::new(&self.client, self.stop)
+impl SandboxConnection<'_> {
+    pub(super) fn wire(&self) -> StoppableStream<'_> {
+        StoppableStream::new(&self.client, self.stop)
     }
 
     /// Reads the request. What follows its head is still to be read.
     pub(super) fn request(
         &self,
-        reader: &mut BufReader<Wire<'_>>,
-    ) -> Result<Option<Request>, Refused> {
+        reader: &mut BufReader<StoppableStream<'_>>,
+    ) -> Result<Option<RequestHead>, RefusedRequest> {
         reader.get_mut().deadline = Some(Instant::now() + HURRY);
         let head = match read_head(reader) {
-            Err(Odd::Nothing) => return Ok(None),
-            read => read.map_err(|odd| Refused::odd("", odd.to_string()))?,
+            Err(ReadError::Nothing) => return Ok(None),
+            read => read.map_err(|odd| RefusedRequest::odd("", odd.to_string()))?,
         };
         reader.get_mut().deadline = None;
-        let request = Request::parse(&head).map_err(|odd| {
+        let request = RequestHead::parse(&head).map_err(|odd| {
             let line = head.split(|&byte| byte == b'\r').next().unwrap_or_default();
-            Refused::odd(&String::from_utf8_lossy(line), odd.to_string())
+            RefusedRequest::odd(&String::from_utf8_lossy(line), odd.to_string())
         })?;
         if self.is_crowded {
-            return Err(Refused {
+            return Err(RefusedRequest {
                 status: 503,
                 told: format!("codeteam's sandbox is busy: {TOO_MANY}"),
-                ..Refused::denied(&request.target, 0, TOO_MANY)
+                ..RefusedRequest::denied(&request.target, 0, TOO_MANY)
             });
         }
         Ok(Some(request))
     }
 
-    pub(super) fn reader(&self) -> BufReader<Wire<'_>> {
+    pub(super) fn reader(&self) -> BufReader<StoppableStream<'_>> {
         BufReader::with_capacity(HEAD, self.wire())
     }
 
-    pub(super) fn record(&self, log: &Log, host: &str, port: u16, verdict: Verdict) {
-        log(Record {
+    pub(super) fn record(&self, log: &EgressLog, host: &str, port: u16, verdict: EgressVerdict) {
+        log(EgressRecord {
             connection: self.number,
             host: host.to_owned(),
             port,
@@ -137,8 +137,8 @@ impl Visit<'_> {
         });
     }
 
-    pub(super) fn refuse(&self, log: &Log, refused: Refused) {
-        let Refused {
+    pub(super) fn refuse(&self, log: &EgressLog, refused: RefusedRequest) {
+        let RefusedRequest {
             status,
             host,
             port,
@@ -152,18 +152,18 @@ impl Visit<'_> {
     /// Ends an exchange with a host, by an answer of ours if it gave none.
     pub(super) fn finish(
         &self,
-        log: &Log,
-        host: &Allowed,
-        moved: Moved,
-        result: Result<(), NoAnswer>,
+        log: &EgressLog,
+        host: &AllowedHost,
+        moved: TransferredBytes,
+        result: Result<(), ExchangeError>,
     ) {
         let (name, port) = (host.host(), host.port());
-        let Err(NoAnswer { status, why }) = result else {
+        let Err(ExchangeError { status, why }) = result else {
             self.record(log, name, port, moved.into());
             return self.hang_up();
         };
         let told = format!("codeteam's sandbox got no answer from `{host}`: {why}");
-        self.record(log, name, port, Verdict::Failed { why });
+        self.record(log, name, port, EgressVerdict::Failed { why });
         self.record(log, name, port, moved.into());
         self.answer(status, &told);
     }

@@ -7,14 +7,14 @@ use std::time::Instant;
 
 use rustix::event::PollFlags;
 
-use super::server::Stop;
+use super::server::StopSignal;
 
 /// Reads and writes as if the socket were blocking; but a wait ends with an
 /// error when the serving is stopped, and when one of these says so.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wire<'a> {
+pub(super) struct StoppableStream<'a> {
     socket: &'a TcpStream,
-    stop: &'a Stop,
+    stop: &'a StopSignal,
     /// The latest moment to wait for.
     pub(super) deadline: Option<Instant>,
     /// The other side of what is passed on here: nothing is worth waiting for
@@ -22,8 +22,8 @@ pub(super) struct Wire<'a> {
     pub(super) for_whom: Option<&'a TcpStream>,
 }
 
-impl<'a> Wire<'a> {
-    pub(super) fn new(socket: &'a TcpStream, stop: &'a Stop) -> Self {
+impl<'a> StoppableStream<'a> {
+    pub(super) fn new(socket: &'a TcpStream, stop: &'a StopSignal) -> Self {
         Self {
             socket,
             stop,
@@ -62,14 +62,14 @@ impl<'a> Wire<'a> {
     }
 }
 
-impl Read for Wire<'_> {
+impl Read for StoppableStream<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut socket = self.socket;
         self.patiently(PollFlags::IN, || socket.read(buffer))
     }
 }
 
-impl Write for Wire<'_> {
+impl Write for StoppableStream<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut socket = self.socket;
         self.patiently(PollFlags::OUT, || socket.write(bytes))

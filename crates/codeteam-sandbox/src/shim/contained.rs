@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::outer::limit;
 use super::{Error, inner, system};
 use crate::container::options::DOOR;
-use crate::policy::{PATH, Policy};
+use crate::policy::{PATH, SandboxPolicy};
 use crate::seccomp;
 
 /// The name of the socket in its directory.
@@ -31,8 +31,8 @@ pub(super) const SOCKET: &str = "lifeline";
 
 /// What the shim outside tells the one inside.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Order {
-    pub(super) policy: Policy,
+pub(super) struct ShimRequest {
+    pub(super) policy: SandboxPolicy,
     /// How many processes the user inside may have, where this counts only
     /// those inside.
     pub(super) processes: Option<u64>,
@@ -57,7 +57,7 @@ pub(super) fn run() -> Result<Infallible, Error> {
     inner::keep(processes, &order.policy.ports, command, &[keeper.as_fd()])
 }
 
-fn receive() -> io::Result<(UnixStream, OwnedFd, Order)> {
+fn receive() -> io::Result<(UnixStream, OwnedFd, ShimRequest)> {
     let mut connection = UnixStream::connect(Path::new(DOOR).join(SOCKET))?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -91,7 +91,7 @@ const ADDED: &[&str] = &["HOSTNAME", "TERM", "container"];
 /// its programs are: its `PATH` takes the place of the usual one.
 fn environment(
     image: impl Iterator<Item = (OsString, OsString)>,
-    policy: &Policy,
+    policy: &SandboxPolicy,
 ) -> BTreeMap<OsString, OsString> {
     let mut all: BTreeMap<_, _> = image.collect();
     all.retain(|name, _| !ADDED.iter().any(|added| name == *added));
@@ -109,9 +109,9 @@ fn environment(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{Limits, Profile};
+    use crate::policy::{SandboxLimits, SandboxProfile};
 
-    fn path(policy: &Policy) -> OsString {
+    fn path(policy: &SandboxPolicy) -> OsString {
         let image = [
             ("PATH", "/opt/tool/bin:/bin"),
             ("TOOL_HOME", "/opt/tool"),
@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn the_images_programs_are_found_after_those_that_were_shown() {
-        let mut policy = Policy::new(Profile::Worker, Vec::new(), Limits::default());
+        let mut policy =
+            SandboxPolicy::new(SandboxProfile::Worker, Vec::new(), SandboxLimits::default());
         assert_eq!(path(&policy), "/opt/tool/bin:/bin");
         policy.set_env("PATH", format!("/home/me/node/bin:{PATH}"));
         assert_eq!(path(&policy), "/home/me/node/bin:/opt/tool/bin:/bin");

@@ -30,32 +30,32 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 use rustix::process::{Pid, PidfdFlags, Resource, getegid, geteuid, getrlimit, pidfd_open};
 use rustix::stdio::dup2_stdin;
 
-use super::contained::{Order, SOCKET};
+use super::contained::{SOCKET, ShimRequest};
 use super::outer::{check_paths, check_plain, open_plainly};
 use super::{Error, system};
-use crate::container::options::{self, Host, StandIn};
-use crate::container::{Container, sweep};
-use crate::policy::{Entry, Policy};
-use crate::spec::Spec;
+use crate::container::options::{self, ContainerHost, GeneratedMount};
+use crate::container::{ContainerBackend, sweep};
+use crate::policy::{MountEntry, SandboxPolicy};
+use crate::spec::ShimSpec;
 
 pub(super) fn run(
     room: &Path,
-    spec: Spec,
-    container: &Container,
+    spec: ShimSpec,
+    container: &ContainerBackend,
     program: &OsStr,
     args: impl Iterator<Item = OsString>,
 ) -> Result<Infallible, Error> {
     let entries: Vec<_> = spec.policy.entries.iter().collect();
     check_paths(&entries, &spec.policy.cwd)?;
     check_sources(&spec.policy)?;
-    let mut room = Room::new(room).map_err(system("prepare the container's files"))?;
+    let mut room = HandoverDirectory::new(room).map_err(system("prepare the container's files"))?;
     let listener = room.listen().map_err(system("listen for the container"))?;
     let host = host(container, &spec, &room).map_err(system("look at the host"))?;
     let arguments = options::arguments(container, &spec.policy, &host, |what| room.make(what))?;
     // Only in a user namespace of its own are the processes inside counted
     // apart from the user's others.
     let processes = spec.policy.limits.processes;
-    let order = Order {
+    let order = ShimRequest {
         processes: host.is_rootless.then_some(processes),
         policy: spec.policy,
         program: program.to_owned(),
@@ -75,13 +75,13 @@ pub(super) fn run(
     let started = wait_for_start(&listener, &engine)?;
     // Nobody else can come in.
     drop(listener);
-    if let Started::Connected(connection) = &started {
+    if let EngineStart::Connected(connection) = &started {
         room.close().map_err(system("close the container's door"))?;
         // One that ends before it has heard everything has its reasons, which
         // the engine will tell.
         let _ = hand_over(connection, &order);
     }
-    if let Started::Late = started {
+    if let EngineStart::Late = started {
         give_up(container, &host.name, &mut engine).map_err(system("end the container"))?;
     }
     // What remains of the lifeline is inside. The connection stays open: the
@@ -95,7 +95,7 @@ pub(super) fn run(
 
 /// An engine that hangs is killed after all. What it has left by then is
 /// removed, by the next sweep at the latest.
-fn give_up(container: &Container, name: &str, engine: &mut Child) -> io::Result<()> {
+fn give_up(container: &ContainerBackend, name: &str, engine: &mut Child) -> io::Result<()> {
     engine.kill()?;
     sweep::remove(&container.engine, name)
 }
@@ -107,9 +107,9 @@ fn code(status: ExitStatus) -> i32 {
 }
 
 /// The engine opens what it mounts by name.
-fn check_sources(policy: &Policy) -> Result<(), Error> {
+fn check_sources(policy: &SandboxPolicy) -> Result<(), Error> {
     for entry in &policy.entries {
-        if let Entry::Bind { source, .. } = entry {
+        if let MountEntry::Bind { source, .. } = entry {
             check_plain(source)?;
             open_plainly(source).map_err(|error| Error::Path {
                 path: source.clone(),
@@ -120,10 +120,14 @@ fn check_sources(policy: &Policy) -> Result<(), Error> {
     Ok(())
 }
 
-fn host(container: &Container, spec: &Spec, room: &Room) -> io::Result<Host> {
+fn host(
+    container: &ContainerBackend,
+    spec: &ShimSpec,
+    room: &HandoverDirectory,
+) -> io::Result<ContainerHost> {
     let owner = sweep::owner()?;
     let (_, unique) = owner.split_once('/').unwrap_or_default();
-    Ok(Host {
+    Ok(ContainerHost {
         name: format!("codeteam-{}", unique.replace('/', "-")),
         uid: geteuid().as_raw(),
         gid: getegid().as_raw(),
@@ -146,7 +150,7 @@ const PATIENCE: Timespec = Timespec {
 };
 
 /// How an engine's start ended.
-enum Started {
+enum EngineStart {
     Connected(UnixStream),
     Ended,
     Late,
@@ -154,7 +158,7 @@ enum Started {
 
 /// Waits for the shim inside. One that comes after the orchestrator's end is
 /// still let in, to find that out by itself and so to leave nothing behind.
-fn wait_for_start(listener: &UnixListener, engine: &Child) -> Result<Started, Error> {
+fn wait_for_start(listener: &UnixListener, engine: &Child) -> Result<EngineStart, Error> {
     let failed = system("wait for the container's first process");
     let ended = pidfd_open(Pid::from_child(engine), PidfdFlags::empty()).map_err(&failed)?;
     let lifeline = io::stdin();
@@ -169,16 +173,16 @@ fn wait_for_start(listener: &UnixListener, engine: &Child) -> Result<Started, Er
     }
     if !watched[0].revents().is_empty() {
         let (connection, _) = listener.accept().map_err(system("let the container in"))?;
-        return Ok(Started::Connected(connection));
+        return Ok(EngineStart::Connected(connection));
     }
     if watched[1].revents().is_empty() {
-        return Ok(Started::Late);
+        return Ok(EngineStart::Late);
     }
-    Ok(Started::Ended)
+    Ok(EngineStart::Ended)
 }
 
 /// The lifeline goes along with the first byte, a space; the orders follow.
-fn hand_over(mut connection: &UnixStream, order: &Order) -> io::Result<()> {
+fn hand_over(mut connection: &UnixStream, order: &ShimRequest) -> io::Result<()> {
     let stdin = io::stdin();
     let lifeline = [stdin.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -194,12 +198,12 @@ fn hand_over(mut connection: &UnixStream, order: &Order) -> io::Result<()> {
 
 /// A directory that only the caller can enter, with what the container is given
 /// besides the host's own files. Removed with everything in it.
-struct Room {
+struct HandoverDirectory {
     path: PathBuf,
     made: u32,
 }
 
-impl Room {
+impl HandoverDirectory {
     fn new(path: &Path) -> io::Result<Self> {
         DirBuilder::new().mode(0o700).create(path)?;
         let room = Self {
@@ -230,15 +234,15 @@ impl Room {
         fs::remove_file(self.door().join(SOCKET))
     }
 
-    fn make(&mut self, what: StandIn<'_>) -> io::Result<PathBuf> {
+    fn make(&mut self, what: GeneratedMount<'_>) -> io::Result<PathBuf> {
         self.made += 1;
         let path = self.path.join(self.made.to_string());
         match what {
-            StandIn::File(text) => {
+            GeneratedMount::File(text) => {
                 fs::write(&path, text)?;
                 fs::set_permissions(&path, Permissions::from_mode(0o444))?;
             }
-            StandIn::Directory => {
+            GeneratedMount::Directory => {
                 fs::create_dir(&path)?;
                 fs::set_permissions(&path, Permissions::from_mode(0o555))?;
             }
@@ -247,7 +251,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for HandoverDirectory {
     fn drop(&mut self) {
         // Otherwise the orchestrator does it.
         let _ = fs::remove_dir_all(&self.path);

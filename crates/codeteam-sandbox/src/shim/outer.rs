@@ -22,9 +22,9 @@ use rustix::thread::{self, UnshareFlags};
 
 use super::{Error, keeper, ports, system};
 use crate::MARK;
-use crate::bwrap::{self, Source};
-use crate::policy::{Entry, Limits, Profile, grounds};
-use crate::spec::{INNER, Means, Spec, room};
+use crate::bwrap::{self, DescriptorSource};
+use crate::policy::{MountEntry, SandboxLimits, SandboxProfile, grounds};
+use crate::spec::{INNER, ShimSpec, SpecBackend, room};
 
 /// Where the shim is inside.
 const SHIM: &str = "/run/codeteam/shim";
@@ -37,21 +37,25 @@ pub(super) fn run(
     // Whatever the orchestrator has inherited and not marked itself.
     close_fds::set_fds_cloexec(3, &[]);
     check_streams()?;
-    let spec = Spec::take(path).map_err(|source| Error::Spec {
+    let spec = ShimSpec::take(path).map_err(|source| Error::Spec {
         path: path.to_owned(),
         source,
     })?;
-    if spec.policy.profile == Profile::Executor && !spec.policy.ports.is_empty() {
+    if spec.policy.profile == SandboxProfile::Executor && !spec.policy.ports.is_empty() {
         return Err(Error::PortsForExecutor);
     }
     match spec.means.clone() {
-        Means::Bubblewrap { bwrap, cgroups } => bubblewrap(&spec, &bwrap, &cgroups, program, args),
-        Means::Container(container) => keeper::run(&room(path), spec, &container, program, args),
+        SpecBackend::Bubblewrap { bwrap, cgroups } => {
+            bubblewrap(&spec, &bwrap, &cgroups, program, args)
+        }
+        SpecBackend::Container(container) => {
+            keeper::run(&room(path), spec, &container, program, args)
+        }
     }
 }
 
 fn bubblewrap(
-    spec: &Spec,
+    spec: &ShimSpec,
     bwrap: &Path,
     cgroups: &[PathBuf],
     program: &OsStr,
@@ -69,7 +73,7 @@ fn bubblewrap(
         protect_devices().map_err(system("protect the devices of the host"))?;
     }
 
-    let mut given = Given(Vec::new());
+    let mut given = InheritedDescriptors(Vec::new());
     let own = open("/proc/self/exe", OFlags::PATH, Mode::empty())
         .map_err(system("open the shim's own program"))?;
     let own = given.keep(own);
@@ -81,7 +85,7 @@ fn bubblewrap(
         bytes.extend_from_slice(option.as_bytes());
         bytes.push(0);
     }
-    let options = given.open(Source::Data(&bytes))?;
+    let options = given.open(DescriptorSource::Data(&bytes))?;
     Err(become_bwrap(spec, bwrap, options, program, args))
 }
 
@@ -90,7 +94,7 @@ fn bubblewrap(
     reason = "no process is spawned: this one becomes bubblewrap"
 )]
 fn become_bwrap(
-    spec: &Spec,
+    spec: &ShimSpec,
     bwrap: &Path,
     options: RawFd,
     program: &OsStr,
@@ -218,11 +222,11 @@ fn check_stream(
 
 /// bwrap and the engines resolve where they mount by name. Where the contents of the place are
 /// not ours, that must mean what it says: no symbolic links, nothing created.
-pub(super) fn check_paths(entries: &[&Entry], cwd: &Path) -> Result<(), Error> {
+pub(super) fn check_paths(entries: &[&MountEntry], cwd: &Path) -> Result<(), Error> {
     for (entry, below) in entries.iter().zip(grounds(entries)) {
         let target = entry.target();
         check_plain(target)?;
-        if let Some(Entry::Bind {
+        if let Some(MountEntry::Bind {
             source,
             target: base,
             ..
@@ -249,7 +253,7 @@ pub(super) fn check_plain(path: &Path) -> Result<(), Error> {
 }
 
 /// All but the number of processes, which means something else outside.
-pub(super) fn limit(limits: &Limits) -> Result<(), Error> {
+pub(super) fn limit(limits: &SandboxLimits) -> Result<(), Error> {
     let all = [
         (Resource::Core, 0),
         (Resource::As, limits.address_space),
@@ -270,21 +274,23 @@ pub(super) fn limit(limits: &Limits) -> Result<(), Error> {
 }
 
 /// The descriptors that bubblewrap inherits. They are never closed here.
-struct Given(Vec<OwnedFd>);
+struct InheritedDescriptors(Vec<OwnedFd>);
 
-impl Given {
+impl InheritedDescriptors {
     fn keep(&mut self, fd: OwnedFd) -> RawFd {
         let number = fd.as_raw_fd();
         self.0.push(fd);
         number
     }
 
-    fn open(&mut self, source: Source<'_>) -> Result<RawFd, Error> {
+    fn open(&mut self, source: DescriptorSource<'_>) -> Result<RawFd, Error> {
         let fd = match source {
-            Source::Path(path) => given(path, OFlags::PATH)?,
-            Source::Contents(path) => given(path, OFlags::RDONLY)?,
-            Source::Data([]) => given("/dev/null".as_ref(), OFlags::RDONLY)?,
-            Source::Data(bytes) => in_memory(bytes).map_err(system("pass data to bubblewrap"))?,
+            DescriptorSource::Path(path) => given(path, OFlags::PATH)?,
+            DescriptorSource::Contents(path) => given(path, OFlags::RDONLY)?,
+            DescriptorSource::Data([]) => given("/dev/null".as_ref(), OFlags::RDONLY)?,
+            DescriptorSource::Data(bytes) => {
+                in_memory(bytes).map_err(system("pass data to bubblewrap"))?
+            }
         };
         Ok(self.keep(fd))
     }

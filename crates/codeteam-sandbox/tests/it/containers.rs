@@ -9,19 +9,21 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::OnceLock;
 
-use codeteam_sandbox::container::image::{self, Recipe};
-use codeteam_sandbox::container::{self, Engine, Kind, Missing};
-use codeteam_sandbox::{Access, Backend, Profile};
+use codeteam_sandbox::container::image::{self, ImageRecipe};
+use codeteam_sandbox::container::{
+    self, ContainerEngine, ContainerEngineKind, ContainersUnavailable,
+};
+use codeteam_sandbox::{MountAccess, SandboxBackend, SandboxProfile};
 
-use crate::harness::{Case, Host, SECRET, command, shim, spawn, unconfined};
+use crate::harness::{SECRET, SandboxCase, TestHost, command, shim, spawn, unconfined};
 
 /// The backend, or nothing where there is none and none is demanded.
 #[expect(
     clippy::disallowed_methods,
     reason = "the engine is where the tests' own PATH says"
 )]
-pub(crate) fn backend() -> Option<&'static Backend> {
-    static BACKEND: OnceLock<Option<Backend>> = OnceLock::new();
+pub(crate) fn backend() -> Option<&'static SandboxBackend> {
+    static BACKEND: OnceLock<Option<SandboxBackend>> = OnceLock::new();
     let found = BACKEND.get_or_init(|| {
         let path = std::env::var_os("PATH").unwrap();
         let is_demanded = std::env::var_os("CODETEAM_TEST_CONTAINERS").is_some_and(|v| v == "1");
@@ -38,10 +40,10 @@ pub(crate) fn backend() -> Option<&'static Backend> {
     found.as_ref()
 }
 
-fn find(path: &OsStr) -> Result<Backend, String> {
-    let podman = Engine::find(path)
+fn find(path: &OsStr) -> Result<SandboxBackend, String> {
+    let podman = ContainerEngine::find(path)
         .into_iter()
-        .find(|e| e.kind == Kind::Podman);
+        .find(|e| e.kind == ContainerEngineKind::Podman);
     let podman = podman.ok_or("podman is not installed")?;
     podman.with_runc().ok_or("runc is not installed")?;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/image.sh");
@@ -52,7 +54,7 @@ fn find(path: &OsStr) -> Result<Backend, String> {
 }
 
 /// The containers, running or not, that see something of this host.
-pub(crate) fn of(engine: &Engine, host: &Host) -> Vec<String> {
+pub(crate) fn of(engine: &ContainerEngine, host: &TestHost) -> Vec<String> {
     let format = "{{.ID}} {{.Names}} {{.State}} {{.Mounts}}";
     let listed = output(&engine.program, &["ps", "--all", "--format", format], b"").unwrap();
     let listed = String::from_utf8(listed).unwrap();
@@ -80,16 +82,16 @@ fn output(program: &Path, args: &[&str], input: &[u8]) -> Result<Vec<u8>, String
 }
 
 /// A case to loop over, so that a test without containers does nothing.
-fn contained() -> Option<Case> {
+fn contained() -> Option<SandboxCase> {
     let backend = backend()?;
-    let profile = Profile::Worker;
-    Some(Case { backend, profile })
+    let profile = SandboxProfile::Worker;
+    Some(SandboxCase { backend, profile })
 }
 
 #[test]
 fn what_a_command_is_given_is_nowhere_to_be_read() {
     let Some(case) = contained() else { return };
-    let host = Host::new();
+    let host = TestHost::new();
     let mut policy = host.policy(case);
     policy.set_env("TOKEN", SECRET);
     let script = "echo $TOKEN $1; ls -A /run/codeteam/door /sys; sleep 1000";
@@ -126,7 +128,7 @@ fn what_a_command_is_given_is_nowhere_to_be_read() {
 #[test]
 fn what_is_written_belongs_to_the_caller_and_nothing_else_of_the_host_is_there() {
     let Some(case) = contained() else { return };
-    let host = Host::new();
+    let host = TestHost::new();
     let home = std::env::home_dir().unwrap();
     let script = format!(
         "touch file; mkdir directory; mkfifo pipe
@@ -154,10 +156,10 @@ fn what_is_written_belongs_to_the_caller_and_nothing_else_of_the_host_is_there()
 #[test]
 fn names_that_would_be_options_of_a_mount_are_refused() {
     let Some(case) = contained() else { return };
-    let host = Host::new();
+    let host = TestHost::new();
     host.write("sibling,ro=false/file", SECRET);
     let mut policy = host.policy(case);
-    policy.show(&host.path("sibling,ro=false"), Access::ReadOnly);
+    policy.show(&host.path("sibling,ro=false"), MountAccess::ReadOnly);
     let ended = host.run(case, policy, "sh", &["-c", "echo started"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
     assert!(ended.stderr.contains("rename it"), "{ended:?}");
@@ -166,7 +168,7 @@ fn names_that_would_be_options_of_a_mount_are_refused() {
 #[test]
 fn what_a_crash_has_left_is_swept_and_nothing_else() {
     let Some(case) = contained() else { return };
-    let host = Host::new();
+    let host = TestHost::new();
     let container = case.backend.containers().unwrap();
     let confined = host.confine(
         case,
@@ -200,7 +202,7 @@ fn what_a_crash_has_left_is_swept_and_nothing_else() {
 #[test]
 fn an_engine_that_hangs_does_not_outlive_the_orchestrator() {
     let Some(case) = contained() else { return };
-    let host = Host::new();
+    let host = TestHost::new();
     let container = case.backend.containers().unwrap();
     let script = format!(
         "#!/bin/sh\ncase \"$1 $4\" in
@@ -229,13 +231,13 @@ fn an_engine_that_hangs_does_not_outlive_the_orchestrator() {
 #[test]
 fn an_image_is_built_from_the_containerfile_and_used() {
     let Some(case) = contained() else { return };
-    let host = Host::new();
+    let host = TestHost::new();
     let container = case.backend.containers().unwrap();
     let name = format!("localhost/codeteam-built:{}", std::process::id());
-    let recipe = Recipe {
+    let recipe = ImageRecipe {
         name: &name,
         args: vec![("BASE", &container.image), ("PACKAGES", "")],
-        ..Recipe::default()
+        ..ImageRecipe::default()
     };
     let mut lines = Vec::new();
     let path = &container.engine.path;
@@ -245,7 +247,10 @@ fn an_image_is_built_from_the_containerfile_and_used() {
     if built.is_err() && lines.iter().any(|line| line.contains("slirp4netns")) {
         return;
     }
-    assert!(matches!(built, Ok(Kind::Podman)), "{lines:?}");
+    assert!(
+        matches!(built, Ok(ContainerEngineKind::Podman)),
+        "{lines:?}"
+    );
     assert!(lines.iter().any(|line| line.contains("STEP")), "{lines:?}");
 
     let backend = container::probe(path, &shim(), &name, &host.path("")).unwrap();
@@ -268,7 +273,7 @@ fn an_image_is_built_from_the_containerfile_and_used() {
 fn a_build_that_fails_says_why() {
     let Some(case) = contained() else { return };
     let container = case.backend.containers().unwrap();
-    let recipe = Recipe {
+    let recipe = ImageRecipe {
         containerfile: &format!("FROM {}\nRUN echo no luck today; exit 3\n", container.image),
         name: "localhost/codeteam-never",
         args: Vec::new(),
@@ -286,7 +291,7 @@ fn a_build_that_fails_says_why() {
 #[test]
 fn an_image_with_another_c_library_is_explained() {
     let Some(case) = contained() else { return };
-    let host = Host::new();
+    let host = TestHost::new();
     let container = case.backend.containers().unwrap();
     let name = format!("localhost/codeteam-empty:{}", std::process::id());
     let packed = unconfined(&host.path(""), "mkdir etc; tar cf image.tar etc");
@@ -297,12 +302,15 @@ fn an_image_with_another_c_library_is_explained() {
     let path = &container.engine.path;
     let missing = container::probe(path, &shim(), &name, &host.path("")).unwrap_err();
     output(&container.engine.program, &["rmi", "--force", &name], b"").unwrap();
-    assert!(matches!(missing, Missing::Library { .. }), "{missing}");
+    assert!(
+        matches!(missing, ContainersUnavailable::Library { .. }),
+        "{missing}"
+    );
 }
 
 /// The complaint about a `podman` that is this script, the only engine there.
 fn complaint(script: &str) -> String {
-    let host = Host::new();
+    let host = TestHost::new();
     let fake = host.write("bin/podman", &format!("#!/bin/sh\n{script}\n"));
     fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).unwrap();
     let path = fake.parent().unwrap().as_os_str();

@@ -11,46 +11,47 @@ use std::thread;
 use std::time::Duration;
 
 use codeteam_sandbox::egress::{
-    Allowed, Log, Proxy, Record, Resolve, Rules, Serving, Through, Verdict,
+    AllowedHost, EgressLog, EgressProxy, EgressRecord, EgressRules, EgressVerdict, NameResolver,
+    PortServer, UserProxy,
 };
-use codeteam_sandbox::{Lifeline, Profile};
+use codeteam_sandbox::{Lifeline, SandboxProfile};
 
-use crate::harness::{Host, end, spawn};
+use crate::harness::{TestHost, end, spawn};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const PORT: u16 = 3128;
 const KEY: &str = "the-real-key";
 
 /// All names lead to the same addresses.
-struct Lead(Vec<IpAddr>);
+struct FixedResolver(Vec<IpAddr>);
 
-impl Resolve for Lead {
+impl NameResolver for FixedResolver {
     fn resolve(&self, _host: &str) -> io::Result<Vec<IpAddr>> {
         Ok(self.0.clone())
     }
 }
 
-fn home() -> Arc<dyn Resolve> {
-    Arc::new(Lead(vec![Ipv4Addr::LOCALHOST.into()]))
+fn home() -> Arc<dyn NameResolver> {
+    Arc::new(FixedResolver(vec![Ipv4Addr::LOCALHOST.into()]))
 }
 
 /// A log, and what was written to it.
-fn log() -> (Log, mpsc::Receiver<Record>) {
+fn log() -> (EgressLog, mpsc::Receiver<EgressRecord>) {
     let (sender, records) = mpsc::channel();
-    let log: Log = Arc::new(move |record| {
+    let log: EgressLog = Arc::new(move |record| {
         let _ = sender.send(record);
     });
     (log, records)
 }
 
 /// A proxy that allows these pairs, which may be private.
-fn proxy(pairs: &[String]) -> (Proxy, mpsc::Receiver<Record>) {
-    let rules: Rules = pairs
+fn proxy(pairs: &[String]) -> (EgressProxy, mpsc::Receiver<EgressRecord>) {
+    let rules: EgressRules = pairs
         .iter()
-        .map(|pair| Allowed::parse(pair).unwrap().private())
+        .map(|pair| AllowedHost::parse(pair).unwrap().private())
         .collect();
     let (log, records) = log();
-    (Proxy::new(rules, log).resolver(home()), records)
+    (EgressProxy::new(rules, log).resolver(home()), records)
 }
 
 fn listener() -> (TcpListener, u16) {
@@ -80,14 +81,14 @@ const PERL: &str = r#"
 
 /// A worker that runs a script, with its only port served.
 fn start(
-    host: &Host,
+    host: &TestHost,
     script: &str,
-    serve: impl FnOnce(TcpListener) -> io::Result<Serving>,
-) -> (Lifeline, Child, Serving) {
-    let mut policy = host.policy(Profile::Worker);
+    serve: impl FnOnce(TcpListener) -> io::Result<PortServer>,
+) -> (Lifeline, Child, PortServer) {
+    let mut policy = host.policy(SandboxProfile::Worker);
     policy.ports = vec![PORT];
     let script = format!("{PERL}{script}");
-    let confined = host.confine(Profile::Worker, policy, "perl", &["-e", &script]);
+    let confined = host.confine(SandboxProfile::Worker, policy, "perl", &["-e", &script]);
     let (lifeline, child) = spawn(&confined);
     let mut listeners = lifeline.listeners(1, PATIENCE).unwrap();
     let serving = serve(listeners.remove(0)).unwrap();
@@ -98,9 +99,9 @@ fn start(
 /// answers.
 fn answers(
     requests: &[String],
-    serve: impl FnOnce(TcpListener) -> io::Result<Serving>,
+    serve: impl FnOnce(TcpListener) -> io::Result<PortServer>,
 ) -> Vec<String> {
-    let host = Host::new();
+    let host = TestHost::new();
     let mut script = String::new();
     for request in requests {
         let hex = request.bytes().fold(String::new(), |mut hex, byte| {
@@ -225,7 +226,7 @@ fn only_exact_pairs_pass() {
     assert_eq!(records.len(), refused.len());
     for (record, number) in records.iter().zip(1..) {
         assert!(
-            matches!(record.verdict, Verdict::Denied { .. }),
+            matches!(record.verdict, EgressVerdict::Denied { .. }),
             "{record:?}"
         );
         assert_eq!(record.connection, number);
@@ -267,11 +268,11 @@ fn an_allowed_name_cannot_lead_to_a_private_address() {
         let rules = [format!("rebind.example:{port}")];
         let rules = rules
             .iter()
-            .map(|pair| Allowed::parse(pair).unwrap())
+            .map(|pair| AllowedHost::parse(pair).unwrap())
             .collect();
         let (log, records) = log();
-        let lead = Arc::new(Lead(vec![address.parse().unwrap()]));
-        let proxy = Proxy::new(rules, log).resolver(lead);
+        let lead = Arc::new(FixedResolver(vec![address.parse().unwrap()]));
+        let proxy = EgressProxy::new(rules, log).resolver(lead);
         let requests = [
             format!("CONNECT rebind.example:{port} HTTP/1.1\r\n\r\n"),
             format!("GET http://rebind.example:{port}/ HTTP/1.1\r\n\r\n"),
@@ -287,7 +288,7 @@ fn an_allowed_name_cannot_lead_to_a_private_address() {
         let records: Vec<_> = records.iter().collect();
         assert_eq!(records.len(), 2);
         for record in records {
-            let Verdict::Denied { why } = record.verdict else {
+            let EgressVerdict::Denied { why } = record.verdict else {
                 panic!("{record:?}");
             };
             assert!(why.contains(address), "{why}");
@@ -298,7 +299,7 @@ fn an_allowed_name_cannot_lead_to_a_private_address() {
 
 #[test]
 fn an_allowed_pair_is_reached_and_half_closed() {
-    let host = Host::new();
+    let host = TestHost::new();
     let (target, port) = listener();
     let pair = format!("allowed.example:{port}");
     let (proxy, records) = proxy(std::slice::from_ref(&pair));
@@ -324,25 +325,25 @@ fn an_allowed_pair_is_reached_and_half_closed() {
     assert_eq!(
         verdicts,
         [
-            Verdict::Allowed { address },
-            Verdict::Ended { up: 5, down: 14 }
+            EgressVerdict::Allowed { address },
+            EgressVerdict::Ended { up: 5, down: 14 }
         ]
     );
 }
 
 #[test]
 fn records_can_be_kept() {
-    let record = Record {
+    let record = EgressRecord {
         connection: 1,
         host: "a.example".to_owned(),
         port: 443,
-        verdict: Verdict::Ended { up: 1, down: 2 },
+        verdict: EgressVerdict::Ended { up: 1, down: 2 },
     };
     let text = serde_json::to_string(&record).unwrap();
     let wanted =
         r#"{"connection":1,"host":"a.example","port":443,"verdict":{"ended":{"up":1,"down":2}}}"#;
     assert_eq!(text, wanted);
-    assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record);
+    assert_eq!(serde_json::from_str::<EgressRecord>(&text).unwrap(), record);
 }
 
 #[test]
@@ -391,14 +392,14 @@ fn a_host_that_does_not_answer_is_a_failure() {
     assert!(answers[0].contains("could not reach"), "{answers:?}");
     let records: Vec<_> = records.iter().collect();
     assert!(
-        matches!(&records[..], [Record { verdict: Verdict::Failed { why }, .. }]
+        matches!(&records[..], [EgressRecord { verdict: EgressVerdict::Failed { why }, .. }]
         if why.contains("refused"))
     );
 }
 
 #[test]
 fn there_is_no_way_past_the_proxy() {
-    let host = Host::new();
+    let host = TestHost::new();
     let (target, port) = listener();
     let (proxy, _records) = proxy(&[format!("allowed.example:{port}")]);
     let script = format!(
@@ -416,8 +417,8 @@ fn there_is_no_way_past_the_proxy() {
 
     let alone = format!("{PERL} print IO::Socket::INET->new('127.0.0.1:{PORT}') ? 1 : \"$!\"");
     let ended = host.run(
-        Profile::Worker,
-        host.policy(Profile::Executor),
+        SandboxProfile::Worker,
+        host.policy(SandboxProfile::Executor),
         "perl",
         &["-e", &alone],
     );
@@ -438,7 +439,7 @@ fn echo(target: TcpListener, count: usize) -> thread::JoinHandle<()> {
 
 #[test]
 fn many_connections_are_served_at_once_but_not_more() {
-    let host = Host::new();
+    let host = TestHost::new();
     let (target, port) = listener();
     let pair = format!("allowed.example:{port}");
     let (proxy, records) = proxy(std::slice::from_ref(&pair));
@@ -456,25 +457,26 @@ fn many_connections_are_served_at_once_but_not_more() {
     server.join().unwrap();
     drop(serving);
     let records: Vec<_> = records.iter().collect();
-    let count =
-        |is: fn(&Verdict) -> bool| records.iter().filter(|record| is(&record.verdict)).count();
+    let count = |is: fn(&EgressVerdict) -> bool| {
+        records.iter().filter(|record| is(&record.verdict)).count()
+    };
     assert_eq!(
-        count(|verdict| matches!(verdict, Verdict::Allowed { .. })),
+        count(|verdict| matches!(verdict, EgressVerdict::Allowed { .. })),
         128
     );
     assert_eq!(
-        count(|verdict| matches!(verdict, Verdict::Ended { .. })),
+        count(|verdict| matches!(verdict, EgressVerdict::Ended { .. })),
         128
     );
     assert_eq!(
-        count(|verdict| matches!(verdict, Verdict::Denied { .. })),
+        count(|verdict| matches!(verdict, EgressVerdict::Denied { .. })),
         1
     );
 }
 
 #[test]
 fn killing_the_sandbox_ends_what_it_was_doing() {
-    let host = Host::new();
+    let host = TestHost::new();
     let (target, port) = listener();
     let pair = format!("allowed.example:{port}");
     let (proxy, records) = proxy(std::slice::from_ref(&pair));
@@ -509,7 +511,7 @@ fn killing_the_sandbox_ends_what_it_was_doing() {
 
 #[test]
 fn stopping_the_proxy_ends_all_connections() {
-    let host = Host::new();
+    let host = TestHost::new();
     let (target, port) = listener();
     let pair = format!("allowed.example:{port}");
     let (proxy, records) = proxy(std::slice::from_ref(&pair));
@@ -536,9 +538,9 @@ fn stopping_the_proxy_ends_all_connections() {
 fn the_users_own_proxy_is_used() {
     let (target, port) = listener();
     let (log, records) = log();
-    let rules = [Allowed::parse("allowed.example").unwrap()];
-    let through = Through::parse(&format!("http://me:secret@proxy.example:{port}")).unwrap();
-    let proxy = Proxy::new(rules.into_iter().collect(), log)
+    let rules = [AllowedHost::parse("allowed.example").unwrap()];
+    let through = UserProxy::parse(&format!("http://me:secret@proxy.example:{port}")).unwrap();
+    let proxy = EgressProxy::new(rules.into_iter().collect(), log)
         .resolver(home())
         .through(through);
     let (inside, inner) = listener();
@@ -560,7 +562,7 @@ fn the_users_own_proxy_is_used() {
     assert_eq!(said, "hello");
     let address = (Ipv4Addr::LOCALHOST, port).into();
     let verdict = records.recv_timeout(PATIENCE).unwrap().verdict;
-    assert_eq!(verdict, Verdict::Allowed { address });
+    assert_eq!(verdict, EgressVerdict::Allowed { address });
 
     let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, inner)).unwrap();
     client

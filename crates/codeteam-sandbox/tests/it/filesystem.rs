@@ -6,9 +6,9 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use codeteam_sandbox::toolchains::Toolchains;
-use codeteam_sandbox::{Access, Kind};
+use codeteam_sandbox::{MountAccess, PathKind};
 
-use crate::harness::{BOTH, Host, SECRET, everywhere, unconfined};
+use crate::harness::{BOTH, SECRET, TestHost, everywhere, unconfined};
 
 /// Every file below a directory with what it says.
 fn files(directory: &Path) -> BTreeMap<PathBuf, String> {
@@ -31,7 +31,7 @@ fn files(directory: &Path) -> BTreeMap<PathBuf, String> {
 
 #[test]
 fn secrets_cannot_be_read() {
-    let host = Host::new();
+    let host = TestHost::new();
     let all = ["home/.ssh/id_ed25519", "repo/.codeteam/state.db", "shadow"];
     for secret in all.map(|name| host.write(name, SECRET)) {
         let shown = secret.display();
@@ -56,7 +56,7 @@ fn secrets_cannot_be_read() {
 
 #[test]
 fn the_hosts_own_secrets_are_not_there() {
-    let host = Host::new();
+    let host = TestHost::new();
     let home = std::env::home_dir().unwrap();
     // A home that the work tree lies in exists inside, because the work tree has the path it has on
     // the host, but nothing is in it except the way there. So look for what every home holds.
@@ -78,7 +78,7 @@ fn the_hosts_own_secrets_are_not_there() {
 
 #[test]
 fn only_the_work_tree_can_be_written() {
-    let host = Host::new();
+    let host = TestHost::new();
     let sibling = host.write("sibling/README", "untouched");
     let before = files(&host.path(""));
     let usr = fs::metadata("/usr/bin").unwrap().ctime();
@@ -112,12 +112,12 @@ fn only_the_work_tree_can_be_written() {
 
 #[test]
 fn a_read_only_work_tree_cannot_be_written() {
-    let host = Host::new();
+    let host = TestHost::new();
     let before = files(&host.path(""));
     for case in everywhere() {
         let mut policy = host.policy(case);
         policy.entries.truncate(policy.entries.len() - 2);
-        policy.show(&host.tree(), Access::ReadOnly);
+        policy.show(&host.tree(), MountAccess::ReadOnly);
         let attack = "cat src/main.txt; echo x > src/main.txt; rm -rf src; touch new; chmod 0 src";
         let ended = host.run(case, policy, "sh", &["-c", attack]);
         assert_eq!(ended.stdout, "hello\n");
@@ -127,7 +127,7 @@ fn a_read_only_work_tree_cannot_be_written() {
 
 #[test]
 fn the_pointer_to_the_git_directory_stays() {
-    let host = Host::new();
+    let host = TestHost::new();
     let before = files(&host.tree());
     let attack = "echo gitdir: /evil > .git; mv .git git; rm -f .git; ln -sfn /evil .git
                   rm -rf .git; mkdir .git; mv src .git; unlink .git";
@@ -139,7 +139,7 @@ fn the_pointer_to_the_git_directory_stays() {
 
 #[test]
 fn the_repository_behind_cannot_be_changed() {
-    let host = Host::new();
+    let host = TestHost::new();
     for name in ["hooks/pre-commit", "config", "info/attributes", "commondir"] {
         host.write(&format!("repo/.git/{name}"), "original");
     }
@@ -156,7 +156,7 @@ fn the_repository_behind_cannot_be_changed() {
     );
     for case in everywhere() {
         let mut policy = host.policy(case);
-        policy.show(&host.path("repo/.git/objects"), Access::ReadOnly);
+        policy.show(&host.path("repo/.git/objects"), MountAccess::ReadOnly);
         let ended = host.run(case, policy, "sh", &["-c", &attack]);
         assert_eq!(ended.stdout, "object");
         assert_eq!(files(&host.path("repo")), before);
@@ -165,7 +165,7 @@ fn the_repository_behind_cannot_be_changed() {
 
 #[test]
 fn hidden_files_are_not_seen() {
-    let host = Host::new();
+    let host = TestHost::new();
     host.write("tree/.env", SECRET);
     host.write("tree/internal/key", SECRET);
     let before = files(&host.tree());
@@ -174,8 +174,8 @@ fn hidden_files_are_not_seen() {
     assert!(unconfined(&host.tree(), "cat .env").said().contains(SECRET));
     for case in everywhere() {
         let mut policy = host.policy(case);
-        policy.hide(&host.tree().join(".env"), Kind::File);
-        policy.hide(&host.tree().join("internal"), Kind::Directory);
+        policy.hide(&host.tree().join(".env"), PathKind::File);
+        policy.hide(&host.tree().join("internal"), PathKind::Directory);
         let ended = host.run(case, policy, "sh", &["-c", attack]);
         assert!(!ended.said().contains(SECRET), "{ended:?}");
         assert_eq!(files(&host.tree()), before);
@@ -185,15 +185,15 @@ fn hidden_files_are_not_seen() {
 #[test]
 fn a_link_left_in_the_tree_redirects_no_mount() {
     // What a first attempt leaves behind, the second must not follow.
-    let host = Host::new();
+    let host = TestHost::new();
     host.write("sibling/private/key", SECRET);
     symlink(host.path("sibling"), host.tree().join("link")).unwrap();
     let before = files(&host.path(""));
     for case in everywhere() {
         for (path, access) in [
-            ("tree/link", Access::Writable),
-            ("tree/link/private", Access::ReadOnly),
-            ("tree/missing", Access::ReadOnly),
+            ("tree/link", MountAccess::Writable),
+            ("tree/link/private", MountAccess::ReadOnly),
+            ("tree/missing", MountAccess::ReadOnly),
         ] {
             let mut policy = host.policy(case);
             policy.show(&host.path(path), access);
@@ -202,7 +202,7 @@ fn a_link_left_in_the_tree_redirects_no_mount() {
             assert!(ended.stderr.contains(path), "{ended:?}");
         }
         let mut policy = host.policy(case);
-        policy.hide(&host.path("tree/link/private"), Kind::Directory);
+        policy.hide(&host.path("tree/link/private"), PathKind::Directory);
         let ended = host.run(case, policy, "sh", &["-c", "echo started"]);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
         assert_eq!(files(&host.path("")), before);
@@ -211,11 +211,11 @@ fn a_link_left_in_the_tree_redirects_no_mount() {
 
 #[test]
 fn paths_must_be_plain() {
-    let host = Host::new();
+    let host = TestHost::new();
     for case in everywhere() {
         for path in [host.path("tree/../sibling"), "relative".into()] {
             let mut policy = host.policy(case);
-            policy.show(&path, Access::ReadOnly);
+            policy.show(&path, MountAccess::ReadOnly);
             let ended = host.run(case, policy, "sh", &["-c", "echo started"]);
             assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
             assert!(
@@ -228,7 +228,7 @@ fn paths_must_be_plain() {
 
 #[test]
 fn no_privileged_file_can_be_made() {
-    let host = Host::new();
+    let host = TestHost::new();
     let attack = r#"
         cp /bin/sh shell
         chmod u+s shell; chmod g+s shell; chmod 6755 shell; install -m 4755 /bin/sh installed
@@ -257,7 +257,7 @@ fn no_privileged_file_can_be_made() {
 
 #[test]
 fn the_hosts_devices_keep_their_modes() {
-    let host = Host::new();
+    let host = TestHost::new();
     let devices = ["null", "zero", "full", "random", "urandom", "tty"];
     let changed = || devices.map(|name| fs::metadata(format!("/dev/{name}")).unwrap().ctime_nsec());
     let before = changed();
@@ -274,7 +274,7 @@ fn the_hosts_devices_keep_their_modes() {
 
 #[test]
 fn a_build_has_what_it_needs() {
-    let host = Host::new();
+    let host = TestHost::new();
     let script = "set -e; touch ~/file /tmp/file /dev/shm/file /var/tmp/other; cd; pwd
                   test -s /etc/passwd; test \"$(id -un)\" = agent; test \"$(hostname)\" = sandbox
                   mkfifo /tmp/pipe; ln -s a /tmp/b; chmod 755 /tmp/file; mkdir -p /tmp/x/y";
@@ -287,7 +287,7 @@ fn a_build_has_what_it_needs() {
 
 #[test]
 fn a_toolchain_in_the_users_home_runs_and_the_home_stays_hidden() {
-    let host = Host::new();
+    let host = TestHost::new();
     let tool = host.write(
         "home/.nvm/v22/bin/node",
         "#!/bin/sh\ncat \"${0%/*}/../lib/version\"\n",
@@ -313,7 +313,7 @@ fn a_toolchain_in_the_users_home_runs_and_the_home_stays_hidden() {
 
 #[test]
 fn git_works_on_borrowed_objects() {
-    let host = Host::new();
+    let host = TestHost::new();
     let prepare = format!(
         "set -e; cd '{base}'; export GIT_CONFIG_NOSYSTEM=1 HOME='{base}'
          git init -q repo && cd repo && echo hello > file && git add file
@@ -328,8 +328,8 @@ fn git_works_on_borrowed_objects() {
     let before = files(&host.path("repo"));
     for case in everywhere() {
         let mut policy = host.policy(case);
-        policy.show(&host.path("git"), Access::Writable);
-        policy.show(&host.path("repo/.git/objects"), Access::ReadOnly);
+        policy.show(&host.path("git"), MountAccess::Writable);
+        policy.show(&host.path("repo/.git/objects"), MountAccess::ReadOnly);
         let work = "set -e; git status --porcelain; echo more >> file; git diff --stat | tail -n 1
                     git -c user.name=x -c user.email=x@localhost commit -qam second
                     git log --format=%s -n 1; git gc -q --prune=now; git fsck --no-progress";

@@ -10,28 +10,29 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use codeteam_sandbox::{
-    Access, Backend, Confined, Lifeline, Limits, Policy, Profile, Shim, probe, system,
+    ConfinedCommand, Lifeline, MountAccess, SandboxBackend, SandboxLimits, SandboxPolicy,
+    SandboxProfile, Shim, probe, system,
 };
 
 use crate::containers;
 
-pub(crate) const BOTH: [Profile; 2] = [Profile::Worker, Profile::Executor];
+pub(crate) const BOTH: [SandboxProfile; 2] = [SandboxProfile::Worker, SandboxProfile::Executor];
 
 /// A way to confine a command.
 #[derive(Clone, Copy)]
-pub(crate) struct Case {
-    pub(crate) backend: &'static Backend,
-    pub(crate) profile: Profile,
+pub(crate) struct SandboxCase {
+    pub(crate) backend: &'static SandboxBackend,
+    pub(crate) profile: SandboxProfile,
 }
 
-impl From<Profile> for Case {
-    fn from(profile: Profile) -> Self {
+impl From<SandboxProfile> for SandboxCase {
+    fn from(profile: SandboxProfile) -> Self {
         let backend = backend();
         Self { backend, profile }
     }
 }
 
-impl fmt::Debug for Case {
+impl fmt::Debug for SandboxCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let containers = self.backend.containers();
         let name = containers.map_or("bubblewrap", |container| container.engine.kind.name());
@@ -41,12 +42,12 @@ impl fmt::Debug for Case {
 
 /// Bubblewrap for both profiles and, where they start, containers. To those a
 /// profile is one system call more or less, and they take longer.
-pub(crate) fn everywhere() -> impl Iterator<Item = Case> {
-    let contained = containers::backend().map(|backend| Case {
+pub(crate) fn everywhere() -> impl Iterator<Item = SandboxCase> {
+    let contained = containers::backend().map(|backend| SandboxCase {
         backend,
-        profile: Profile::Executor,
+        profile: SandboxProfile::Executor,
     });
-    BOTH.map(Case::from).into_iter().chain(contained)
+    BOTH.map(SandboxCase::from).into_iter().chain(contained)
 }
 
 /// What every secret on the host says, and nobody inside may ever print.
@@ -56,8 +57,8 @@ pub(crate) const SECRET: &str = "the-secret-of-the-host";
     clippy::disallowed_methods,
     reason = "bubblewrap is where the tests' own PATH says"
 )]
-pub(crate) fn backend() -> &'static Backend {
-    static BACKEND: OnceLock<Backend> = OnceLock::new();
+pub(crate) fn backend() -> &'static SandboxBackend {
+    static BACKEND: OnceLock<SandboxBackend> = OnceLock::new();
     BACKEND.get_or_init(|| {
         let path = std::env::var_os("PATH").unwrap();
         match probe(&path, shim(), Path::new(env!("CARGO_TARGET_TMPDIR"))) {
@@ -72,26 +73,26 @@ pub(crate) fn shim() -> Shim {
 }
 
 /// A directory on the host with a work tree and things beside it.
-pub(crate) struct Host {
+pub(crate) struct TestHost {
     directory: tempfile::TempDir,
 }
 
 /// How a command ended, and what it said.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct CommandResult {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Ended {
+impl CommandResult {
     /// Everything it said.
     pub(crate) fn said(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
     }
 }
 
-impl Host {
+impl TestHost {
     pub(crate) fn new() -> Self {
         // Not below /tmp, which is another one inside.
         let host = Self {
@@ -120,35 +121,39 @@ impl Host {
         path
     }
 
-    pub(crate) fn policy(&self, case: impl Into<Case>) -> Policy {
-        self.limited(case, Limits::default())
+    pub(crate) fn policy(&self, case: impl Into<SandboxCase>) -> SandboxPolicy {
+        self.limited(case, SandboxLimits::default())
     }
 
-    pub(crate) fn limited(&self, case: impl Into<Case>, limits: Limits) -> Policy {
-        let mut policy = Policy::new(case.into().profile, system::root(), limits);
-        policy.show(&self.tree(), Access::Writable);
-        policy.show(&self.tree().join(".git"), Access::ReadOnly);
+    pub(crate) fn limited(
+        &self,
+        case: impl Into<SandboxCase>,
+        limits: SandboxLimits,
+    ) -> SandboxPolicy {
+        let mut policy = SandboxPolicy::new(case.into().profile, system::root(), limits);
+        policy.show(&self.tree(), MountAccess::Writable);
+        policy.show(&self.tree().join(".git"), MountAccess::ReadOnly);
         policy.cwd = self.tree();
         policy
     }
 
     pub(crate) fn confine(
         &self,
-        case: impl Into<Case>,
-        policy: Policy,
+        case: impl Into<SandboxCase>,
+        policy: SandboxPolicy,
         program: &str,
         args: &[&str],
-    ) -> Confined {
+    ) -> ConfinedCommand {
         self.confine_with(case.into().backend, policy, program, args)
     }
 
     pub(crate) fn confine_with(
         &self,
-        backend: &Backend,
-        policy: Policy,
+        backend: &SandboxBackend,
+        policy: SandboxPolicy,
         program: &str,
         args: &[&str],
-    ) -> Confined {
+    ) -> ConfinedCommand {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let spec = self.path(&format!("spec-{number}"));
@@ -159,18 +164,18 @@ impl Host {
     }
 
     /// Runs a shell script confined to its end.
-    pub(crate) fn sh(&self, case: impl Into<Case>, script: &str) -> Ended {
+    pub(crate) fn sh(&self, case: impl Into<SandboxCase>, script: &str) -> CommandResult {
         let case = case.into();
         self.run(case, self.policy(case), "sh", &["-c", script])
     }
 
     pub(crate) fn run(
         &self,
-        case: impl Into<Case>,
-        policy: Policy,
+        case: impl Into<SandboxCase>,
+        policy: SandboxPolicy,
         program: &str,
         args: &[&str],
-    ) -> Ended {
+    ) -> CommandResult {
         let confined = self.confine(case, policy, program, args);
         let (_lifeline, mut child) = spawn(&confined);
         end(&mut child)
@@ -179,7 +184,7 @@ impl Host {
 
 /// Starts a confined command. The environment is the one of the tests: nothing
 /// of it may arrive.
-pub(crate) fn spawn(confined: &Confined) -> (Lifeline, Child) {
+pub(crate) fn spawn(confined: &ConfinedCommand) -> (Lifeline, Child) {
     let (lifeline, stdin) = Lifeline::new().unwrap();
     let child = command(&confined.program, &confined.args)
         .env("HOST_SECRET", SECRET)
@@ -191,7 +196,7 @@ pub(crate) fn spawn(confined: &Confined) -> (Lifeline, Child) {
     (lifeline, child)
 }
 
-pub(crate) fn end(child: &mut Child) -> Ended {
+pub(crate) fn end(child: &mut Child) -> CommandResult {
     let mut stderr = child.stderr.take().unwrap();
     let errors = std::thread::spawn(move || {
         let mut text = Vec::new();
@@ -205,7 +210,7 @@ pub(crate) fn end(child: &mut Child) -> Ended {
         .unwrap()
         .read_to_end(&mut stdout)
         .unwrap();
-    Ended {
+    CommandResult {
         stdout: String::from_utf8_lossy(&stdout).into_owned(),
         stderr: errors.join().unwrap(),
         code: child.wait().unwrap().code(),
@@ -213,7 +218,7 @@ pub(crate) fn end(child: &mut Child) -> Ended {
 }
 
 /// The same script on the host, to show that the attack works there.
-pub(crate) fn unconfined(directory: &Path, script: &str) -> Ended {
+pub(crate) fn unconfined(directory: &Path, script: &str) -> CommandResult {
     let mut child = command(Path::new("sh"), &["-c".into(), script.into()])
         .current_dir(directory)
         .env("HOST_SECRET", SECRET)

@@ -8,12 +8,12 @@ use std::process::{ChildStdout, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use codeteam_sandbox::{Lifeline, Profile};
+use codeteam_sandbox::{Lifeline, SandboxProfile};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::containers;
-use crate::harness::{Case, Host, command, end, everywhere, spawn};
+use crate::harness::{SandboxCase, TestHost, command, end, everywhere, spawn};
 
 /// A word by which processes are found again on the host.
 fn mark() -> String {
@@ -65,7 +65,7 @@ fn closes(mut stdout: ChildStdout) -> bool {
 #[test]
 fn daemons_end_with_the_command() {
     for case in everywhere() {
-        let host = Host::new();
+        let host = TestHost::new();
         let mark = mark();
         let ended = host.sh(case, &hydra(&mark));
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "ready\n"));
@@ -76,7 +76,7 @@ fn daemons_end_with_the_command() {
 #[test]
 fn everything_ends_with_the_lifeline() {
     for case in everywhere() {
-        let host = Host::new();
+        let host = TestHost::new();
         let mark = mark();
         let script = format!("{}; sleep 1000", hydra(&mark));
         let confined = host.confine(case, host.policy(case), "sh", &["-c", &script]);
@@ -94,7 +94,7 @@ fn everything_ends_with_the_lifeline() {
 
 #[test]
 fn everything_ends_with_what_was_spawned() {
-    let host = Host::new();
+    let host = TestHost::new();
     for case in everywhere() {
         let mark = mark();
         let script = format!("{}; sleep 1000", hydra(&mark));
@@ -112,7 +112,7 @@ fn everything_ends_with_what_was_spawned() {
 
 #[test]
 fn a_command_that_comes_too_late_never_starts() {
-    let host = Host::new();
+    let host = TestHost::new();
     for case in everywhere() {
         let confined = host.confine(case, host.policy(case), "sh", &["-c", "echo x > started"]);
         let (lifeline, stdin) = Lifeline::new().unwrap();
@@ -139,7 +139,7 @@ fn spin(until: Instant) {
 /// no longer than a test may take. Containers take their time. More of both by
 /// hand: `CODETEAM_TEST_KILLS=300`.
 #[expect(clippy::disallowed_methods, reason = "set by hand")]
-fn moments(case: Case) -> impl Iterator<Item = Duration> {
+fn moments(case: SandboxCase) -> impl Iterator<Item = Duration> {
     let given = || std::env::var("CODETEAM_TEST_KILLS").ok()?.parse().ok();
     let (count, last) = match case.backend.containers() {
         None => (given().unwrap_or(100), Duration::from_millis(25)),
@@ -149,14 +149,14 @@ fn moments(case: Case) -> impl Iterator<Item = Duration> {
 }
 
 /// Once under each profile or engine.
-fn each() -> impl Iterator<Item = Case> {
-    let is_other = |case: &Case| case.backend.bwrap().is_none();
-    iter::once(Profile::Worker.into()).chain(everywhere().filter(is_other))
+fn each() -> impl Iterator<Item = SandboxCase> {
+    let is_other = |case: &SandboxCase| case.backend.bwrap().is_none();
+    iter::once(SandboxProfile::Worker.into()).chain(everywhere().filter(is_other))
 }
 
 #[test]
 fn the_orchestrators_death_leaves_nothing_whenever_it_comes() {
-    let host = Host::new();
+    let host = TestHost::new();
     let mark = mark();
     let script = format!("{}; sleep 1000", hydra(&mark));
     for (case, moment) in each().flat_map(|case| moments(case).map(move |at| (case, at))) {
@@ -180,7 +180,7 @@ fn the_orchestrators_death_leaves_nothing_whenever_it_comes() {
 
 #[test]
 fn killing_the_group_leaves_nothing_whenever_it_comes() {
-    let host = Host::new();
+    let host = TestHost::new();
     let mark = mark();
     let script = format!("{}; sleep 1000", hydra(&mark));
     for (case, moment) in each().flat_map(|case| moments(case).map(move |at| (case, at))) {
@@ -207,7 +207,13 @@ fn killing_the_group_leaves_nothing_whenever_it_comes() {
 }
 
 #[track_caller]
-fn nothing_is_left(case: Case, host: &Host, stdout: ChildStdout, mark: &str, moment: Duration) {
+fn nothing_is_left(
+    case: SandboxCase,
+    host: &TestHost,
+    stdout: ChildStdout,
+    mark: &str,
+    moment: Duration,
+) {
     let closed = closes(stdout);
     assert!(closed, "{case:?} {moment:?}: {:?}", survivors(mark));
     assert_eq!(survivors(mark), [""; 0], "{case:?} {moment:?}");

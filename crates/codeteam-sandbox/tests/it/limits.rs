@@ -3,10 +3,10 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 
-use codeteam_sandbox::Limits;
-use codeteam_sandbox::cgroup::Hierarchy;
+use codeteam_sandbox::SandboxLimits;
+use codeteam_sandbox::cgroup::CgroupHierarchy;
 
-use crate::harness::{Host, backend, everywhere, spawn};
+use crate::harness::{TestHost, backend, everywhere, spawn};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -25,10 +25,10 @@ fn a_fork_bomb_stays_within_its_sandbox() {
                 }
                 $| = 1; print \"$count\\n\"; sleep 1000;";
     for case in everywhere() {
-        let host = Host::new();
-        let limits = Limits {
+        let host = TestHost::new();
+        let limits = SandboxLimits {
             processes: 48,
-            ..Limits::default()
+            ..SandboxLimits::default()
         };
         let confined = host.confine(case, host.limited(case, limits), "perl", &["-e", bomb]);
         let (lifeline, mut child) = spawn(&confined);
@@ -39,7 +39,7 @@ fn a_fork_bomb_stays_within_its_sandbox() {
         assert_eq!(count < 48, processes_are_limited(), "{count}");
 
         // It is still full; others are free to fork.
-        let other = Host::new();
+        let other = TestHost::new();
         let ended = other.sh(case, "for i in 1 2 3 4 5 6 7 8; do (echo $i); done");
         assert_eq!(ended.stdout.lines().count(), 8, "{ended:?}");
 
@@ -53,10 +53,10 @@ fn a_fork_bomb_stays_within_its_sandbox() {
 fn a_memory_hog_is_ended_alone() {
     let hog = "my $x = \"a\" x (200 << 20); my $y = \"b\" x (200 << 20); print \"survived\\n\"";
     for case in everywhere() {
-        let host = Host::new();
-        let limits = Limits {
+        let host = TestHost::new();
+        let limits = SandboxLimits {
             memory: 64 * MIB,
-            ..Limits::default()
+            ..SandboxLimits::default()
         };
         let ended = host.run(case, host.limited(case, limits), "perl", &["-e", hog]);
         assert_eq!(
@@ -65,9 +65,9 @@ fn a_memory_hog_is_ended_alone() {
             "{ended:?}"
         );
 
-        let limits = Limits {
+        let limits = SandboxLimits {
             address_space: 256 * MIB,
-            ..Limits::default()
+            ..SandboxLimits::default()
         };
         let ended = host.run(case, host.limited(case, limits), "perl", &["-e", hog]);
         assert_eq!(ended.stdout, "", "{ended:?}");
@@ -83,10 +83,10 @@ fn scratch_space_is_bounded_and_there_is_no_other() {
                 for d in /dev /run / /etc /home; do [ ! -s $d/bomb ] || echo $d; done
                 du -skx /tmp /dev/shm ~ | cut -f 1";
     for case in everywhere() {
-        let host = Host::new();
-        let limits = Limits {
+        let host = TestHost::new();
+        let limits = SandboxLimits {
             scratch: MIB,
-            ..Limits::default()
+            ..SandboxLimits::default()
         };
         let ended = host.run(case, host.limited(case, limits), "sh", &["-c", bomb]);
         // Each of the three is full, and nothing went anywhere else.
@@ -97,10 +97,10 @@ fn scratch_space_is_bounded_and_there_is_no_other() {
 #[test]
 fn a_file_cannot_fill_the_hosts_disk() {
     for case in everywhere() {
-        let host = Host::new();
-        let limits = Limits {
+        let host = TestHost::new();
+        let limits = SandboxLimits {
             file_size: MIB,
-            ..Limits::default()
+            ..SandboxLimits::default()
         };
         host.run(
             case,
@@ -119,11 +119,11 @@ fn a_file_cannot_fill_the_hosts_disk() {
 
 #[test]
 fn limits_cannot_be_raised() {
-    let host = Host::new();
+    let host = TestHost::new();
     let script = "ulimit -Hn; ulimit -Hc; ulimit -n 100000; ulimit -Hn; ulimit -c 1; ulimit -c";
-    let limits = Limits {
+    let limits = SandboxLimits {
         open_files: 256,
-        ..Limits::default()
+        ..SandboxLimits::default()
     };
     for case in everywhere() {
         for line in script
@@ -146,8 +146,8 @@ fn limits_cannot_be_raised() {
 
 #[test]
 fn a_cgroup_goes_with_its_command_and_leftovers_are_swept() {
-    let hierarchy = Hierarchy::detect();
-    let made = hierarchy.make(&Limits::default()).unwrap();
+    let hierarchy = CgroupHierarchy::detect();
+    let made = hierarchy.make(&SandboxLimits::default()).unwrap();
     let directories: Vec<_> = made
         .join()
         .iter()
@@ -165,7 +165,7 @@ fn a_cgroup_goes_with_its_command_and_leftovers_are_swept() {
     for directory in &left {
         fs::create_dir(directory).unwrap();
     }
-    Hierarchy::detect();
+    CgroupHierarchy::detect();
     assert!(left.iter().all(|directory| !directory.exists()));
 }
 

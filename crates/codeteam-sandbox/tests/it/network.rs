@@ -5,11 +5,11 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 
-use crate::harness::{Host, everywhere, unconfined};
+use crate::harness::{TestHost, everywhere, unconfined};
 
 #[test]
 fn the_hosts_loopback_is_another_one() {
-    let host = Host::new();
+    let host = TestHost::new();
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     let attack = format!(
@@ -43,7 +43,7 @@ fn the_hosts_loopback_is_another_one() {
 #[test]
 fn there_is_no_way_out() {
     // Addresses for documentation: nobody is there, even without a sandbox.
-    let host = Host::new();
+    let host = TestHost::new();
     let attack = "perl -MIO::Socket::INET -e '
             for my $peer (\"192.0.2.1:443\", \"198.51.100.1:80\", \"169.254.169.254:80\") {
                 IO::Socket::INET->new(PeerAddr => $peer, Timeout => 1);
@@ -66,7 +66,7 @@ fn there_is_no_way_out() {
 
 #[test]
 fn sockets_in_files_and_abstract_ones_are_not_reached() {
-    let host = Host::new();
+    let host = TestHost::new();
     // One beside the work tree, one in the middle of it.
     let files = ["docker.sock", "tree/server.sock"].map(|name| host.path(name));
     let name = format!("codeteam-{}", std::process::id());
@@ -104,7 +104,7 @@ fn sockets_in_files_and_abstract_ones_are_not_reached() {
 
 #[test]
 fn sockets_that_take_datagrams_are_not_reached() {
-    let host = Host::new();
+    let host = TestHost::new();
     let path = host.path("tree/syslog.sock");
     let socket = UnixDatagram::bind(&path).unwrap();
     // By an address with each message, and by a connection.
@@ -142,7 +142,7 @@ fn sockets_that_take_datagrams_are_not_reached() {
 
 #[test]
 fn a_test_server_on_the_own_loopback_works() {
-    let host = Host::new();
+    let host = TestHost::new();
     let script = "perl -MIO::Socket::INET -e '
         my $server = IO::Socket::INET->new(Listen => 1, LocalAddr => \"127.0.0.1\") or die;
         my $client = IO::Socket::INET->new(\"localhost:\" . $server->sockport) or die;

@@ -3,29 +3,29 @@
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::time::Duration;
 
-use codeteam_sandbox::{Access, Lifeline, Policy, Profile};
+use codeteam_sandbox::{Lifeline, MountAccess, SandboxPolicy, SandboxProfile};
 use rustix::io::{FdFlags, fcntl_getfd};
 
 use crate::containers;
-use crate::harness::{Case, Host, end, spawn};
+use crate::harness::{SandboxCase, TestHost, end, spawn};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn serving(host: &Host, ports: &[u16]) -> Policy {
-    let mut policy = host.policy(Profile::Worker);
+fn serving(host: &TestHost, ports: &[u16]) -> SandboxPolicy {
+    let mut policy = host.policy(SandboxProfile::Worker);
     policy.ports = ports.to_vec();
     policy
 }
 
 #[test]
 fn the_first_connection_of_a_command_finds_a_listener() {
-    let host = Host::new();
-    let contained = containers::backend().map(|backend| Case {
+    let host = TestHost::new();
+    let contained = containers::backend().map(|backend| SandboxCase {
         backend,
-        profile: Profile::Worker,
+        profile: SandboxProfile::Worker,
     });
-    let cases = [Profile::Worker, Profile::Setup].map(Case::from);
+    let cases = [SandboxProfile::Worker, SandboxProfile::Setup].map(SandboxCase::from);
     for case in cases.into_iter().chain(contained) {
         let mut policy = serving(&host, &[3128, 4000]);
         policy.profile = case.profile;
@@ -57,14 +57,14 @@ fn the_first_connection_of_a_command_finds_a_listener() {
 
 #[test]
 fn no_copy_of_a_listener_stays_inside() {
-    let host = Host::new();
+    let host = TestHost::new();
     let script = "use IO::Socket::INET; $| = 1;
         my $s = IO::Socket::INET->new(\"127.0.0.1:3128\") or die $!;
         sysread $s, my $x, 1;
         print IO::Socket::INET->new(\"127.0.0.1:3128\") ? \"connected\" : \"$!\", \"\\n\";
         opendir my $d, \"/proc/self/fd\"; print join(\" \", sort grep /^[0-9]/, readdir $d), \"\\n\"";
     let confined = host.confine(
-        Profile::Worker,
+        SandboxProfile::Worker,
         serving(&host, &[3128]),
         "perl",
         &["-e", script],
@@ -81,10 +81,10 @@ fn no_copy_of_a_listener_stays_inside() {
 
 #[test]
 fn a_port_that_cannot_be_had_is_an_error_on_both_sides() {
-    let host = Host::new();
+    let host = TestHost::new();
     for (ports, named) in [(&[3128, 3128][..], "3128"), (&[80], "80")] {
         let confined = host.confine(
-            Profile::Worker,
+            SandboxProfile::Worker,
             serving(&host, ports),
             "touch",
             &["started"],
@@ -102,7 +102,7 @@ fn a_port_that_cannot_be_had_is_an_error_on_both_sides() {
 
 #[test]
 fn listeners_that_never_come_are_not_waited_for() {
-    let host = Host::new();
+    let host = TestHost::new();
     let (lifeline, _stdin) = Lifeline::new().unwrap();
     assert!(lifeline.listeners(0, PATIENCE).unwrap().is_empty());
     let late = lifeline.listeners(1, Duration::ZERO).unwrap_err();
@@ -110,21 +110,26 @@ fn listeners_that_never_come_are_not_waited_for() {
     assert!(!lifeline.was_ready());
 
     let mut policy = serving(&host, &[3128]);
-    policy.show(&host.path("missing"), Access::ReadOnly);
-    let confined = host.confine(Profile::Worker, policy, "true", &[]);
+    policy.show(&host.path("missing"), MountAccess::ReadOnly);
+    let confined = host.confine(SandboxProfile::Worker, policy, "true", &[]);
     let (lifeline, mut child) = spawn(&confined);
     let ended = lifeline.listeners(1, PATIENCE).unwrap_err();
     assert_eq!(ended.kind(), ErrorKind::UnexpectedEof);
     assert_eq!(child.wait().unwrap().code(), Some(125));
     assert!(!lifeline.was_ready());
 
-    let confined = host.confine(Profile::Worker, host.policy(Profile::Worker), "false", &[]);
+    let confined = host.confine(
+        SandboxProfile::Worker,
+        host.policy(SandboxProfile::Worker),
+        "false",
+        &[],
+    );
     let (lifeline, mut child) = spawn(&confined);
     assert_eq!(child.wait().unwrap().code(), Some(1));
     assert!(lifeline.was_ready());
 
     let confined = host.confine(
-        Profile::Worker,
+        SandboxProfile::Worker,
         serving(&host, &[3128, 3129]),
         "sleep",
         &["1000"],
@@ -138,10 +143,10 @@ fn listeners_that_never_come_are_not_waited_for() {
 
 #[test]
 fn an_executor_has_no_ports() {
-    let host = Host::new();
+    let host = TestHost::new();
     let mut policy = serving(&host, &[3128]);
-    policy.profile = Profile::Executor;
-    let ended = host.run(Profile::Worker, policy, "touch", &["started"]);
+    policy.profile = SandboxProfile::Executor;
+    let ended = host.run(SandboxProfile::Worker, policy, "touch", &["started"]);
     assert_eq!(ended.code, Some(125));
     assert!(ended.stderr.contains("an executor has no network"));
     assert!(!host.tree().join("started").exists());
@@ -149,11 +154,11 @@ fn an_executor_has_no_ports() {
 
 #[test]
 fn a_served_command_ends_with_its_lifeline() {
-    let host = Host::new();
+    let host = TestHost::new();
     let script = "use IO::Socket::INET;
         my $s = IO::Socket::INET->new(\"127.0.0.1:3128\") or die $!; sleep 1000";
     let confined = host.confine(
-        Profile::Worker,
+        SandboxProfile::Worker,
         serving(&host, &[3128]),
         "perl",
         &["-e", script],

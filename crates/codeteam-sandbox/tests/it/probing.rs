@@ -7,11 +7,11 @@ use std::process::Stdio;
 
 use codeteam_sandbox::{Shim, probe};
 
-use crate::harness::{Host, backend, command, end, shim};
+use crate::harness::{TestHost, backend, command, end, shim};
 
 /// The complaint about a `bwrap` that is this script.
 fn complaint(script: &str) -> String {
-    let host = Host::new();
+    let host = TestHost::new();
     let fake = host.write("bin/bwrap", &format!("#!/bin/sh\n{script}\n"));
     std::fs::set_permissions(&fake, std::fs::Permissions::from_mode(0o755)).unwrap();
     let found = probe(fake.parent().unwrap().as_os_str(), shim(), &host.path(""));
@@ -50,11 +50,11 @@ fn a_refusal_is_handed_on() {
 }
 
 /// A codeteam of which only its place matters.
-fn codeteam(host: &Host) -> PathBuf {
+fn codeteam(host: &TestHost) -> PathBuf {
     host.path("codeteam")
 }
 
-fn itself(host: &Host) -> Shim {
+fn itself(host: &TestHost) -> Shim {
     Shim {
         program: codeteam(host),
         entry: vec!["entry".to_owned()],
@@ -63,7 +63,7 @@ fn itself(host: &Host) -> Shim {
 
 #[test]
 fn the_shim_is_the_program_beside_codeteam() {
-    let host = Host::new();
+    let host = TestHost::new();
     let beside = host.path("codeteam-shim");
     std::fs::copy(shim().program, &beside).unwrap();
     let found = Shim::of(&codeteam(&host), "entry");
@@ -72,13 +72,13 @@ fn the_shim_is_the_program_beside_codeteam() {
 
 #[test]
 fn without_a_program_beside_it_codeteam_is_the_shim() {
-    let host = Host::new();
+    let host = TestHost::new();
     assert_eq!(Shim::of(&codeteam(&host), "entry"), itself(&host));
 }
 
 #[test]
 fn a_shim_of_another_build_is_not_used_and_does_nothing() {
-    let host = Host::new();
+    let host = TestHost::new();
     let program = shim().program;
     // What it would be told by a caller of another build.
     let script = format!(

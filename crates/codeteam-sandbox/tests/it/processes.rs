@@ -7,13 +7,13 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::Stdio;
 
-use codeteam_sandbox::{Lifeline, Profile};
+use codeteam_sandbox::{Lifeline, SandboxProfile};
 
-use crate::harness::{Host, SECRET, command, end, everywhere, spawn, unconfined};
+use crate::harness::{SECRET, TestHost, command, end, everywhere, spawn, unconfined};
 
 #[test]
 fn environments_and_command_lines_of_the_host_are_not_seen() {
-    let host = Host::new();
+    let host = TestHost::new();
     let attack = "cat /proc/*/environ /proc/*/cmdline /proc/*/task/*/environ /proc/*/maps; env
                   ls -d /proc/[0-9]*; ls -l /proc/*/exe /proc/*/cwd";
     let own = unconfined(
@@ -38,7 +38,7 @@ fn environments_and_command_lines_of_the_host_are_not_seen() {
 
 #[test]
 fn the_environment_is_the_policys() {
-    let host = Host::new();
+    let host = TestHost::new();
     for case in everywhere() {
         let mut policy = host.policy(case);
         policy.set_env("GREETING", "hello world");
@@ -69,11 +69,11 @@ fn the_environment_is_the_policys() {
 
 #[test]
 fn what_a_command_is_given_is_on_no_command_line() {
-    let host = Host::new();
-    let mut policy = host.policy(Profile::Worker);
+    let host = TestHost::new();
+    let mut policy = host.policy(SandboxProfile::Worker);
     policy.set_env("TOKEN", SECRET);
     let confined = host.confine(
-        Profile::Worker,
+        SandboxProfile::Worker,
         policy,
         "sh",
         &["-c", "echo $TOKEN; read line; sleep 1000"],
@@ -95,7 +95,7 @@ fn what_a_command_is_given_is_on_no_command_line() {
 
 #[test]
 fn only_the_standard_streams_arrive() {
-    let host = Host::new();
+    let host = TestHost::new();
     let secret = host.write("secret", SECRET);
     for case in everywhere() {
         let script = "ls /proc/$$/fd; cat /proc/1/fd/9; cat /proc/$$/fd/9; cat <&9";
@@ -120,7 +120,7 @@ fn only_the_standard_streams_arrive() {
 
 #[test]
 fn a_stream_that_could_be_opened_anew_is_refused() {
-    let host = Host::new();
+    let host = TestHost::new();
     for case in everywhere() {
         let log = host.write("log", "precious\n");
         let run = |stdin: Stdio, stdout: Stdio| {
@@ -168,7 +168,7 @@ fn a_stream_that_could_be_opened_anew_is_refused() {
 
 #[test]
 fn the_kernels_settings_cannot_be_written() {
-    let host = Host::new();
+    let host = TestHost::new();
     // The same value again: were it to succeed, the host would not suffer.
     let attack = "for f in kernel/core_pattern kernel/hostname vm/drop_caches kernel/modprobe; do
                       cat /proc/sys/$f > /tmp/value 2>/dev/null
@@ -187,7 +187,7 @@ fn the_kernels_settings_cannot_be_written() {
 
 #[test]
 fn processes_of_the_host_get_no_signals() {
-    let host = Host::new();
+    let host = TestHost::new();
     let (_lifeline, stdin) = Lifeline::new().unwrap();
     let mut bystander = command(Path::new("cat"), &[])
         .stdin(stdin)
@@ -209,7 +209,7 @@ fn processes_of_the_host_get_no_signals() {
 #[test]
 fn the_first_process_cannot_be_stopped_killed_or_looked_into() {
     // Stopped, or robbed of its end of the lifeline, it could not watch it.
-    let host = Host::new();
+    let host = TestHost::new();
     let attack = "for s in KILL STOP TERM HUP INT SEGV BUS SEGV ABRT; do kill -$s 1; done
                   readlink /proc/1/fd/0 /proc/1/exe; cat /proc/1/environ /proc/1/maps
                   cat /proc/1/mem; cat /proc/1/fd/0; cat < /proc/1/fd/0; echo x > /proc/1/fd/0
@@ -224,7 +224,7 @@ fn the_first_process_cannot_be_stopped_killed_or_looked_into() {
 
 #[test]
 fn arguments_stay_arguments() {
-    let host = Host::new();
+    let host = TestHost::new();
     for case in everywhere() {
         let ended = host.run(
             case,
@@ -248,7 +248,7 @@ fn arguments_stay_arguments() {
 
 #[test]
 fn the_exit_code_is_the_commands() {
-    let host = Host::new();
+    let host = TestHost::new();
     for case in everywhere() {
         for (script, code) in [
             ("exit 3", 3),
@@ -270,7 +270,7 @@ fn the_exit_code_is_the_commands() {
 
 #[test]
 fn what_the_shim_was_told_is_gone_from_the_disk() {
-    let host = Host::new();
+    let host = TestHost::new();
     for case in everywhere() {
         let confined = host.confine(case, host.policy(case), "true", &[]);
         let specs = || {

@@ -1,19 +1,19 @@
 //! System calls that reach round the other walls, made raw.
 
-use codeteam_sandbox::Profile;
+use codeteam_sandbox::SandboxProfile;
 
-use crate::harness::{Case, Host, everywhere, unconfined};
+use crate::harness::{SandboxCase, TestHost, everywhere, unconfined};
 
 const EPERM: i32 = libc::EPERM;
 const ENOSYS: i32 = libc::ENOSYS;
 
 /// A name for people, the number of the call, its arguments in Perl.
-type Call = (&'static str, i64, &'static str);
+type SyscallCase = (&'static str, i64, &'static str);
 
 /// Makes each call with these arguments and prints the error number, 0 for
 /// success. Text becomes a pointer.
-fn script(calls: &[Call]) -> String {
-    let call = |(_, number, args): &Call| {
+fn script(calls: &[SyscallCase]) -> String {
+    let call = |(_, number, args): &SyscallCase| {
         format!("$! = 0; my $r = syscall({number}, {args}); print $r == -1 ? $! + 0 : 0, \"\\n\";")
     };
     let before = "my $buffer = \"\\0\" x 4096; my $path = \"/proc/self/exe\";".to_owned();
@@ -21,8 +21,8 @@ fn script(calls: &[Call]) -> String {
 }
 
 #[track_caller]
-fn refused(case: impl Into<Case>, calls: &[Call], errno: i32) {
-    let host = Host::new();
+fn refused(case: impl Into<SandboxCase>, calls: &[SyscallCase], errno: i32) {
+    let host = TestHost::new();
     let case = case.into();
     let ended = host.run(case, host.policy(case), "perl", &["-e", &script(calls)]);
     let got: Vec<_> = ended
@@ -36,7 +36,7 @@ fn refused(case: impl Into<Case>, calls: &[Call], errno: i32) {
     assert_eq!(got, wanted, "{ended:?}");
 }
 
-const DANGEROUS: &[Call] = &[
+const DANGEROUS: &[SyscallCase] = &[
     ("ptrace", libc::SYS_ptrace, "0, 0, 0, 0"),
     (
         "process_vm_readv",
@@ -159,12 +159,12 @@ fn dangerous_calls_are_refused() {
         refused(case, DANGEROUS, EPERM);
     }
     refused(
-        Profile::Executor,
+        SandboxProfile::Executor,
         &[("socket NETLINK", libc::SYS_socket, "16, 3, 0")],
         EPERM,
     );
     refused(
-        Profile::Worker,
+        SandboxProfile::Worker,
         &[("socket NETLINK", libc::SYS_socket, "16, 3, 0")],
         0,
     );
@@ -211,7 +211,7 @@ fn calls_that_nobody_knows_yet_do_not_exist() {
 #[test]
 fn the_attacks_are_real() {
     // Without a sandbox they reach the kernel: no EPERM of a filter.
-    let host = Host::new();
+    let host = TestHost::new();
     let calls = [
         ("ptrace", libc::SYS_ptrace, "0, 0, 0, 0"),
         (
@@ -228,7 +228,7 @@ fn the_attacks_are_real() {
 
 #[test]
 fn there_is_no_terminal() {
-    let host = Host::new();
+    let host = TestHost::new();
     for case in everywhere() {
         let ended = host.sh(
             case,
@@ -240,7 +240,7 @@ fn there_is_no_terminal() {
 
 #[test]
 fn ordinary_programs_run() {
-    let host = Host::new();
+    let host = TestHost::new();
     let script = "set -e; perl -e 'fork; wait' ; sh -c 'sleep 0 & wait'; sort /etc/passwd | cat
                   perl -e 'open(F, \"+>\", undef) or die; chmod 0755, \"/tmp\"'; tar cf /tmp/x src
                   tar xf /tmp/x -C /tmp; git --version";

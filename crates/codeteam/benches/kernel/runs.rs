@@ -6,17 +6,17 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use codeteam_core::event::RunStarted;
-use codeteam_core::frame::{Stage, Work};
-use codeteam_core::ids::{AttemptId, FramePath, RunId, Time};
+use codeteam_core::frame::{FrameStage, SlotWork};
+use codeteam_core::ids::{AttemptId, EpochMillis, FramePath, RunId};
 use codeteam_core::input::Decision;
 use codeteam_core::{Effect, Event, Run};
 use codeteam_engine::Engine;
-use codeteam_engine::driver::{self, Observer, Options};
-use codeteam_engine::engine::{Project, Request};
+use codeteam_engine::driver::{self, DriverOptions, RunObserver};
+use codeteam_engine::engine::{Project, RunRequest};
 use codeteam_engine::env::Env;
 use codeteam_engine::perform::now;
-use codeteam_engine::process::Cancel;
-use codeteam_engine::store::{Append, NewEvent, Owner, RunUpdate};
+use codeteam_engine::process::CancelToken;
+use codeteam_engine::store::{AppendRequest, NewEvent, ProcessIdentity, RunUpdate};
 
 use crate::{Outcome, median, report, repository, wait_until};
 
@@ -32,7 +32,7 @@ pub(crate) fn engine(place: &Path, repo: &Path) -> Outcome<Arc<Engine>> {
     )?))
 }
 
-fn started(engine: &Engine, request: &Request) -> Outcome<RunStarted> {
+fn started(engine: &Engine, request: &RunRequest) -> Outcome<RunStarted> {
     let project = Project::find(engine.repo.top_level(), engine.env.clone())?;
     Ok(engine.plan_run(project.prepare(request)?, now())?)
 }
@@ -46,20 +46,20 @@ pub(crate) fn open(folder: &Path) -> Outcome<()> {
         "name: ask\nstart: ask\nsteps:\n  ask: { person: 'Go on?', answers: { 'yes': done } }\n";
     std::fs::write(place.join("flow.yml"), flow)?;
     let before = peak_kb()?;
-    let watch: Arc<Watch> = Arc::default();
-    let options = Arc::new(Options::new(true, Cancel::new(), "bench"));
+    let watch: Arc<DecisionWatcher> = Arc::default();
+    let options = Arc::new(DriverOptions::new(true, CancelToken::new(), "bench"));
     let mut threads = Vec::new();
     let mut ids = Vec::new();
     for n in 0..RUNS {
-        let request = Request {
+        let request = RunRequest {
             goal: format!("run number {n}"),
             workflow: Some(place.join("flow.yml").display().to_string()),
-            ..Request::default()
+            ..RunRequest::default()
         };
         let started = started(&engine, &request)?;
         ids.push(started.run.clone());
         let (engine, options) = (Arc::clone(&engine), Arc::clone(&options));
-        let observer: Arc<dyn Observer> = watch.clone();
+        let observer: Arc<dyn RunObserver> = watch.clone();
         threads.push(std::thread::spawn(move || {
             driver::start(&engine, started, &options, &observer)
                 .map(|_| ())
@@ -85,12 +85,12 @@ pub(crate) fn open(folder: &Path) -> Outcome<()> {
 }
 
 /// How long a decision takes from another handle to the run that waits for it.
-fn tell_all(engine: &Arc<Engine>, ids: &[RunId], watch: &Watch) -> Outcome<()> {
+fn tell_all(engine: &Arc<Engine>, ids: &[RunId], watch: &DecisionWatcher) -> Outcome<()> {
     let mut delays = Vec::new();
     for id in ids {
         let run = engine.load(id)?;
         let question = run.frames.values().find_map(|f| match &f.stage {
-            Stage::Asking(question) => Some(question.id.clone()),
+            FrameStage::Asking(question) => Some(question.id.clone()),
             _ => None,
         });
         let decision = Decision::Answer {
@@ -114,13 +114,13 @@ fn tell_all(engine: &Arc<Engine>, ids: &[RunId], watch: &Watch) -> Outcome<()> {
 }
 
 #[derive(Default)]
-struct Watch {
+struct DecisionWatcher {
     asked: Mutex<Vec<RunId>>,
     answered: Mutex<Vec<RunId>>,
 }
 
-impl Observer for Watch {
-    fn event(&self, run: &Run, _: Time, event: &Event) {
+impl RunObserver for DecisionWatcher {
+    fn event(&self, run: &Run, _: EpochMillis, event: &Event) {
         let list = match event {
             Event::Asked { .. } => &self.asked,
             Event::Answered { .. } => &self.answered,
@@ -150,14 +150,14 @@ fn peak_kb() -> Outcome<u64> {
 /// A run with a log of at least this many events, as long runs have them: attempts that start and
 /// are lost.
 pub(crate) fn long_log(engine: &Arc<Engine>, count: usize) -> Outcome<RunId> {
-    let request = Request {
+    let request = RunRequest {
         goal: "a long run".into(),
         worker: Some("scripted".into()),
-        ..Request::default()
+        ..RunRequest::default()
     };
     let started = started(engine, &request)?;
     let id = started.run.clone();
-    let owner = Owner::this_process("bench");
+    let owner = ProcessIdentity::this_process("bench");
     let lease = engine.store.take_lease(id.as_str(), &owner, 0, i64::MAX)?;
     let begun = codeteam_core::decide(
         &Run::default(),
@@ -181,10 +181,10 @@ pub(crate) fn long_log(engine: &Arc<Engine>, count: usize) -> Outcome<RunId> {
         fence += 1;
         events.push(Event::AttemptStarted {
             id: AttemptId { fence, ..attempt },
-            work: Work::Role("planner".into()),
+            work: SlotWork::Role("planner".into()),
             worker: Some("scripted".into()),
             tree: "4b825dc642cb6eb9a060e54bf8d69288fbee4904".into(),
-            reserved: codeteam_core::budget::Reservation::default(),
+            reserved: codeteam_core::budget::BudgetReservation::default(),
         });
     }
     let mut seq = 0;
@@ -205,7 +205,7 @@ pub(crate) fn long_log(engine: &Arc<Engine>, count: usize) -> Outcome<RunId> {
             status: "running".into(),
             headline: String::new(),
         };
-        seq = engine.store.append(Append {
+        seq = engine.store.append(AppendRequest {
             run: id.0.clone(),
             expected_seq: seq,
             token: lease.token,

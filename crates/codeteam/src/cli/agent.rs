@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use codeteam_agent::builtin::{self, Options, Price, Protocol};
-use codeteam_agent::scripted::{self, DEMO, Source};
+use codeteam_agent::builtin::{self, AgentOptions, Protocol, TokenPrice};
+use codeteam_agent::scripted::{self, DEMO, ScriptSource};
 use codeteam_engine::env;
 use codeteam_engine::perform::with_causes;
 
@@ -23,7 +23,7 @@ pub(crate) struct Args {
         requires = "model",
         conflicts_with = "script"
     )]
-    protocol: Option<Api>,
+    protocol: Option<ProtocolArg>,
     /// Where the API is. Its key is taken from `CODETEAM_API_KEY`.
     #[arg(long, value_name = "URL", requires = "protocol")]
     base_url: Option<String>,
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     temperature: Option<f64>,
     /// What a million tokens cost in US dollars: read, read from the cache, written.
     #[arg(long, value_name = "INPUT,CACHED,OUTPUT", value_parser = price, requires = "protocol")]
-    price: Option<Price>,
+    price: Option<TokenPrice>,
     /// MCP servers whose tools it gets, a JSON file.
     #[arg(long, value_name = "FILE", requires = "protocol")]
     mcp_servers: Option<PathBuf>,
@@ -64,7 +64,7 @@ pub(crate) struct Args {
 
 /// A model API.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Api {
+enum ProtocolArg {
     /// Anthropic's Messages.
     Anthropic,
     /// OpenAI's Chat Completions, which most local servers speak too.
@@ -83,8 +83,8 @@ pub(crate) fn main(args: &Args) -> Result<Exit, Problem> {
             builtin::run(&options, &mut out).map_err(|e| failed(&e))?
         } else {
             let source = match &args.script {
-                Some(path) => Source::File(path),
-                None => Source::Text {
+                Some(path) => ScriptSource::File(path),
+                None => ScriptSource::Text {
                     name: "the embedded script",
                     text: DEMO,
                 },
@@ -98,15 +98,15 @@ pub(crate) fn main(args: &Args) -> Result<Exit, Problem> {
     std::process::exit(code);
 }
 
-fn options(args: &Args, api: Api, url: &str, model: &str) -> Options {
+fn options(args: &Args, api: ProtocolArg, url: &str, model: &str) -> AgentOptions {
     let protocol = match api {
-        Api::Anthropic => Protocol::Anthropic,
-        Api::Openai => Protocol::Openai,
-        Api::Gemini => Protocol::Gemini,
+        ProtocolArg::Anthropic => Protocol::Anthropic,
+        ProtocolArg::Openai => Protocol::Openai,
+        ProtocolArg::Gemini => Protocol::Gemini,
     };
     let (assignment, url, model) = (args.assignment.clone(), url.to_owned(), model.to_owned());
-    let usual = Options::new(assignment, protocol, url, model);
-    Options {
+    let usual = AgentOptions::new(assignment, protocol, url, model);
+    AgentOptions {
         key: env::api_key().unwrap_or_default(),
         max_iterations: args.max_iterations,
         plan: args.plan,
@@ -121,10 +121,10 @@ fn options(args: &Args, api: Api, url: &str, model: &str) -> Options {
     }
 }
 
-fn price(text: &str) -> Result<Price, String> {
+fn price(text: &str) -> Result<TokenPrice, String> {
     let numbers: Result<Vec<f64>, _> = text.split(',').map(str::parse).collect();
     match numbers.as_deref() {
-        Ok([input, cached, output]) => Ok(Price {
+        Ok([input, cached, output]) => Ok(TokenPrice {
             input: *input,
             cached: *cached,
             output: *output,

@@ -3,18 +3,20 @@
 
 use std::io::BufRead as _;
 
-use codeteam_core::event::{BaselineFailure, Reached};
+use codeteam_core::event::{BaselineFailure, HostTraffic};
 use codeteam_core::ids::AttemptId;
 use codeteam_engine::config::BaselinePolicy;
-use codeteam_engine::engine::{Engine, Prepared};
-use codeteam_engine::perform::{BaseTrial, Error, RedCheck, Watching, try_base, with_causes};
+use codeteam_engine::engine::{Engine, PreparedRun};
+use codeteam_engine::perform::{
+    BaselineReport, Error, FailingCheck, ProgressCallbacks, try_base, with_causes,
+};
 use codeteam_engine::workspace::UnignoredProduct;
 
-use crate::cli::{Scene, drive, talk};
+use crate::cli::{CliContext, drive, talk};
 use crate::exit::Exit;
-use crate::output::{self, Style, say};
+use crate::output::{self, TerminalStyle, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// How many tests are named.
 const NAMED: usize = 5;
@@ -49,11 +51,11 @@ pub(crate) struct BaselineStart {
     /// Whether checks that fail must pass in the end.
     pub(crate) must_pass: bool,
     /// What the set-up asked of the network.
-    pub(crate) network: Vec<Reached>,
+    pub(crate) network: Vec<HostTraffic>,
 }
 
 /// What came of it.
-pub(crate) enum Examined {
+pub(crate) enum BaselineOutcome {
     /// The run may start.
     Start(BaselineStart),
     /// A person stopped it.
@@ -62,30 +64,32 @@ pub(crate) enum Examined {
 
 /// Tries set-up and checks on the commit that the run would start from.
 pub(crate) fn examine(
-    scene: &Scene,
+    scene: &CliContext,
     engine: &Engine,
-    prepared: &Prepared,
+    prepared: &PreparedRun,
     said: Option<BaselinePolicy>,
-) -> Result<Examined, Problem> {
+) -> Result<BaselineOutcome, Problem> {
     let said = said.or(engine.config.verification.baseline);
     let policy = said.unwrap_or(BaselinePolicy::Stop);
     let interrupt = drive::options(false)?.interrupt;
     let observer = drive::observer(scene, engine);
     let lines = |id: &AttemptId, line: &str| observer.line(id, line);
     let busy = |id: &AttemptId, what: Option<&str>| observer.busy(id, what);
-    let watching = Watching {
+    let watching = ProgressCallbacks {
         lines: &lines,
         busy: &busy,
     };
     let tried = try_base(engine, prepared, policy, interrupt.clone(), watching);
     drop(observer);
-    let BaseTrial {
+    let BaselineReport {
         red,
         network,
         unignored,
     } = match tried {
         Ok(tried) => tried,
-        Err(_) if interrupt.is_cancelled() => return Ok(Examined::Stopped(Exit::Interrupted)),
+        Err(_) if interrupt.is_cancelled() => {
+            return Ok(BaselineOutcome::Stopped(Exit::Interrupted));
+        }
         Err(Error::Halt(halt)) => {
             return Err(
                 Problem::before_start(halt).hint("nothing was started, and no model was asked")
@@ -102,12 +106,12 @@ pub(crate) fn examine(
         must_pass,
         network,
     };
-    if scene.detail >= Detail::Normal {
+    if scene.detail >= Verbosity::Normal {
         warn_of_unignored(&unignored);
     }
     if red.is_empty() {
         let must_pass = policy == BaselinePolicy::MustPass;
-        return Ok(Examined::Start(start(Vec::new(), must_pass)));
+        return Ok(BaselineOutcome::Start(start(Vec::new(), must_pass)));
     }
     let policy = match said {
         None if talk::is_terminal() && !scene.json => ask(&red)?,
@@ -115,10 +119,10 @@ pub(crate) fn examine(
     };
     match policy {
         BaselinePolicy::Stop => Err(stopped(&red)),
-        BaselinePolicy::MustPass => Ok(Examined::Start(start(Vec::new(), true))),
+        BaselinePolicy::MustPass => Ok(BaselineOutcome::Start(start(Vec::new(), true))),
         BaselinePolicy::NewFailures => {
             let failures = compared(scene, red)?;
-            Ok(Examined::Start(start(failures, false)))
+            Ok(BaselineOutcome::Start(start(failures, false)))
         }
     }
 }
@@ -156,14 +160,14 @@ fn warn_of_unignored(unignored: &[UnignoredProduct]) {
     output::tell(&format!(
         "{}: set-up leaves {total} that no `.gitignore` names ({}{more}); workers' changes do not \
          include them. What to do: {}",
-        Style::detect().yellow("note"),
+        TerminalStyle::detect().yellow("note"),
         quoted(&[folders, files].concat(), ""),
         advice.join("; ")
     ));
 }
 
 /// The failures that changes are compared with; a check whose output names no tests cannot be.
-fn compared(scene: &Scene, red: Vec<RedCheck>) -> Result<Vec<BaselineFailure>, Problem> {
+fn compared(scene: &CliContext, red: Vec<FailingCheck>) -> Result<Vec<BaselineFailure>, Problem> {
     if let Some(check) = red.iter().find(|check| check.tests.is_empty()) {
         let what = format!(
             "`{}` fails before anything is changed, and its output does not name every test that fails (it names \
@@ -175,8 +179,8 @@ fn compared(scene: &Scene, red: Vec<RedCheck>) -> Result<Vec<BaselineFailure>, P
             .hint("repair it first, or take it out of `verification.commands`")
             .hint("`--baseline must_pass` if making it pass is the goal"));
     }
-    let style = Style::detect();
-    for check in red.iter().filter(|_| scene.detail >= Detail::Normal) {
+    let style = TerminalStyle::detect();
+    for check in red.iter().filter(|_| scene.detail >= Verbosity::Normal) {
         output::tell(&format!(
             "{}: `{}` fails before anything is changed ({}); only new failures count",
             style.yellow("note"),
@@ -192,7 +196,7 @@ fn compared(scene: &Scene, red: Vec<RedCheck>) -> Result<Vec<BaselineFailure>, P
     Ok(failures.collect())
 }
 
-fn stopped(red: &[RedCheck]) -> Problem {
+fn stopped(red: &[FailingCheck]) -> Problem {
     let names: Vec<String> = red
         .iter()
         .map(|check| format!("`{}`", check.name))
@@ -212,7 +216,7 @@ fn stopped(red: &[RedCheck]) -> Problem {
 }
 
 /// A sentence, with the end of what a check said below it.
-fn with_output(what: &str, check: &RedCheck) -> String {
+fn with_output(what: &str, check: &FailingCheck) -> String {
     const LINES: usize = 15;
     let lines: Vec<&str> = check.said.lines().collect();
     let tail = &lines[lines.len().saturating_sub(LINES)..];
@@ -228,7 +232,7 @@ fn listed(tests: &[String]) -> String {
 }
 
 /// Asks a person at a terminal what is to become of it.
-fn ask(red: &[RedCheck]) -> Result<BaselinePolicy, Problem> {
+fn ask(red: &[FailingCheck]) -> Result<BaselinePolicy, Problem> {
     for check in red {
         let what = format!("`{}` fails before anything is changed:", check.name);
         say(&with_output(&what, check));

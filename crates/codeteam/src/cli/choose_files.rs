@@ -3,7 +3,7 @@
 
 use codeteam_engine::session;
 
-use super::Scene;
+use super::CliContext;
 use crate::exit::Exit;
 use crate::output;
 use crate::problem::Problem;
@@ -17,7 +17,7 @@ pub(crate) struct Args {
     attempt: String,
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let chosen = match scene.existing()? {
         Some(engine) => session::chosen(&engine, &args.run, &args.attempt)?,
         None => None,

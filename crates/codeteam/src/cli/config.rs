@@ -7,16 +7,16 @@ mod validate;
 use std::path::Path;
 
 use clap::Subcommand;
-use codeteam_core::yaml::Sources;
-use codeteam_engine::config::{Config, Layers};
-use codeteam_engine::engine::{self, Ground};
+use codeteam_core::yaml::SourceFiles;
+use codeteam_engine::config::{Config, ConfigLayers};
+use codeteam_engine::engine::{self, CommandLocation};
 use codeteam_engine::library::Library;
 
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::output::say;
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 pub(super) use self::show::{flat, value};
 pub(super) use self::validate::{conclude, problems, problems_json, strategy_problems};
@@ -25,11 +25,11 @@ pub(super) use self::validate::{conclude, problems, problems_json, strategy_prob
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: ConfigCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum ConfigCommand {
     /// Print the configuration: all layers together.
     ///
     /// The layers are what is built in, your own, the project's, the environment (`CODETEAM_…`) and
@@ -44,24 +44,24 @@ enum Command {
     Validate(validate::Args),
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     match &args.command {
-        Command::Show(args) => show::main(args, scene),
-        Command::Schema(args) => schema::main(args, scene),
-        Command::Validate(args) => validate::main(args, scene),
+        ConfigCommand::Show(args) => show::main(args, scene),
+        ConfigCommand::Schema(args) => schema::main(args, scene),
+        ConfigCommand::Validate(args) => validate::main(args, scene),
     }
 }
 
 /// What is configured where the command works, in a repository or not.
-pub(super) struct Said {
-    pub(super) ground: Ground,
+pub(super) struct LoadedConfig {
+    pub(super) ground: CommandLocation,
     pub(super) config: Config,
-    pub(super) layers: Layers,
+    pub(super) layers: ConfigLayers,
 }
 
-impl Said {
-    pub(super) fn read(scene: &Scene, set: &[String]) -> Result<Self, Problem> {
-        let ground = Ground::find(&scene.folder, scene.env.clone())?;
+impl LoadedConfig {
+    pub(super) fn read(scene: &CliContext, set: &[String]) -> Result<Self, Problem> {
+        let ground = CommandLocation::find(&scene.folder, scene.env.clone())?;
         let (config, layers) = ground.layers(set).map_err(engine::Error::from)?;
         Ok(Self {
             ground,
@@ -76,8 +76,8 @@ impl Said {
     }
 
     /// Tells what is configured and has no effect yet, of a key or of all.
-    pub(super) fn tell_notes(&self, scene: &Scene, key: &str) {
-        if scene.detail < Detail::Normal {
+    pub(super) fn tell_notes(&self, scene: &CliContext, key: &str) {
+        if scene.detail < Verbosity::Normal {
             return;
         }
         let below = |path: &str, above: &str| {
@@ -94,13 +94,13 @@ impl Said {
 }
 
 /// Sources under the names that a person at this prompt would give them.
-pub(super) fn near(scene: &Scene, mut sources: Sources) -> Sources {
+pub(super) fn near(scene: &CliContext, mut sources: SourceFiles) -> SourceFiles {
     sources.rename(|file| near_name(scene, file));
     sources
 }
 
 /// A file as seen from here, or from home.
-pub(super) fn near_name(scene: &Scene, file: &str) -> String {
+pub(super) fn near_name(scene: &CliContext, file: &str) -> String {
     if let Some(variable) = file.strip_prefix("environment variable `") {
         return format!("${}", variable.trim_end_matches('`'));
     }
@@ -116,7 +116,7 @@ pub(super) fn near_name(scene: &Scene, file: &str) -> String {
 }
 
 /// The same for files in a sentence.
-pub(super) fn shorten(scene: &Scene, text: &str) -> String {
+pub(super) fn shorten(scene: &CliContext, text: &str) -> String {
     let mut text = text.replace(&format!("{}/", scene.here.display()), "");
     if let Some(home) = &scene.env.home {
         text = text.replace(&format!("{}/", home.display()), "~/");

@@ -5,8 +5,8 @@
 //! that is what was asked for.
 
 use codeteam_core::Run;
-use codeteam_core::frame::{Frame, Question, QuestionKind, Stage};
-use codeteam_core::hands::Hands;
+use codeteam_core::frame::{Frame, FrameStage, Question, QuestionKind};
+use codeteam_core::hands::Operator;
 use codeteam_core::ids::{FramePath, RunId, StepId, TaskId};
 use codeteam_core::input::Decision;
 use codeteam_core::quoted::one_line;
@@ -14,13 +14,13 @@ use codeteam_engine::engine::{Engine, KeptDecision};
 use codeteam_engine::{driver, session, tell};
 use std::sync::Arc;
 
-use crate::cli::drive::Answering;
-use crate::cli::talk::Task;
-use crate::cli::{RunName, Scene, drive, resume, talk};
+use crate::cli::drive::AnswerSourceArgs;
+use crate::cli::talk::DriveRequest;
+use crate::cli::{CliContext, RunName, drive, resume, talk};
 use crate::exit::Exit;
-use crate::output::{self, Style, say};
+use crate::output::{self, TerminalStyle, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `approve`.
 #[derive(Debug, clap::Args)]
@@ -75,7 +75,7 @@ pub(crate) struct RetryArgs {
     #[arg(short, long, default_value = "")]
     message: String,
     #[command(flatten)]
-    answering: Answering,
+    answering: AnswerSourceArgs,
 }
 
 /// Arguments of `skip`.
@@ -104,7 +104,7 @@ const YES: &[&str] = &[
 /// Words that mean no.
 const NO: &[&str] = &["reject", "change", "no", "fail", "again"];
 
-pub(crate) fn approve(args: &ApproveArgs, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn approve(args: &ApproveArgs, scene: &CliContext) -> Result<Exit, Problem> {
     by_meaning(
         scene,
         args.run.run.as_deref(),
@@ -115,7 +115,7 @@ pub(crate) fn approve(args: &ApproveArgs, scene: &Scene) -> Result<Exit, Problem
     )
 }
 
-pub(crate) fn reject(args: &RejectArgs, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn reject(args: &RejectArgs, scene: &CliContext) -> Result<Exit, Problem> {
     by_meaning(
         scene,
         args.run.run.as_deref(),
@@ -127,7 +127,7 @@ pub(crate) fn reject(args: &RejectArgs, scene: &Scene) -> Result<Exit, Problem> 
 }
 
 fn by_meaning(
-    scene: &Scene,
+    scene: &CliContext,
     run: Option<&str>,
     task: Option<&str>,
     message: &str,
@@ -141,7 +141,7 @@ fn by_meaning(
     if words == YES
         && let Some(decision) = overruling(&state, task, message)
     {
-        if scene.detail >= Detail::Normal {
+        if scene.detail >= Verbosity::Normal {
             warn_against(&state, &decision);
         }
         return post(scene, &engine, &id, &decision);
@@ -166,7 +166,7 @@ fn by_meaning(
         note: message.to_owned(),
         change: None,
     };
-    if scene.detail >= Detail::Normal {
+    if scene.detail >= Verbosity::Normal {
         if words == YES {
             warn_of(&state, question);
         }
@@ -186,7 +186,7 @@ fn by_meaning(
 /// are against.
 fn judges_nothing(run: &Run, question: &Question) -> bool {
     let frame = run.frames.get(&question.id.frame);
-    run.hands == Hands::Session
+    run.hands == Operator::Session
         && question.kind != QuestionKind::Step
         && frame.is_some_and(|frame| !frame.held_against().is_empty())
 }
@@ -195,8 +195,8 @@ fn judges_nothing(run: &Run, question: &Question) -> bool {
 /// run by now.
 pub(crate) fn outside(engine: &Engine, run: &Run) -> Result<(), Problem> {
     let label = match run.began_in {
-        Hands::Workers => None,
-        Hands::Session => session::inside(engine, &run.id)?,
+        Operator::Workers => None,
+        Operator::Session => session::inside(engine, &run.id)?,
     };
     let Some(label) = label else {
         return Ok(());
@@ -210,7 +210,7 @@ pub(crate) fn outside(engine: &Engine, run: &Run) -> Result<(), Problem> {
 /// The decision to take a change as it is, where nothing is asked and something is held against it:
 /// one that is being worked on, or one that was given up.
 fn overruling(run: &Run, task: Option<&str>, message: &str) -> Option<Decision> {
-    let asked = |frame: &Frame| matches!(frame.stage, Stage::Asking(_));
+    let asked = |frame: &Frame| matches!(frame.stage, FrameStage::Asking(_));
     if run.frames.values().any(asked) {
         return None;
     }
@@ -250,7 +250,7 @@ fn warn_of_frame(frame: &Frame) {
     let approved = |step: &StepId| frame.verdicts.get(step).is_some_and(|v| v.approved);
     let against = frame.record.against(patch, approved);
     if patch.is_some() && !against.is_empty() {
-        let style = Style::detect();
+        let style = TerminalStyle::detect();
         say(&format!(
             "{}: this goes over {}",
             style.yellow("note"),
@@ -259,7 +259,7 @@ fn warn_of_frame(frame: &Frame) {
     }
 }
 
-pub(crate) fn answer(args: &AnswerArgs, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn answer(args: &AnswerArgs, scene: &CliContext) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
     let id = engine.find(Some(&args.run))?;
     let state = engine.load(&id)?;
@@ -288,7 +288,7 @@ pub(crate) fn answer(args: &AnswerArgs, scene: &Scene) -> Result<Exit, Problem> 
     post(scene, &engine, &id, &decision)
 }
 
-pub(crate) fn skip(args: &SkipArgs, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn skip(args: &SkipArgs, scene: &CliContext) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
     let id = engine.find(Some(&args.run))?;
     let run = engine.load(&id)?;
@@ -297,7 +297,7 @@ pub(crate) fn skip(args: &SkipArgs, scene: &Scene) -> Result<Exit, Problem> {
     post(scene, &engine, &id, &Decision::Skip { task })
 }
 
-pub(crate) fn abort(args: &AbortArgs, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn abort(args: &AbortArgs, scene: &CliContext) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
     let id = engine.find(args.run.run.as_deref())?;
     if engine.load(&id)?.is_terminal() {
@@ -325,7 +325,7 @@ pub(crate) fn abort(args: &AbortArgs, scene: &Scene) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
-pub(crate) fn retry(args: &RetryArgs, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn retry(args: &RetryArgs, scene: &CliContext) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
     let id = engine.find(args.run.run.as_deref())?;
     let run = engine.load(&id)?;
@@ -346,8 +346,8 @@ pub(crate) fn retry(args: &RetryArgs, scene: &Scene) -> Result<Exit, Problem> {
         || matches!(
             run.outcome,
             Some(
-                codeteam_core::event::Outcome::Failed(_)
-                    | codeteam_core::event::Outcome::Aborted(_)
+                codeteam_core::event::FrameOutcome::Failed(_)
+                    | codeteam_core::event::FrameOutcome::Aborted(_)
             )
         );
     if !failed {
@@ -364,7 +364,7 @@ pub(crate) fn retry(args: &RetryArgs, scene: &Scene) -> Result<Exit, Problem> {
     if hand_in(scene, &engine, &id, &decision)? {
         return told(scene, &id, &decision, None);
     }
-    let task = Task::Resume(id, Vec::new());
+    let task = DriveRequest::Resume(id, Vec::new());
     drive::drive(scene, &engine, task, &args.answering)
 }
 
@@ -410,7 +410,7 @@ fn no_question(run: &Run) -> Problem {
 }
 
 pub(crate) fn post(
-    scene: &Scene,
+    scene: &CliContext,
     engine: &Arc<Engine>,
     id: &RunId,
     decision: &Decision,
@@ -427,7 +427,7 @@ pub(crate) fn post(
 /// Writes a decision down, and returns whether somebody drives the run and takes it. If nobody does, it is
 /// kept for whoever takes the run up next, and earlier ones that it replaces are named.
 fn hand_in(
-    scene: &Scene,
+    scene: &CliContext,
     engine: &Engine,
     id: &RunId,
     decision: &Decision,
@@ -438,10 +438,13 @@ fn hand_in(
         return driven(engine, id);
     }
     let replaced = engine.keep(id, decision, &scene.env.user)?;
-    for earlier in replaced.iter().filter(|_| scene.detail >= Detail::Normal) {
+    for earlier in replaced
+        .iter()
+        .filter(|_| scene.detail >= Verbosity::Normal)
+    {
         output::tell(&format!(
             "{}: this replaces what was decided before and not carried out yet: {}",
-            Style::detect().yellow("note"),
+            TerminalStyle::detect().yellow("note"),
             in_words(&earlier.decision)
         ));
     }
@@ -498,16 +501,16 @@ fn in_words(decision: &Decision) -> String {
 }
 
 /// Takes secrets out of a decision, and says so.
-fn filter(scene: &Scene, engine: &Engine, decision: &mut Decision) {
+fn filter(scene: &CliContext, engine: &Engine, decision: &mut Decision) {
     let removed = engine.filter_decision(decision);
-    if scene.detail >= Detail::Normal {
+    if scene.detail >= Verbosity::Normal {
         output::note_removed(&removed);
     }
 }
 
 /// What became of a decision that was written down, and how to go on if nobody drives the run.
 fn told(
-    scene: &Scene,
+    scene: &CliContext,
     id: &RunId,
     decision: &Decision,
     go_on: Option<&str>,
@@ -528,8 +531,8 @@ fn told(
 pub(crate) fn go_on(run: &Run) -> String {
     let id = &run.id;
     match run.hands {
-        Hands::Workers => format!("codeteam resume {id}"),
-        Hands::Session => {
+        Operator::Workers => format!("codeteam resume {id}"),
+        Operator::Session => {
             format!("in your client: `get_status`; or with workers: codeteam run --continue {id}")
         }
     }

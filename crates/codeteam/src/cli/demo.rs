@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 
 use codeteam_agent::scripted::{DEMO_FILES, DEMO_GOAL};
 use codeteam_engine::driver;
-use codeteam_engine::engine::{self, Request};
-use codeteam_engine::git::{self, Git, Identity, Signature};
+use codeteam_engine::engine::{self, RunRequest};
+use codeteam_engine::git::{self, CommitSignature, GitIdentity, GitProgram};
 use codeteam_engine::perform::now;
 use codeteam_engine::trust::LogRecords;
 
-use crate::cli::{Calls, Scene, drive};
+use crate::cli::{CliContext, CommandPrefixes, drive};
 use crate::exit::Exit;
-use crate::output::{Style, say};
+use crate::output::{TerminalStyle, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Marks a folder as one a demo may replace.
 const MARKER: &str = ".made-by-codeteam-demo";
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, mut scene: CliContext) -> Result<Exit, Problem> {
     let folder = match &args.dir {
         Some(dir) => scene.folder.join(dir),
         None => std::env::temp_dir().join(format!("codeteam-demo-{}", scene.env.user)),
@@ -44,12 +44,12 @@ pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
     scene.folder.clone_from(&sample);
     let program = drive::shell_word(&scene.codeteam.to_string_lossy());
     let place = drive::shell_word(&sample.to_string_lossy());
-    scene.calls = Calls {
+    scene.calls = CommandPrefixes {
         codeteam: format!("{program} -C {place}"),
         git: format!("git -C {place}"),
     };
-    let style = Style::detect();
-    if scene.detail >= Detail::Normal {
+    let style = TerminalStyle::detect();
+    if scene.detail >= Verbosity::Normal {
         say(&format!("{} {DEMO_GOAL}", style.bold("goal:")));
         say(&format!(
             "A sample project is in {}; the workers are scripted, all else is real.",
@@ -60,14 +60,14 @@ pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
     let mut project = scene.project()?;
     if project.env.author.is_none() && project.repo.identity()?.is_none() {
         // Nobody need be known to git to see how it goes.
-        project.env.author = Some(Identity::default());
+        project.env.author = Some(GitIdentity::default());
     }
-    let prepared = project.prepare(&Request {
+    let prepared = project.prepare(&RunRequest {
         goal: DEMO_GOAL.to_owned(),
         // Whatever the user has chosen for their own projects: the script is made for this one.
         workflow: Some("codeteam".to_owned()),
         worker: Some("scripted".to_owned()),
-        ..Request::default()
+        ..RunRequest::default()
     })?;
     let engine = scene.open(project)?;
     if let Some(logs) = own_logs {
@@ -83,8 +83,8 @@ pub(crate) fn main(args: &Args, mut scene: Scene) -> Result<Exit, Problem> {
         &drive::observer(&scene, &engine),
     )?;
     let exit = drive::closing(&scene, &engine, &id, &stop)?;
-    if exit == Exit::Done && !scene.json && scene.detail >= Detail::Normal {
-        let Calls { codeteam, .. } = &scene.calls;
+    if exit == Exit::Done && !scene.json && scene.detail >= Verbosity::Normal {
+        let CommandPrefixes { codeteam, .. } = &scene.calls;
         say(&format!("  story   {codeteam} log"));
         say(&format!(
             "  summary {}/.codeteam/runs/{id}/summary.md",
@@ -118,7 +118,7 @@ fn clear(folder: &Path) -> Result<(), Problem> {
     })
 }
 
-fn make(folder: &Path, sample: &Path, scene: &Scene) -> Result<(), Problem> {
+fn make(folder: &Path, sample: &Path, scene: &CliContext) -> Result<(), Problem> {
     let problem = |path: &Path| {
         let what = format!("could not write `{}`", path.display());
         move |e: std::io::Error| Problem::environment(what).caused_by(&e)
@@ -138,14 +138,14 @@ fn make(folder: &Path, sample: &Path, scene: &Scene) -> Result<(), Problem> {
         fs::create_dir_all(sample.join(".codeteam")).map_err(problem(&config))?;
         fs::write(&config, text).map_err(problem(&config))?;
     }
-    let git = Git::new(git::Environment {
+    let git = GitProgram::new(git::GitEnvironment {
         path: scene.env.path.clone(),
         home: scene.env.home.clone().map(Into::into),
         xdg_config_home: scene.env.config_home.clone().map(Into::into),
         codeteam: None,
     })?;
-    let signature = Signature {
-        identity: Identity::default(),
+    let signature = CommitSignature {
+        identity: GitIdentity::default(),
         seconds: i64::try_from(now().0 / 1_000).unwrap_or(0),
     };
     git.init(sample, "A small project to begin with", &signature)?;

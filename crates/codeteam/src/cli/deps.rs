@@ -11,19 +11,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use codeteam_core::ids::TaskId;
-use codeteam_core::plan::{self, Loaded, Unamended};
+use codeteam_core::plan::{self, AmendError, LoadedPlan};
 use codeteam_engine::engine::{MAX_TASKS, Project};
 use codeteam_engine::rebuild;
-use codeteam_engine::store::Owner;
+use codeteam_engine::store::ProcessIdentity;
 use serde::Serialize;
 use serde_json::json;
 
-use self::suggest::{Found, Standing, Suggested, Unconfirmed};
-use crate::cli::Scene;
+use self::suggest::{DependencyFindings, DependencyStatus, SuggestedDependency, UnconfirmedImport};
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::output::{self, out, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `deps`.
 #[derive(Debug, clap::Args)]
@@ -37,22 +37,22 @@ pub(crate) struct Args {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Report<'a> {
+struct DepsReport<'a> {
     plan: String,
-    dependencies: &'a [Suggested],
-    unconfirmed: &'a [Unconfirmed],
-    added: &'a [Added],
+    dependencies: &'a [SuggestedDependency],
+    unconfirmed: &'a [UnconfirmedImport],
+    added: &'a [AddedDependency],
     notes: &'a [String],
 }
 
 /// A dependency that was written into the plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Added {
+struct AddedDependency {
     task: TaskId,
     on: TaskId,
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let project = scene.project()?;
     let path = match &args.plan {
         Some(path) => scene.folder.join(path),
@@ -67,13 +67,13 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let found = suggest::suggest(&loaded.plan, &known.statuses, &graph);
     let shown = shown(&path, &project);
     let redactor = project.redactor()?;
-    if !scene.json && (scene.detail >= Detail::Normal || !args.yes) {
+    if !scene.json && (scene.detail >= Verbosity::Normal || !args.yes) {
         out(&redactor.redact(&told::found(&found)).text)?;
         for note in &notes {
             say(&redactor.redact(&format!("note: {note}")).text);
         }
     }
-    let mut wanted: Vec<Added> = new(&found).collect();
+    let mut wanted: Vec<AddedDependency> = new(&found).collect();
     if !args.yes {
         wanted = if ask::is_terminal() && !scene.json {
             ask::choose(&loaded.plan, &found, wanted)?
@@ -85,7 +85,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         write(&path, &text, &wanted, &loaded, scene)?;
     }
     if scene.json {
-        let mut report = json!(Report {
+        let mut report = json!(DepsReport {
             plan: shown,
             dependencies: &found.dependencies,
             unconfirmed: &found.unconfirmed,
@@ -94,24 +94,30 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         });
         output::redact(&mut report, &redactor);
         output::json(&report)?;
-    } else if scene.detail >= Detail::Normal {
+    } else if scene.detail >= Verbosity::Normal {
         end(args, scene, &found, &wanted, &shown);
     }
     Ok(Exit::Done)
 }
 
 /// What could be added.
-fn new(found: &Found) -> impl Iterator<Item = Added> {
+fn new(found: &DependencyFindings) -> impl Iterator<Item = AddedDependency> {
     let new = found.dependencies.iter();
-    new.filter(|found| found.standing == Standing::New)
-        .map(|found| Added {
+    new.filter(|found| found.standing == DependencyStatus::New)
+        .map(|found| AddedDependency {
             task: found.task.clone(),
             on: found.on.clone(),
         })
 }
 
 /// Says what came of it.
-fn end(args: &Args, scene: &Scene, found: &Found, added: &[Added], shown: &str) {
+fn end(
+    args: &Args,
+    scene: &CliContext,
+    found: &DependencyFindings,
+    added: &[AddedDependency],
+    shown: &str,
+) {
     if !added.is_empty() {
         let many = match added.len() {
             1 => "1 dependency".to_owned(),
@@ -151,9 +157,9 @@ fn shown(path: &Path, project: &Project) -> String {
 fn write(
     path: &Path,
     text: &str,
-    wanted: &[Added],
-    loaded: &Loaded,
-    scene: &Scene,
+    wanted: &[AddedDependency],
+    loaded: &LoadedPlan,
+    scene: &CliContext,
 ) -> Result<(), Problem> {
     refuse_driven(loaded, scene)?;
     let mut more: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
@@ -164,20 +170,20 @@ fn write(
     let file = path.display().to_string();
     let amended = plan::amend(&file, text, &more, MAX_TASKS * 100);
     let amended = amended.map_err(|error| match &error {
-        Unamended::Unusual(task) => Problem::user(error.to_string()).hint(format!(
+        AmendError::Unusual(task) => Problem::user(error.to_string()).hint(format!(
             "add to the `dependencies` of `{task}` by hand; nothing was written"
         )),
-        Unamended::Invalid(_) => Problem::user(error.to_string()).hint("nothing was written"),
+        AmendError::Invalid(_) => Problem::user(error.to_string()).hint("nothing was written"),
     })?;
     files::replace(path, text, &amended)
 }
 
 /// A plan is changed while nobody carries it out.
-fn refuse_driven(loaded: &Loaded, scene: &Scene) -> Result<(), Problem> {
+fn refuse_driven(loaded: &LoadedPlan, scene: &CliContext) -> Result<(), Problem> {
     let Some(engine) = scene.existing()? else {
         return Ok(());
     };
-    let own = Owner::this_process("");
+    let own = ProcessIdentity::this_process("");
     for run in &loaded.runs {
         let holder = engine.store.holder(run)?;
         if holder.is_some_and(|holder| !holder.owner.is_gone(&own)) {

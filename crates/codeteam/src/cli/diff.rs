@@ -9,11 +9,11 @@ use codeteam_core::quoted::spell_out;
 use codeteam_engine::Engine;
 use codeteam_engine::git::Oid;
 
-use crate::cli::{RunName, Scene};
+use crate::cli::{CliContext, RunName};
 use crate::exit::Exit;
 use crate::output;
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `diff`.
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     names: bool,
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
     let run = engine.load(&engine.find_work(args.run.run.as_deref())?)?;
     let (text, files) = match &args.task {
@@ -55,17 +55,17 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 }
 
 /// A patch, and the files it touches.
-type Patch = (Vec<u8>, Vec<String>);
+type PatchWithFiles = (Vec<u8>, Vec<String>);
 
 /// What a run has committed; or, before that, the change that it is at as a whole.
-fn whole(engine: &Engine, run: &Run, scene: &Scene) -> Result<Patch, Problem> {
+fn whole(engine: &Engine, run: &Run, scene: &CliContext) -> Result<PatchWithFiles, Problem> {
     let committed = between(engine, &run.base.commit, &run.tip.commit)?;
     if !committed.1.is_empty() {
         return Ok(committed);
     }
     let root = run.frames.get(&FramePath::root());
     let is_at = root.is_some_and(|frame| frame.change.is_some());
-    if scene.detail >= Detail::Normal {
+    if scene.detail >= Verbosity::Normal {
         output::say(if is_at {
             "note: nothing is committed yet; this is what was submitted last"
         } else {
@@ -79,7 +79,7 @@ fn whole(engine: &Engine, run: &Run, scene: &Scene) -> Result<Patch, Problem> {
 }
 
 /// What a task has changed: what it is at now, or each of its commits.
-fn of_task(engine: &Engine, run: &Run, task: &str) -> Result<Patch, Problem> {
+fn of_task(engine: &Engine, run: &Run, task: &str) -> Result<PatchWithFiles, Problem> {
     let mut frames = run.frames.values().chain(run.failed.values());
     let frame = frames.find(|f| f.path.name() == task);
     if let Some(change) = frame.and_then(|f| f.change.as_ref()) {
@@ -110,7 +110,7 @@ fn of_task(engine: &Engine, run: &Run, task: &str) -> Result<Patch, Problem> {
     Ok((text, files.into_iter().collect()))
 }
 
-fn between(engine: &Engine, from: &Commit, to: &Commit) -> Result<Patch, Problem> {
+fn between(engine: &Engine, from: &Commit, to: &Commit) -> Result<PatchWithFiles, Problem> {
     let tree = |commit: &Commit| -> Result<Oid, Problem> {
         let oid = Oid::parse(commit.as_str())
             .ok_or_else(|| Problem::internal(format!("`{commit}` is no commit")))?;

@@ -4,23 +4,23 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use codeteam_core::event::Sandbox;
-use codeteam_engine::config::{self, Config, Origins};
-use codeteam_engine::confine::{self, Confinement, Looked, Profile};
+use codeteam_core::event::SandboxKind;
+use codeteam_engine::config::{self, Config, ConfigOrigins};
+use codeteam_engine::confine::{self, Confinement, ProfileReport, SandboxProfile};
 use codeteam_engine::confine::{NameRoute, look_up};
-use codeteam_engine::engine::{Cast, Engine, Error as EngineError, Project};
-use codeteam_engine::maintenance::{self, Check};
+use codeteam_engine::engine::{Engine, Error as EngineError, Project, RoleAssignees};
+use codeteam_engine::maintenance::{self, HealthCheck};
 use codeteam_engine::perform::with_causes;
-use codeteam_engine::process::{Launcher, Unconfined};
-use codeteam_engine::workers::look::{Knocks, Look};
+use codeteam_engine::process::{CommandLauncher, UnconfinedLauncher};
+use codeteam_engine::workers::look::{NetworkCheck, WorkerInspector};
 use codeteam_engine::{dialect, workers};
 
-use crate::cli::Scene;
-use crate::cli::worker::Specs;
+use crate::cli::CliContext;
+use crate::cli::worker::SandboxSpecDir;
 use crate::exit::Exit;
-use crate::output::{self, Style, out_line, say};
+use crate::output::{self, TerminalStyle, out_line, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// How long a name is looked up.
 const LOOK_UP: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ const LOOK_UP: Duration = Duration::from_secs(5);
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-pub(crate) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let mut checks = Vec::new();
     let mut secrets = Vec::new();
     let mut config = Config::default();
@@ -37,26 +37,26 @@ pub(crate) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
         Err(error) => {
             let found = error.to_string();
             let remedy = Problem::from(error).remedy();
-            checks.push(Check::bad("git", found, remedy));
+            checks.push(HealthCheck::bad("git", found, remedy));
             let folder = scene.folder.join(".codeteam");
-            config = Config::load(&Origins::of(&scene.env, &folder)).unwrap_or_default();
+            config = Config::load(&ConfigOrigins::of(&scene.env, &folder)).unwrap_or_default();
         }
         Ok((repo, head)) => {
             let at = codeteam_engine::tell::short(head.commit.as_str()).to_owned();
-            checks.push(Check::good(
+            checks.push(HealthCheck::good(
                 "git",
                 format!("{} at {at}", repo.top_level().display()),
             ));
             checks.extend(maintenance::examine(&repo, &scene.env));
             let folder = repo.top_level().join(".codeteam");
-            config = Config::load(&Origins::of(&scene.env, &folder)).unwrap_or(config);
+            config = Config::load(&ConfigOrigins::of(&scene.env, &folder)).unwrap_or(config);
             checks.extend(trust(&config));
             secrets.extend([repo.common_dir().to_owned(), repo.top_level().to_owned()]);
         }
     }
     let home = scene.env.home.iter();
     secrets.extend(home.flat_map(|home| [".ssh", ".config", ".profile"].map(|p| home.join(p))));
-    let specs = Specs::new();
+    let specs = SandboxSpecDir::new();
     let (found, confinement) = sandbox(scene, &config.sandbox, &secrets, &specs);
     checks.extend(found);
     checks.extend(registries(scene, &config));
@@ -76,8 +76,8 @@ pub(crate) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
 }
 
 /// Looks whether the names of registries lead where the set-up command may go.
-fn registries(scene: &Scene, config: &Config) -> Vec<Check> {
-    let is_confined = config.sandbox.backend != Some(Sandbox::None);
+fn registries(scene: &CliContext, config: &Config) -> Vec<HealthCheck> {
+    let is_confined = config.sandbox.backend != Some(SandboxKind::None);
     // The user's own proxy resolves names, and nobody here knows how.
     if config.setup.is_none() || !is_confined || scene.env.proxy.is_some() {
         return Vec::new();
@@ -94,13 +94,13 @@ fn registries(scene: &Scene, config: &Config) -> Vec<Check> {
     let wrong = hosts.filter_map(|registry| {
         let name = registry.host.split(':').next().unwrap_or(&registry.host);
         match look_up(name, LOOK_UP) {
-            NameRoute::Nowhere(why) => Some(Check {
+            NameRoute::Nowhere(why) => Some(HealthCheck {
                 remedy: Some(
                     "set-up cannot reach it; see to the network, or to its name".to_owned(),
                 ),
-                ..Check::note("registry", format!("`{name}` leads nowhere: {why}"))
+                ..HealthCheck::note("registry", format!("`{name}` leads nowhere: {why}"))
             }),
-            NameRoute::Private if !is_meant_private(&registry.host) => Some(Check::bad(
+            NameRoute::Private if !is_meant_private(&registry.host) => Some(HealthCheck::bad(
                 "registry",
                 format!("`{name}` leads to an address that is not public, so set-up is refused it"),
                 format!(
@@ -116,8 +116,8 @@ fn registries(scene: &Scene, config: &Config) -> Vec<Check> {
     wrong.collect()
 }
 
-fn show(check: &Check, width: usize) -> Result<(), Problem> {
-    let style = Style::detect();
+fn show(check: &HealthCheck, width: usize) -> Result<(), Problem> {
+    let style = TerminalStyle::detect();
     let word = match (check.ok, check.note) {
         (true, false) => style.green("ok  "),
         (true, true) => style.yellow("note"),
@@ -132,7 +132,7 @@ fn show(check: &Check, width: usize) -> Result<(), Problem> {
 }
 
 /// What the repository asks for and nobody has decided.
-fn trust(config: &Config) -> Option<Check> {
+fn trust(config: &Config) -> Option<HealthCheck> {
     let open: Vec<&str> = config
         .open_requests()
         .map(|open| open.access.key.as_str())
@@ -150,16 +150,20 @@ fn trust(config: &Config) -> Option<Check> {
         },
         keys.join("`, `")
     );
-    Some(Check {
+    Some(HealthCheck {
         remedy: Some(
             "`codeteam trust` shows it and asks; until then runs need `--untrusted`".to_owned(),
         ),
-        ..Check::note("trust", found)
+        ..HealthCheck::note("trust", found)
     })
 }
 
 /// Looks at every worker, and at whether the project has those it needs.
-fn all_workers(scene: &Scene, config: &Config, confinement: Option<&Confinement>) -> Vec<Check> {
+fn all_workers(
+    scene: &CliContext,
+    config: &Config,
+    confinement: Option<&Confinement>,
+) -> Vec<HealthCheck> {
     let mut checks = Vec::new();
     let casting = match Project::find(&scene.folder, scene.env.clone()) {
         Ok(project) => project.casting().unwrap_or_else(|error| {
@@ -175,31 +179,31 @@ fn all_workers(scene: &Scene, config: &Config, confinement: Option<&Confinement>
                         Some(_) => "`worker: builtin` in your configuration, or `--worker builtin`",
                         None => "what each lacks is below",
                     };
-                    Check::bad("workers", why, remedy)
+                    HealthCheck::bad("workers", why, remedy)
                 }
-                _ => Check::bad("workflow", why, "no run starts like this"),
+                _ => HealthCheck::bad("workflow", why, "no run starts like this"),
             });
             Vec::new()
         }),
         // What is wrong with it is said above.
         Err(_) => Vec::new(),
     };
-    let backend = config.sandbox.backend.unwrap_or(Sandbox::Bubblewrap);
+    let backend = config.sandbox.backend.unwrap_or(SandboxKind::Bubblewrap);
     let unconfined = confine::unconfined(&scene.env);
-    let launcher: Option<&dyn Launcher> = match (backend, confinement) {
-        (Sandbox::None, _) => Some(&unconfined),
+    let launcher: Option<&dyn CommandLauncher> = match (backend, confinement) {
+        (SandboxKind::None, _) => Some(&unconfined),
         (_, Some(confinement)) => Some(confinement),
         (_, None) => None,
     };
-    let is_told = scene.detail >= Detail::Normal && !scene.json;
-    let look = Look {
+    let is_told = scene.detail >= Verbosity::Normal && !scene.json;
+    let look = WorkerInspector {
         config,
         env: &scene.env,
         codeteam: &scene.codeteam,
         sandbox: backend,
         launcher,
         with_model: with_model(&casting),
-        network: Knocks::Yes,
+        network: NetworkCheck::Yes,
         waits: &|what| {
             if is_told {
                 say(&format!("… {what}"));
@@ -214,14 +218,14 @@ fn all_workers(scene: &Scene, config: &Config, confinement: Option<&Confinement>
         let mut all = looked.iter();
         all.any(|worker| worker.name == *name && worker.usable)
     };
-    let short: Vec<&Cast> = casting
+    let short: Vec<&RoleAssignees> = casting
         .iter()
         .filter(|cast| !cast.workers.iter().any(is_usable))
         .collect();
     for one in looked.iter().cloned() {
         let roles = short.iter().filter(|cast| cast.workers.contains(&one.name));
         let roles: BTreeSet<&str> = roles.map(|cast| cast.role.as_str()).collect();
-        let mut check = Check::worker(one, !roles.is_empty());
+        let mut check = HealthCheck::worker(one, !roles.is_empty());
         if !roles.is_empty() {
             let roles: Vec<&str> = roles.into_iter().collect();
             check.found = format!("{}; needed for `{}`", check.found, roles.join("`, `"));
@@ -232,7 +236,7 @@ fn all_workers(scene: &Scene, config: &Config, confinement: Option<&Confinement>
 }
 
 /// Workers for which a role names a model: the first of each that does.
-fn with_model(casting: &[Cast]) -> BTreeSet<codeteam_core::ids::WorkerName> {
+fn with_model(casting: &[RoleAssignees]) -> BTreeSet<codeteam_core::ids::WorkerName> {
     let named = casting.iter().filter(|cast| cast.model.is_some());
     named
         .filter_map(|cast| cast.workers.first())
@@ -241,7 +245,7 @@ fn with_model(casting: &[Cast]) -> BTreeSet<codeteam_core::ids::WorkerName> {
 }
 
 /// What is to be said of all of them together.
-fn summed_up(looked: &[workers::look::Looked]) -> Vec<Check> {
+fn summed_up(looked: &[workers::look::WorkerDiagnosis]) -> Vec<HealthCheck> {
     let mut checks = Vec::new();
     let tried: Vec<bool> = looked
         .iter()
@@ -252,17 +256,17 @@ fn summed_up(looked: &[workers::look::Looked]) -> Vec<Check> {
             "offline, it seems: no model's API is reached. Workers that ask one fail until \
                      it is; scripted ones do not need it"
                 .to_owned();
-        checks.push(Check::note("network", found));
+        checks.push(HealthCheck::note("network", found));
     }
     let mut asking = looked
         .iter()
-        .filter(|worker| worker.dialect != dialect::Name::Scripted);
+        .filter(|worker| worker.dialect != dialect::DialectName::Scripted);
     if !asking.any(|worker| worker.usable) {
         let found = "none of those that ask a model can be used here: runs can only play scripts";
         let remedy = "make one of them usable: what each lacks is below".to_owned();
-        checks.push(Check {
+        checks.push(HealthCheck {
             remedy: Some(remedy),
-            ..Check::note("workers", found.to_owned())
+            ..HealthCheck::note("workers", found.to_owned())
         });
     }
     checks
@@ -270,21 +274,21 @@ fn summed_up(looked: &[workers::look::Looked]) -> Vec<Check> {
 
 /// Starts each backend, and in the one that is configured each profile. Hands that one over.
 fn sandbox(
-    scene: &Scene,
-    config: &config::Sandbox,
+    scene: &CliContext,
+    config: &config::SandboxConfig,
     secrets: &[PathBuf],
-    specs: &Specs,
-) -> (Vec<Check>, Option<Confinement>) {
-    let wanted = config.backend.unwrap_or(Sandbox::Bubblewrap);
+    specs: &SandboxSpecDir,
+) -> (Vec<HealthCheck>, Option<Confinement>) {
+    let wanted = config.backend.unwrap_or(SandboxKind::Bubblewrap);
     let mut checks = Vec::new();
     let mut confined = None;
-    if wanted == Sandbox::None {
-        let said = Unconfined::default().describe().to_owned();
-        checks.push(Check::note("sandbox", said));
+    if wanted == SandboxKind::None {
+        let said = UnconfinedLauncher::default().describe().to_owned();
+        checks.push(HealthCheck::note("sandbox", said));
     }
-    for backend in [Sandbox::Bubblewrap, Sandbox::Container] {
+    for backend in [SandboxKind::Bubblewrap, SandboxKind::Container] {
         let name = match backend {
-            Sandbox::Container => "container",
+            SandboxKind::Container => "container",
             _ => "bubblewrap",
         };
         match specs.confinement(scene, backend, config) {
@@ -292,21 +296,22 @@ fn sandbox(
                 // An image has files of its own where a home would be.
                 let home = scene.env.home.as_ref();
                 let is_in_image = |path: &&PathBuf| {
-                    backend == Sandbox::Container && home.is_some_and(|home| path.starts_with(home))
+                    backend == SandboxKind::Container
+                        && home.is_some_and(|home| path.starts_with(home))
                 };
                 let secrets = secrets.iter().filter(|path| !is_in_image(path));
                 let secrets: Vec<PathBuf> = secrets.cloned().collect();
                 checks.extend(used(name, &confinement, config, &secrets));
                 confined = Some(confinement);
             }
-            Ok(confinement) => checks.push(Check::good(
+            Ok(confinement) => checks.push(HealthCheck::good(
                 name,
                 format!("works, not used: {}", confinement.describe()),
             )),
             Err(why) if backend == wanted => {
-                checks.push(Check::bad(name, why, "no run starts without it"));
+                checks.push(HealthCheck::bad(name, why, "no run starts without it"));
             }
-            Err(why) => checks.push(Check::note(
+            Err(why) => checks.push(HealthCheck::note(
                 name,
                 format!("not used, and does not work: {why}"),
             )),
@@ -319,17 +324,17 @@ fn sandbox(
 fn used(
     name: &'static str,
     confinement: &Confinement,
-    config: &config::Sandbox,
+    config: &config::SandboxConfig,
     secrets: &[PathBuf],
-) -> Vec<Check> {
-    let mut checks = vec![Check::good(name, confinement.describe().to_owned())];
+) -> Vec<HealthCheck> {
+    let mut checks = vec![HealthCheck::good(name, confinement.describe().to_owned())];
     let tools: Vec<String> = confinement
         .toolchains()
         .iter()
         .map(|path| path.display().to_string())
         .collect();
     if !tools.is_empty() {
-        checks.push(Check::good("toolchains", tools.join(", ")));
+        checks.push(HealthCheck::good("toolchains", tools.join(", ")));
     }
     for path in confinement.refused_toolchains() {
         let found = format!(
@@ -337,9 +342,9 @@ fn used(
             path.display()
         );
         let remedy = "install the tools elsewhere, or name a folder of their own under `sandbox.toolchains` in your own configuration";
-        checks.push(Check {
+        checks.push(HealthCheck {
             remedy: Some(remedy.to_owned()),
-            ..Check::note("toolchains", found)
+            ..HealthCheck::note("toolchains", found)
         });
     }
     let looks = confinement.examine(secrets);
@@ -347,38 +352,40 @@ fn used(
     checks
 }
 
-fn seen(looked: Looked, config: &config::Sandbox) -> Check {
+fn seen(looked: ProfileReport, config: &config::SandboxConfig) -> HealthCheck {
     let (name, wants_proxy) = match looked.profile {
-        Profile::Worker => ("worker", true),
-        Profile::Setup => ("setup", true),
-        Profile::Executor => ("executor", false),
+        SandboxProfile::Worker => ("worker", true),
+        SandboxProfile::Setup => ("setup", true),
+        SandboxProfile::Executor => ("executor", false),
     };
     let seen = match looked.seen {
         Ok(seen) => seen,
-        Err(why) => return Check::bad(name, format!("did not start: {why}"), "see above"),
+        Err(why) => return HealthCheck::bad(name, format!("did not start: {why}"), "see above"),
     };
     if seen.host || !seen.paths.is_empty() || seen.proxy != wants_proxy {
         let found = format!("reaches what it must not, or not what it must: {seen:?}");
-        return Check::bad(name, found, "please report this; do not start a run");
+        return HealthCheck::bad(name, found, "please report this; do not start a run");
     }
-    let listed = |hosts: &[config::Host]| {
+    let listed = |hosts: &[config::HostConfig]| {
         let names: Vec<&str> = hosts.iter().map(|host| host.host.as_str()).collect();
         names.join(", ")
     };
     let network = match looked.profile {
-        Profile::Executor => "no network".to_owned(),
-        Profile::Worker if config.hosts.is_empty() => {
+        SandboxProfile::Executor => "no network".to_owned(),
+        SandboxProfile::Worker if config.hosts.is_empty() => {
             "network: its model's own hosts, through the proxy".to_owned()
         }
-        Profile::Worker => format!(
+        SandboxProfile::Worker => format!(
             "network: its model's own hosts and {}, through the proxy",
             listed(&config.hosts)
         ),
-        Profile::Setup if config.registries.is_empty() => {
+        SandboxProfile::Setup if config.registries.is_empty() => {
             "network: no registries are configured".to_owned()
         }
-        Profile::Setup => format!("network: {}, through the proxy", listed(&config.registries)),
+        SandboxProfile::Setup => {
+            format!("network: {}, through the proxy", listed(&config.registries))
+        }
     };
     let found = format!("sees neither your home nor this repository; {network}");
-    Check::good(name, found)
+    HealthCheck::good(name, found)
 }

@@ -3,37 +3,37 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use codeteam_core::event::{Delivered, Outcome};
+use codeteam_core::event::{DeliveryOutcome, FrameOutcome};
 use codeteam_core::frame::{Frame, Question};
 use codeteam_core::ids::RunId;
 use codeteam_core::quoted::{hanging, one_line};
-use codeteam_core::schedule::Status;
+use codeteam_core::schedule::TaskStatus;
 use codeteam_core::{Run, budget, rollup};
 use codeteam_engine::Engine;
 use codeteam_engine::artifacts;
-use codeteam_engine::driver::{self, Observer, Options, Stop};
+use codeteam_engine::driver::{self, DriverOptions, RunObserver, StopReason};
 use codeteam_engine::perform::now;
-use codeteam_engine::process::Cancel;
+use codeteam_engine::process::CancelToken;
 use codeteam_engine::{proposal, tell};
 use serde_json::json;
 
-use crate::cli::talk::{self, Manner, Source, Task};
-use crate::cli::{Calls, Scene};
+use crate::cli::talk::{self, AnswerSource, DriveRequest, TalkOptions};
+use crate::cli::{CliContext, CommandPrefixes};
 use crate::exit::Exit;
-use crate::output::{self, Style, say};
+use crate::output::{self, TerminalStyle, say};
 use crate::problem::Problem;
-use crate::progress::{Detail, Progress};
+use crate::progress::{ProgressPrinter, Verbosity};
 
 /// How a command drives.
-pub(crate) fn options(wait: bool) -> Result<Options, Problem> {
-    let interrupt = Cancel::new();
+pub(crate) fn options(wait: bool) -> Result<DriverOptions, Problem> {
+    let interrupt = CancelToken::new();
     on_interrupt(&interrupt)?;
-    Ok(Options::new(wait, interrupt, "codeteam"))
+    Ok(DriverOptions::new(wait, interrupt, "codeteam"))
 }
 
 /// Who answers what a run asks.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Answering {
+pub(crate) struct AnswerSourceArgs {
     /// Answer what is asked from this file (`-`: standard input): one answer a line, or blocks with
     /// a line `---` between them; `#` begins a comment.
     #[arg(long, value_name = "FILE")]
@@ -43,17 +43,17 @@ pub(crate) struct Answering {
     pub(crate) wait: bool,
 }
 
-impl Answering {
+impl AnswerSourceArgs {
     /// Where a person's words come from, if there is one.
     pub(crate) fn source(
         &self,
-        scene: &Scene,
+        scene: &CliContext,
         engine: &Arc<Engine>,
-    ) -> Result<Option<Source>, Problem> {
+    ) -> Result<Option<AnswerSource>, Problem> {
         match &self.answers {
-            Some(path) if path.as_os_str() == "-" => Ok(Some(Source::pipe())),
-            Some(path) => Source::file(&scene.folder.join(path)).map(Some),
-            None if talk::is_terminal() => Ok(Some(Source::terminal(engine))),
+            Some(path) if path.as_os_str() == "-" => Ok(Some(AnswerSource::pipe())),
+            Some(path) => AnswerSource::file(&scene.folder.join(path)).map(Some),
+            None if talk::is_terminal() => Ok(Some(AnswerSource::terminal(engine))),
             None => Ok(None),
         }
     }
@@ -66,10 +66,10 @@ impl Answering {
 
 /// Drives a run to where it ends, or where nobody is there who could go on, and says so.
 pub(crate) fn drive(
-    scene: &Scene,
+    scene: &CliContext,
     engine: &Arc<Engine>,
-    task: Task,
-    answering: &Answering,
+    task: DriveRequest,
+    answering: &AnswerSourceArgs,
 ) -> Result<Exit, Problem> {
     let source = answering.source(scene, engine)?;
     drive_by(scene, engine, task, answering, source)
@@ -77,16 +77,16 @@ pub(crate) fn drive(
 
 /// The same, by whoever this is.
 pub(crate) fn drive_by(
-    scene: &Scene,
+    scene: &CliContext,
     engine: &Arc<Engine>,
-    task: Task,
-    answering: &Answering,
-    source: Option<Source>,
+    task: DriveRequest,
+    answering: &AnswerSourceArgs,
+    source: Option<AnswerSource>,
 ) -> Result<Exit, Problem> {
-    let at_terminal = source.as_ref().is_some_and(Source::is_terminal);
+    let at_terminal = source.as_ref().is_some_and(AnswerSource::is_terminal);
     let (id, stop) = if let Some(mut source) = source {
         let interrupt = options(true)?.interrupt;
-        let manner = Manner {
+        let manner = TalkOptions {
             source: &mut source,
             streams: false,
         };
@@ -94,8 +94,8 @@ pub(crate) fn drive_by(
     } else {
         let (options, observer) = (options(answering.wait)?, observer(scene, engine));
         match task {
-            Task::Start(started) => driver::start(engine, *started, &options, &observer)?,
-            Task::Resume(run, inputs) => {
+            DriveRequest::Start(started) => driver::start(engine, *started, &options, &observer)?,
+            DriveRequest::Resume(run, inputs) => {
                 let stop = driver::resume(engine, &run, inputs, &options, &observer)?;
                 (run, stop)
             }
@@ -103,7 +103,7 @@ pub(crate) fn drive_by(
     };
     match &stop {
         // Who has just seen what is asked need not read it all again.
-        Stop::Waiting(questions) if at_terminal && !scene.json => {
+        StopReason::Waiting(questions) if at_terminal && !scene.json => {
             left(scene, &id, questions);
             Ok(Exit::Waiting)
         }
@@ -112,8 +112,8 @@ pub(crate) fn drive_by(
 }
 
 /// The closing words of a run that a person has left at a question.
-fn left(scene: &Scene, id: &RunId, questions: &[Question]) {
-    let (style, codeteam) = (Style::detect(), &scene.calls.codeteam);
+fn left(scene: &CliContext, id: &RunId, questions: &[Question]) {
+    let (style, codeteam) = (TerminalStyle::detect(), &scene.calls.codeteam);
     let places: Vec<&str> = questions.iter().map(|q| q.id.frame.name()).collect();
     let wait = if places.len() == 1 { "waits" } else { "wait" };
     say("");
@@ -126,16 +126,16 @@ fn left(scene: &Scene, id: &RunId, questions: &[Question]) {
     say(&format!("  look    {codeteam} show {id}"));
 }
 
-pub(crate) fn observer(scene: &Scene, engine: &Engine) -> Arc<dyn Observer> {
+pub(crate) fn observer(scene: &CliContext, engine: &Engine) -> Arc<dyn RunObserver> {
     let detail = scene.detail_of(&engine.config);
-    Arc::new(Progress::new(Style::detect(), detail))
+    Arc::new(ProgressPrinter::new(TerminalStyle::detect(), detail))
 }
 
 /// What the next signal stops, once somebody listens for them.
-static STOPS: Mutex<Option<Cancel>> = Mutex::new(None);
+static STOPS: Mutex<Option<CancelToken>> = Mutex::new(None);
 
 /// The first Ctrl-C stops cleanly; a second one ends the process at once.
-fn on_interrupt(interrupt: &Cancel) -> Result<(), Problem> {
+fn on_interrupt(interrupt: &CancelToken) -> Result<(), Problem> {
     let stops = || STOPS.lock().unwrap_or_else(PoisonError::into_inner);
     let before = stops().replace(interrupt.clone());
     if before.is_some() {
@@ -174,23 +174,23 @@ fn on_interrupt(interrupt: &Cancel) -> Result<(), Problem> {
 
 /// The closing words of a run that is no longer driven, and the exit code.
 pub(crate) fn closing(
-    scene: &Scene,
+    scene: &CliContext,
     engine: &Engine,
     id: &RunId,
-    stop: &Stop,
+    stop: &StopReason,
 ) -> Result<Exit, Problem> {
     let run = engine.load(id)?;
     let exit = match stop {
-        Stop::Ended(Outcome::Completed | Outcome::Skipped) => Exit::Done,
-        Stop::Ended(_) => Exit::Failed,
-        Stop::Waiting(_) | Stop::Handed(_) => Exit::Waiting,
-        Stop::Limited(_) => Exit::Limited,
-        Stop::Interrupted => Exit::Interrupted,
+        StopReason::Ended(FrameOutcome::Completed | FrameOutcome::Skipped) => Exit::Done,
+        StopReason::Ended(_) => Exit::Failed,
+        StopReason::Waiting(_) | StopReason::Handed(_) => Exit::Waiting,
+        StopReason::Limited(_) => Exit::Limited,
+        StopReason::Interrupted => Exit::Interrupted,
     };
     if scene.json {
         output::json(&value(&run))?;
     } else if exit == Exit::Done {
-        if scene.detail >= Detail::Normal {
+        if scene.detail >= Verbosity::Normal {
             done(scene, engine, &run);
         }
     } else {
@@ -258,9 +258,9 @@ pub(crate) fn value(run: &Run) -> serde_json::Value {
     })
 }
 
-fn done(scene: &Scene, engine: &Engine, run: &Run) {
-    let Calls { codeteam, git } = &scene.calls;
-    let style = Style::detect();
+fn done(scene: &CliContext, engine: &Engine, run: &Run) {
+    let CommandPrefixes { codeteam, git } = &scene.calls;
+    let style = TerminalStyle::detect();
     say("");
     say(&format!(
         "{} {}",
@@ -286,7 +286,7 @@ fn done(scene: &Scene, engine: &Engine, run: &Run) {
     let base = tell::short(run.base.commit.as_str());
     let look = format!("  look    {git} log --stat {base}..{}", run.branch);
     match &run.delivered {
-        Some(Delivered::Forward { branch, from }) => {
+        Some(DeliveryOutcome::Forward { branch, from }) => {
             let from = tell::short(from.as_str());
             say(&format!("  branch  {branch}, moved forward from {from}"));
             say(&look);
@@ -298,7 +298,7 @@ fn done(scene: &Scene, engine: &Engine, run: &Run) {
                 say(&format!("          {kept}; {again}"));
             }
         }
-        Some(Delivered::Patch { file }) => {
+        Some(DeliveryOutcome::Patch { file }) => {
             let file = shell_word(file);
             say(&format!("  patch   {file}"));
             say(&format!("  look    {git} apply --stat {file}"));
@@ -308,7 +308,7 @@ fn done(scene: &Scene, engine: &Engine, run: &Run) {
             ));
         }
         left => {
-            if let Some(Delivered::Left { why }) = left {
+            if let Some(DeliveryOutcome::Left { why }) = left {
                 output::tell(&format!("  {} {why}", style.yellow("not moved:")));
             }
             say(&format!("  branch  {}", run.branch));
@@ -332,17 +332,17 @@ fn push(engine: &Engine, git: &str, branch: &str) {
 /// What would be committed if a person says so.
 pub(crate) fn propose(engine: &Engine, run: &Run, question: &Question) {
     let proposal = proposal::of(engine, run, question);
-    for line in proposal.iter().flat_map(proposal::Proposal::lines) {
+    for line in proposal.iter().flat_map(proposal::CommitProposal::lines) {
         say(format!("  {line}").trim_end());
     }
 }
 
-fn not_done(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) {
+fn not_done(scene: &CliContext, engine: &Engine, run: &Run, stop: &StopReason) {
     let codeteam = &scene.calls.codeteam;
-    let style = Style::detect();
+    let style = TerminalStyle::detect();
     say("");
     match stop {
-        Stop::Ended(_) => {
+        StopReason::Ended(_) => {
             output::tell(&format!(
                 "{} {}",
                 style.red("not done:"),
@@ -368,14 +368,14 @@ fn not_done(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) {
                 ));
             }
         }
-        Stop::Waiting(questions) => {
+        StopReason::Waiting(questions) => {
             for question in questions {
                 propose(engine, run, question);
                 ask(style, run, question);
             }
             say(&format!("  then    {codeteam} resume {}", run.id));
         }
-        Stop::Handed(_) => {
+        StopReason::Handed(_) => {
             say(&format!(
                 "{} a session goes on with it; nothing is started for it here",
                 style.yellow("in a session:")
@@ -385,7 +385,7 @@ fn not_done(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) {
                 run.id
             ));
         }
-        Stop::Limited(what) => {
+        StopReason::Limited(what) => {
             say(&format!(
                 "{} {}",
                 style.yellow("limit reached:"),
@@ -397,7 +397,7 @@ fn not_done(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) {
                 raised(run, *what)
             ));
         }
-        Stop::Interrupted => {
+        StopReason::Interrupted => {
             say(&format!("{} nothing is lost", style.yellow("interrupted:")));
             say(&format!("  go on   {codeteam} resume {}", run.id));
         }
@@ -412,31 +412,31 @@ fn refused_changes(run: &Run) -> Vec<&Frame> {
 }
 
 /// What raises a limit that a run has reached, to be written after `codeteam resume RUN`.
-pub(crate) fn raised(run: &Run, limit: budget::Kind) -> String {
+pub(crate) fn raised(run: &Run, limit: budget::LimitKind) -> String {
     let spent = &run.budget;
     let (flag, value, used) = match limit {
-        budget::Kind::Money => {
+        budget::LimitKind::Money => {
             let used = format!("{} spent", tell::money(spent.money_microusd));
             ("--max-cost", "USD", used)
         }
-        budget::Kind::Tokens => {
+        budget::LimitKind::Tokens => {
             let used = format!("{} used", spent.tokens);
             ("--max-tokens", "N", used)
         }
-        budget::Kind::Attempts => {
+        budget::LimitKind::Attempts => {
             let used = format!("{} made", spent.attempts);
             ("--max-attempts", "N", used)
         }
-        budget::Kind::Time => {
+        budget::LimitKind::Time => {
             let minutes = now().since(run.started).div_ceil(60_000);
             let used = format!("it started {minutes} min ago");
             ("--max-minutes", "N", used)
         }
-        budget::Kind::Disk => {
+        budget::LimitKind::Disk => {
             let used = format!("{} MB taken", spent.disk_bytes.div_ceil(1 << 20));
             ("--max-disk-mb", "N", used)
         }
-        budget::Kind::Outage => return " (once its API answers again)".to_owned(),
+        budget::LimitKind::Outage => return " (once its API answers again)".to_owned(),
     };
     format!(" {flag} {value} ({used})")
 }
@@ -447,7 +447,7 @@ fn failures(run: &Run) {
     let tasks = run.plan.iter().flat_map(|plan| &plan.tasks);
     let failed = tasks.filter_map(|task| {
         let record = run.tasks.get(&task.id)?;
-        (record.status == Status::Failed).then_some((&task.id, record.why.as_deref()))
+        (record.status == TaskStatus::Failed).then_some((&task.id, record.why.as_deref()))
     });
     let failed: Vec<_> = failed.collect();
     for (id, why) in failed.iter().take(SHOWN) {
@@ -460,7 +460,7 @@ fn failures(run: &Run) {
 }
 
 /// A question with the commands that answer it, each ready to be run.
-pub(crate) fn ask(style: Style, run: &Run, question: &Question) {
+pub(crate) fn ask(style: TerminalStyle, run: &Run, question: &Question) {
     let place = question.id.frame.name();
     output::tell(&format!(
         "{} {place}: {}",
@@ -500,7 +500,7 @@ pub(crate) fn open_questions(run: &Run) -> Vec<&Question> {
     run.frames
         .values()
         .filter_map(|f| match &f.stage {
-            codeteam_core::frame::Stage::Asking(question) => Some(&**question),
+            codeteam_core::frame::FrameStage::Asking(question) => Some(&**question),
             _ => None,
         })
         .collect()

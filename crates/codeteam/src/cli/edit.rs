@@ -1,6 +1,6 @@
 //! `codeteam edit`: change what is to be judged yourself, from any terminal.
 
-use crate::cli::{RunName, Scene, decide, talk};
+use crate::cli::{CliContext, RunName, decide, talk};
 use crate::exit::Exit;
 use crate::problem::Problem;
 
@@ -17,7 +17,7 @@ pub(crate) struct Args {
     shell: bool,
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
     let id = engine.find_work(args.run.run.as_deref())?;
     let run = engine.load(&id)?;

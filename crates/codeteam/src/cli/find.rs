@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use codeteam_context::find::{Found, Options, Signal};
+use codeteam_context::find::{RankedFile, RankingOptions, RankingSignal};
 use codeteam_context::redact::Redactor;
-use codeteam_engine::engine::Ground;
-use codeteam_engine::find::{self, Findings, Search};
+use codeteam_engine::engine::CommandLocation;
+use codeteam_engine::find::{self, FileSearch, SearchResults};
 use serde_json::{Value, json};
 
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::output::{self, Style, cut, one_line, out_line, say};
+use crate::output::{self, TerminalStyle, cut, one_line, out_line, say};
 use crate::problem::Problem;
-use crate::progress::{Detail, Line};
+use crate::progress::{ScanProgressLine, Verbosity};
 
 /// How long the bar of the best file is.
 const BAR: usize = 10;
@@ -37,13 +37,13 @@ pub(crate) struct Args {
     model: Option<PathBuf>,
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let text = args.text.join(" ");
     if text.trim().is_empty() {
         return Err(Problem::user("there is nothing to look for")
             .hint("say what is to be done, as in `codeteam find \"retry failed uploads\"`"));
     }
-    let ground = Ground::find(&scene.folder, scene.env.clone())?;
+    let ground = CommandLocation::find(&scene.folder, scene.env.clone())?;
     let here = scene.folder.canonicalize();
     let here =
         here.map_err(|e| Problem::environment("the current folder is gone").caused_by(&e))?;
@@ -58,7 +58,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     // A mistake there is no reason not to look; without it only less is let stay.
     let config = ground.layers(&[]).map(|(config, _)| config);
     let config = config.unwrap_or_default();
-    let search = Search {
+    let search = FileSearch {
         root: &root,
         below: &below,
         history: history.as_ref().map(|(repo, tip)| (repo, tip)),
@@ -69,11 +69,11 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             .or_else(|| Some(root.join(config.embeddings.as_ref()?))),
         cache: scene.env.context_cache(&root),
     };
-    let options = Options {
+    let options = RankingOptions {
         limit: args.limit,
-        ..Options::default()
+        ..RankingOptions::default()
     };
-    let line = Line::new(scene.detail);
+    let line = ScanProgressLine::new(scene.detail);
     let findings = find::find(&text, &search, &options, &|files, of| line.read(files, of));
     line.clear();
     let findings = findings?;
@@ -89,7 +89,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     for note in &findings.notes {
         say(&format!("note: {note}"));
     }
-    if scene.detail >= Detail::Normal && findings.found.is_empty() {
+    if scene.detail >= Verbosity::Normal && findings.found.is_empty() {
         say(&format!(
             "no file has anything of it, among {}",
             findings.files
@@ -99,7 +99,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 }
 
 /// A folder, as the paths of files begin that are below it.
-fn below(path: &Path, root: &Path, scene: &Scene) -> Result<String, Problem> {
+fn below(path: &Path, root: &Path, scene: &CliContext) -> Result<String, Problem> {
     let shown = path.display();
     let real = scene.folder.join(path).canonicalize().map_err(|error| {
         Problem::user(format!("`{shown}` cannot be looked into"))
@@ -116,9 +116,9 @@ fn below(path: &Path, root: &Path, scene: &Scene) -> Result<String, Problem> {
     }
 }
 
-fn print(findings: &Findings, redactor: &Redactor) -> Result<(), Problem> {
+fn print(findings: &SearchResults, redactor: &Redactor) -> Result<(), Problem> {
     let clean = |text: &str| one_line(&redactor.redact(text).text);
-    let style = Style::detect();
+    let style = TerminalStyle::detect();
     let room = output::width();
     let best = findings.found.first().map_or(1.0, |found| found.score);
     for (number, found) in findings.found.iter().enumerate() {
@@ -148,9 +148,9 @@ fn bar(part: f64) -> String {
     format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
 }
 
-fn in_json(text: &str, findings: &Findings) -> Value {
-    let file = |found: &Found| {
-        let signals: serde_json::Map<String, Value> = Signal::ALL
+fn in_json(text: &str, findings: &SearchResults) -> Value {
+    let file = |found: &RankedFile| {
+        let signals: serde_json::Map<String, Value> = RankingSignal::ALL
             .into_iter()
             .filter(|signal| found.signals[*signal as usize] > 0.0)
             .map(|signal| {

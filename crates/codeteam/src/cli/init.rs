@@ -9,22 +9,22 @@ mod told;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::Path;
 
-use codeteam_core::yaml::Sources;
-use codeteam_engine::config::{Config, Origins};
+use codeteam_core::yaml::SourceFiles;
+use codeteam_engine::config::{Config, ConfigOrigins};
 use codeteam_engine::engine::{Engine, Error as EngineError};
 use codeteam_engine::git::Repo;
-use codeteam_engine::library::{Library, Places};
+use codeteam_engine::library::{Library, LibraryFolders};
 use codeteam_engine::maintenance;
-use codeteam_engine::survey::{self, Survey};
+use codeteam_engine::survey::{self, RepoSurvey};
 use serde::Serialize;
 
-use self::files::Proposed;
+use self::files::ProposedFile;
 pub(super) use self::told::difference;
-use crate::cli::{Scene, trust};
+use crate::cli::{CliContext, trust};
 use crate::exit::Exit;
 use crate::output::{self, out, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// How many files of a repository are looked at.
 const MAX_FILES: usize = 200_000;
@@ -44,26 +44,26 @@ pub(crate) struct Args {
     /// Lay the repository out for a workflow: `strict` has folders for its agents' prompts, their
     /// configuration, notes, the code and the logs.
     #[arg(long, value_name = "NAME", conflicts_with = "template")]
-    layout: Option<Layout>,
+    layout: Option<LayoutArg>,
 }
 
 /// How a repository can be laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Layout {
+enum LayoutArg {
     /// For the workflow of the same name.
     Strict,
 }
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Report<'a> {
-    survey: &'a Survey,
-    files: &'a [Proposed],
+struct InitReport<'a> {
+    survey: &'a RepoSurvey,
+    files: &'a [ProposedFile],
     written: bool,
     notes: &'a [String],
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let repo = Engine::repository(&scene.folder, &scene.env)?;
     let root = repo.top_level().to_owned();
     let folder = root.join(".codeteam");
@@ -75,7 +75,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         layout::fit(&mut survey);
     }
     // The project has its own already.
-    let known = Config::load(&Origins::of(&scene.env, &folder));
+    let known = Config::load(&ConfigOrigins::of(&scene.env, &folder));
     if known.is_ok_and(|known| !known.verification.commands.is_empty()) {
         survey.notes.retain(|note| note != survey::NO_CHECK);
     }
@@ -94,7 +94,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     notes.extend(maintenance::foreign_layout(&root));
     let is_asked = !args.yes && !args.dry_run && !proposed.is_empty();
     if !scene.json {
-        let is_shown = scene.detail >= Detail::Normal || is_asked || args.dry_run;
+        let is_shown = scene.detail >= Verbosity::Normal || is_asked || args.dry_run;
         if is_shown {
             out(&told::found(&survey))?;
             out(&told::proposed(&proposed))?;
@@ -115,7 +115,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         trust::trust_written(scene, &root, &before)?;
     }
     if scene.json {
-        output::json(&Report {
+        output::json(&InitReport {
             survey: &survey,
             files: &proposed,
             written: agreed && !proposed.is_empty(),
@@ -126,8 +126,8 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 }
 
 /// Says what came of it.
-fn end(args: &Args, scene: &Scene, proposed: &[Proposed], agreed: bool) -> Exit {
-    let is_told = scene.detail >= Detail::Normal && !scene.json;
+fn end(args: &Args, scene: &CliContext, proposed: &[ProposedFile], agreed: bool) -> Exit {
+    let is_told = scene.detail >= Verbosity::Normal && !scene.json;
     if proposed.is_empty() {
         if is_told {
             say("nothing to write: everything that init proposes is there already");
@@ -162,10 +162,10 @@ fn end(args: &Args, scene: &Scene, proposed: &[Proposed], agreed: bool) -> Exit 
 }
 
 /// Looks at the repository.
-fn look(repo: &Repo, template: Option<&str>) -> Result<Survey, Problem> {
+fn look(repo: &Repo, template: Option<&str>) -> Result<RepoSurvey, Problem> {
     let (files, has_more) = repo.files(MAX_FILES)?;
     let root = repo.top_level();
-    let library = Library::read(Places::default(), Sources::default(), None);
+    let library = Library::read(LibraryFolders::default(), SourceFiles::default(), None);
     let known = library.workflows();
     let templates: Vec<&str> = known.iter().map(|listed| listed.name.as_str()).collect();
     let read = |path: &str| survey::read_below(root, path);
@@ -175,7 +175,7 @@ fn look(repo: &Repo, template: Option<&str>) -> Result<Survey, Problem> {
         survey.notes.push(note);
     }
     if let Some(name) = template {
-        survey.template = survey::Found {
+        survey.template = survey::DetectedFeature {
             name: name.to_owned(),
             why: "`--template` names it".to_owned(),
         };
@@ -184,8 +184,8 @@ fn look(repo: &Repo, template: Option<&str>) -> Result<Survey, Problem> {
 }
 
 /// Refuses a workflow that is not there.
-fn known(name: &str, folder: &Path, scene: &Scene) -> Result<(), Problem> {
-    let places = Places {
+fn known(name: &str, folder: &Path, scene: &CliContext) -> Result<(), Problem> {
+    let places = LibraryFolders {
         user: scene
             .env
             .config_home
@@ -193,8 +193,8 @@ fn known(name: &str, folder: &Path, scene: &Scene) -> Result<(), Problem> {
             .map(|home| home.join("codeteam")),
         project: Some((folder.to_owned(), folder.to_owned())),
     };
-    let mut library = Library::read(places, Sources::default(), None);
-    let surroundings = Config::load(&Origins::default())
+    let mut library = Library::read(places, SourceFiles::default(), None);
+    let surroundings = Config::load(&ConfigOrigins::default())
         .map_err(EngineError::from)?
         .surroundings();
     match library.compile(name, surroundings) {

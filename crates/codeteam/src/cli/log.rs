@@ -1,15 +1,15 @@
 //! `codeteam log`: what happened in a run, and what happens now.
 
-use codeteam_core::ids::{RunId, Time};
+use codeteam_core::ids::{EpochMillis, RunId};
 use codeteam_core::{Event, Run, apply};
 use codeteam_engine::artifacts::timestamp;
 use codeteam_engine::engine::Engine;
 
-use crate::cli::{RunName, Scene, decide};
+use crate::cli::{CliContext, RunName, decide};
 use crate::exit::Exit;
-use crate::output::{self, Style, out_line, say};
+use crate::output::{self, TerminalStyle, out_line, say};
 use crate::problem::Problem;
-use crate::progress::{Detail, Progress};
+use crate::progress::{ProgressPrinter, Verbosity};
 
 /// How often a followed log is looked at.
 const POLL: std::time::Duration = std::time::Duration::from_millis(50);
@@ -24,10 +24,10 @@ pub(crate) struct Args {
     follow: bool,
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
     let id = engine.find(args.run.run.as_deref())?;
-    let mut printer = Printer {
+    let mut printer = EventPrinter {
         scene,
         run: Run::default(),
     };
@@ -52,12 +52,12 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
-struct Printer<'a> {
-    scene: &'a Scene,
+struct EventPrinter<'a> {
+    scene: &'a CliContext,
     run: Run,
 }
 
-impl Printer<'_> {
+impl EventPrinter<'_> {
     fn catch_up(&mut self, engine: &Engine, id: &RunId) -> Result<(), Problem> {
         let mut events = Vec::new();
         engine.each_event(id, self.run.seq, |seq, at, event| {
@@ -70,14 +70,14 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn print(&self, seq: u64, at: Time, event: &Event) -> Result<(), Problem> {
+    fn print(&self, seq: u64, at: EpochMillis, event: &Event) -> Result<(), Problem> {
         if self.scene.json {
             let line = serde_json::json!({ "seq": seq, "ts": timestamp(at), "event": event });
             return output::json(&line);
         }
-        match Progress::render(Style::detect(), &self.run, at, event) {
+        match ProgressPrinter::render(TerminalStyle::detect(), &self.run, at, event) {
             Some(line) => out_line(&line),
-            None if self.scene.detail == Detail::Verbose => {
+            None if self.scene.detail == Verbosity::Verbose => {
                 out_line(&format!("{seq:>17}  {}", event.kind()))
             }
             None => Ok(()),

@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use codeteam_context::graph::{Focus, rank};
-use codeteam_context::index::Index;
-use codeteam_context::map::{Map, Options, map};
-use codeteam_context::tree::{self, Tree};
-use codeteam_engine::engine::{self, Ground};
+use codeteam_context::graph::{TaskFocus, rank};
+use codeteam_context::index::SourceIndex;
+use codeteam_context::map::{MapOptions, RepositoryMap, map};
+use codeteam_context::tree::{self, FileTree};
+use codeteam_engine::engine::{self, CommandLocation};
 use serde_json::{Value, json};
 
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::output::{self, harmless, out, say};
 use crate::problem::Problem;
-use crate::progress::{Detail, Line};
+use crate::progress::{ScanProgressLine, Verbosity};
 
 /// Arguments of `map`.
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     budget: usize,
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let shown = args.path.as_deref().unwrap_or(&scene.folder);
     let path = scene.folder.join(shown).canonicalize().map_err(|error| {
         Problem::user(format!("`{}` cannot be mapped", shown.display()))
@@ -37,7 +37,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     })?;
     // Not asked of git: a map needs none.
     let top = path.ancestors().find(|folder| folder.join(".git").exists());
-    let ground = Ground {
+    let ground = CommandLocation {
         root: top.map(Path::to_owned),
         env: scene.env.clone(),
     };
@@ -45,22 +45,22 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let redactor = ground.redactor(&config)?;
     let root = top.map_or_else(|| beginning(&path, scene), Path::to_owned);
     let root = root.as_path();
-    let line = Line::new(scene.detail);
-    let tree = Tree::walk(root, &tree::Options::default(), &|progress| {
+    let line = ScanProgressLine::new(scene.detail);
+    let tree = FileTree::walk(root, &tree::TreeOptions::default(), &|progress| {
         line.show(progress);
     })
     .map_err(|error| Problem::environment(error.to_string()).caused_by(&error))?;
     let cache = scene.env.context_cache(root);
-    let index = Index::build(&tree, cache.as_deref(), &|files, of| line.read(files, of));
+    let index = SourceIndex::build(&tree, cache.as_deref(), &|files, of| line.read(files, of));
     line.clear();
     let (focus, unknown) = focus(args, scene, root, &index);
-    let options = Options {
+    let options = MapOptions {
         below: if args.path.is_some() {
             relative(&path, root).unwrap_or_default()
         } else {
             String::new()
         },
-        ..Options::new(args.budget)
+        ..MapOptions::new(args.budget)
     };
     let mut map = map(&index, &rank(&index, &focus, &[]), &options);
     let hits = map.redact(&redactor);
@@ -74,7 +74,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             "note: `{focus}` is no source file here, and nothing is defined by that name"
         ));
     }
-    if scene.detail >= Detail::Normal
+    if scene.detail >= Verbosity::Normal
         && !(0..index.len()).any(|file| options.wants(index.path(file)))
     {
         say(&match options.below.as_str() {
@@ -84,7 +84,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
                 harmless(below)
             ),
         });
-    } else if scene.detail >= Detail::Normal && map.files.is_empty() {
+    } else if scene.detail >= Verbosity::Normal && map.files.is_empty() {
         say("nothing fits: give it more with `--budget`");
     }
     Ok(Exit::Done)
@@ -92,7 +92,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 
 /// Where a map begins that is of no repository: in the folder one is in, or else in that of what is
 /// to be mapped.
-fn beginning(path: &Path, scene: &Scene) -> PathBuf {
+fn beginning(path: &Path, scene: &CliContext) -> PathBuf {
     let here = scene.folder.canonicalize().ok();
     here.filter(|here| path.starts_with(here))
         .unwrap_or_else(|| match path.parent() {
@@ -102,8 +102,13 @@ fn beginning(path: &Path, scene: &Scene) -> PathBuf {
 }
 
 /// What the map is drawn from, and what is not there.
-fn focus(args: &Args, scene: &Scene, root: &Path, index: &Index) -> (Focus, Vec<String>) {
-    let mut focus = Focus::default();
+fn focus(
+    args: &Args,
+    scene: &CliContext,
+    root: &Path,
+    index: &SourceIndex,
+) -> (TaskFocus, Vec<String>) {
+    let mut focus = TaskFocus::default();
     let mut unknown = Vec::new();
     for wanted in &args.focus {
         let named = [scene.folder.join(wanted), root.join(wanted)];
@@ -137,7 +142,7 @@ fn relative(path: &Path, root: &Path) -> Option<String> {
     Some(rest.to_string_lossy().into_owned())
 }
 
-fn in_json(map: &Map, redactions: usize) -> Value {
+fn in_json(map: &RepositoryMap, redactions: usize) -> Value {
     json!({
         "tokens": map.tokens, "files": map.files, "left_out": map.left_out,
         "redactions": redactions, "text": map.text,

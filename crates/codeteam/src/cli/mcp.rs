@@ -13,19 +13,19 @@ use std::time::Duration;
 
 use clap::Subcommand;
 
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::mcp::{self, Place};
+use crate::mcp::{self, ServerContext};
 use crate::output;
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `mcp`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<McpCommand>,
     /// How many seconds a call waits for checks before it answers that they still run.
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     wait: u64,
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum McpCommand {
     /// Register codeteam with a client, so that its sessions have the tools.
     ///
     /// Shows what it would do and asks. It is done by the client's own command, or in its file where
@@ -51,16 +51,16 @@ enum Command {
     Uninstall(install::Args),
 }
 
-pub(crate) fn main(args: &Args, scene: Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: CliContext) -> Result<Exit, Problem> {
     match &args.command {
-        Some(Command::Install(args)) => return install::install(args, &scene),
-        Some(Command::Uninstall(args)) => return install::uninstall(args, &scene),
+        Some(McpCommand::Install(args)) => return install::install(args, &scene),
+        Some(McpCommand::Uninstall(args)) => return install::uninstall(args, &scene),
         None => {}
     }
     if let Some(address) = &args.http {
         return http::main(address, args.token_file.as_deref(), args.wait, scene);
     }
-    if io::stdin().is_terminal() && scene.detail >= Detail::Normal {
+    if io::stdin().is_terminal() && scene.detail >= Verbosity::Normal {
         output::say(
             "serving MCP to whoever writes here; clients start this themselves: `codeteam mcp install`",
         );
@@ -71,8 +71,8 @@ pub(crate) fn main(args: &Args, scene: Scene) -> Result<Exit, Problem> {
 }
 
 /// Where the server works.
-fn place(scene: Scene) -> Place {
-    Place {
+fn place(scene: CliContext) -> ServerContext {
+    ServerContext {
         folder: scene.folder,
         env: scene.env,
         codeteam: scene.codeteam,

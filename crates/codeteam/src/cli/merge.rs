@@ -4,22 +4,22 @@ use std::fmt::Write as _;
 
 use codeteam_core::Run;
 use codeteam_core::frame::Tip;
-use codeteam_core::hands::Hands;
+use codeteam_core::hands::Operator;
 use codeteam_core::ids::{Commit, RunId};
-use codeteam_core::message::Matter;
+use codeteam_core::message::CommitFacts;
 use codeteam_core::rollup::{RunStatus, status};
 use codeteam_engine::config::retired;
 use codeteam_engine::engine::Project;
 use codeteam_engine::git::{
-    self, Expected, Head, Identity, Merged, MergedInto, Oid, Remote, Repo, Signature, Strategy,
-    reference,
+    self, BranchMove, CheckoutHead, CommitSignature, ExpectedRef, GitIdentity, MergeOutcome,
+    MergeStrategy, Oid, PushTarget, Repo, reference,
 };
 use codeteam_engine::perform::{now, trailer};
 use codeteam_engine::{rebuild, session, tell};
 
-use crate::cli::{RunName, Scene};
+use crate::cli::{CliContext, RunName};
 use crate::exit::Exit;
-use crate::output::{self, Style, say};
+use crate::output::{self, TerminalStyle, say};
 use crate::problem::Problem;
 
 const PARTIAL: &str = "`--partial` merges the tasks that are verified and committed so far";
@@ -50,25 +50,25 @@ pub(crate) struct Args {
     delete_branch: bool,
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let Some(engine) = scene.existing()? else {
         let project = scene.project()?;
         let (run, is_done) = rebuilt(args, &project)?;
-        let place = Place {
+        let place = MergeLocation {
             repo: &project.repo,
             head: &project.head,
             author: project.env.author.as_ref(),
         };
-        return carry_out(scene, &Merge::of(args, place, &run, is_done)?);
+        return carry_out(scene, &PreparedMerge::of(args, place, &run, is_done)?);
     };
     let run = engine.load(&engine.find_work(args.run.run.as_deref())?)?;
     let is_done = status(&run) == RunStatus::Completed;
-    let place = Place {
+    let place = MergeLocation {
         repo: &engine.repo,
         head: &engine.head,
         author: engine.env.author.as_ref(),
     };
-    carry_out(scene, &Merge::of(args, place, &run, is_done)?)
+    carry_out(scene, &PreparedMerge::of(args, place, &run, is_done)?)
 }
 
 /// Without a log: as much of a run as its plan and its commits tell, and whether it is done.
@@ -94,7 +94,7 @@ fn rebuilt(args: &Args, project: &Project) -> Result<(Run, bool), Problem> {
     }
     say(&format!(
         "{}: the log (`.codeteam/state.db`) is gone; this goes by the plan and commit trailers",
-        Style::detect().yellow("note")
+        TerminalStyle::detect().yellow("note")
     ));
     let named = |oid: &Oid| Tip {
         commit: Commit(oid.as_str().to_owned()),
@@ -112,7 +112,7 @@ fn rebuilt(args: &Args, project: &Project) -> Result<(Run, bool), Problem> {
     Ok((run, found.is_finished()))
 }
 
-fn carry_out(scene: &Scene, merge: &Merge<'_>) -> Result<Exit, Problem> {
+fn carry_out(scene: &CliContext, merge: &PreparedMerge<'_>) -> Result<Exit, Problem> {
     let (args, run) = (merge.args, merge.run);
     let done = merge.merge()?;
     let deleted = args.delete_branch && merge.delete_branch()?;
@@ -151,29 +151,34 @@ fn carry_out(scene: &Scene, merge: &Merge<'_>) -> Result<Exit, Problem> {
 
 /// Where a merge takes place.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct MergeLocation<'a> {
     repo: &'a Repo,
-    head: &'a Head,
+    head: &'a CheckoutHead,
     /// Who the environment says the user is.
-    author: Option<&'a Identity>,
+    author: Option<&'a GitIdentity>,
 }
 
 /// A merge that has everything it needs.
-struct Merge<'a> {
+struct PreparedMerge<'a> {
     args: &'a Args,
-    place: Place<'a>,
+    place: MergeLocation<'a>,
     run: &'a Run,
     /// What is merged.
     tip: Oid,
     /// The user's branch.
     branch: String,
     /// Where that is pushed to, if it is to be.
-    remote: Option<Remote>,
+    remote: Option<PushTarget>,
 }
 
-impl<'a> Merge<'a> {
+impl<'a> PreparedMerge<'a> {
     /// Finds everything that can be wrong before anything is touched.
-    fn of(args: &'a Args, place: Place<'a>, run: &'a Run, is_done: bool) -> Result<Self, Problem> {
+    fn of(
+        args: &'a Args,
+        place: MergeLocation<'a>,
+        run: &'a Run,
+        is_done: bool,
+    ) -> Result<Self, Problem> {
         if run.tip == run.base {
             return Err(Problem::user(format!("{} has committed nothing", run.id)));
         }
@@ -212,11 +217,11 @@ impl<'a> Merge<'a> {
         })
     }
 
-    fn merge(&self) -> Result<MergedInto, Problem> {
+    fn merge(&self) -> Result<BranchMove, Problem> {
         let repo = self.place.repo;
         let here = &self.place.head.commit;
         if repo.is_ancestor(&self.tip, here)? {
-            return Ok(MergedInto {
+            return Ok(BranchMove {
                 before: here.clone(),
                 after: here.clone(),
             });
@@ -228,7 +233,7 @@ impl<'a> Merge<'a> {
             if let Some(done) = self.advanced(&self.tip)? {
                 return Ok(done);
             }
-            match repo.merge_into_checkout(&self.tip, Strategy::FastForward) {
+            match repo.merge_into_checkout(&self.tip, MergeStrategy::FastForward) {
                 // The branch has moved on since the run started: a real merge.
                 Err(git::Error::NotFastForward { .. }) => {}
                 done => return done.map_err(|error| self.problem(error)),
@@ -236,9 +241,10 @@ impl<'a> Merge<'a> {
         }
         // What was squashed before is all there, though no commit of it is.
         let head = self.place.head;
-        let is_all_there = |merged| matches!(merged, Merged::Clean { tree } if tree == head.tree);
+        let is_all_there =
+            |merged| matches!(merged, MergeOutcome::Clean { tree } if tree == head.tree);
         if !self.args.no_ff && is_all_there(repo.merge_commits(&head.commit, &self.tip)?) {
-            return Ok(MergedInto {
+            return Ok(BranchMove {
                 before: here.clone(),
                 after: here.clone(),
             });
@@ -252,7 +258,7 @@ impl<'a> Merge<'a> {
             };
             format!("Merge {what}\n\n{}", self.run.goal)
         });
-        let strategy = Strategy::MergeCommit {
+        let strategy = MergeStrategy::MergeCommit {
             by: &by,
             message: &message,
         };
@@ -272,46 +278,46 @@ impl<'a> Merge<'a> {
     }
 
     /// What a session has made is in the checkout already: only the branch and the index follow.
-    fn advanced(&self, to: &Oid) -> Result<Option<MergedInto>, Problem> {
-        let Place { repo, head, .. } = self.place;
+    fn advanced(&self, to: &Oid) -> Result<Option<BranchMove>, Problem> {
+        let MergeLocation { repo, head, .. } = self.place;
         let done = session::advance(repo, head, self.run, &self.branch, to)?;
-        Ok(done.then(|| MergedInto {
+        Ok(done.then(|| BranchMove {
             before: head.commit.clone(),
             after: to.clone(),
         }))
     }
 
     /// The same with a merge commit, which is made first: then the branch is moved forward to it.
-    fn advanced_by_merge(&self, message: &str) -> Result<Option<MergedInto>, Problem> {
+    fn advanced_by_merge(&self, message: &str) -> Result<Option<BranchMove>, Problem> {
         let (repo, here) = (self.place.repo, &self.place.head.commit);
-        if self.run.began_in != Hands::Session {
+        if self.run.began_in != Operator::Session {
             return Ok(None);
         }
-        let Merged::Clean { tree } = repo.merge_commits(here, &self.tip)? else {
+        let MergeOutcome::Clean { tree } = repo.merge_commits(here, &self.tip)? else {
             return Ok(None);
         };
         let made = repo.commit(&tree, &[here, &self.tip], message, &self.signature()?)?;
         match self.advanced(&made)? {
             Some(done) => Ok(Some(done)),
             None => repo
-                .merge_into_checkout(&made, Strategy::FastForward)
+                .merge_into_checkout(&made, MergeStrategy::FastForward)
                 .map(Some)
                 .map_err(|error| self.problem(error)),
         }
     }
 
     /// One commit of all: made first, and then the branch is moved forward to it.
-    fn squash(&self) -> Result<MergedInto, Problem> {
+    fn squash(&self) -> Result<BranchMove, Problem> {
         let repo = self.place.repo;
         let head = self.place.head;
         let tree = match repo.merge_commits(&head.commit, &self.tip)? {
-            Merged::Clean { tree } => tree,
-            Merged::Conflict { files } => {
+            MergeOutcome::Clean { tree } => tree,
+            MergeOutcome::Conflict { files } => {
                 return Err(self.problem(git::Error::MergeConflict { files }));
             }
         };
         if tree == head.tree {
-            return Ok(MergedInto {
+            return Ok(BranchMove {
                 before: head.commit.clone(),
                 after: head.commit.clone(),
             });
@@ -325,7 +331,7 @@ impl<'a> Merge<'a> {
         if let Some(done) = self.advanced(&made)? {
             return Ok(done);
         }
-        repo.merge_into_checkout(&made, Strategy::FastForward)
+        repo.merge_into_checkout(&made, MergeStrategy::FastForward)
             .map_err(|error| self.problem(error))
     }
 
@@ -336,7 +342,7 @@ impl<'a> Merge<'a> {
         let commits = self.place.repo.commits_since(&base, &self.tip)?;
         let root = codeteam_core::ids::FramePath::root();
         let matter = self.run.frames.get(&root);
-        let matter = matter.map(|frame| Matter::of(self.run, frame));
+        let matter = matter.map(|frame| CommitFacts::of(self.run, frame));
         let made = matter.and_then(|matter| self.run.message.make(&matter));
         let mut text = made.unwrap_or_else(|| self.run.goal.clone());
         text.push_str("\n\n");
@@ -347,14 +353,14 @@ impl<'a> Merge<'a> {
         Ok(text)
     }
 
-    fn signature(&self) -> Result<Signature, Problem> {
+    fn signature(&self) -> Result<CommitSignature, Problem> {
         let identity = match self.place.author {
             Some(author) => Some(author.clone()),
             None => self.place.repo.identity()?,
         };
         let identity = identity.ok_or(codeteam_engine::engine::Error::NoIdentity)?;
         let seconds = i64::try_from(now().0 / 1_000).unwrap_or(0);
-        Ok(Signature { identity, seconds })
+        Ok(CommitSignature { identity, seconds })
     }
 
     fn problem(&self, error: git::Error) -> Problem {
@@ -379,7 +385,12 @@ impl<'a> Merge<'a> {
         if !is_own || found.is_none() {
             return Ok(false);
         }
-        let note = |text: String| say(&format!("{}: {text}", Style::detect().yellow("note")));
+        let note = |text: String| {
+            say(&format!(
+                "{}: {text}",
+                TerminalStyle::detect().yellow("note")
+            ))
+        };
         if let Some(folder) = repo.checkout_of(&self.run.branch)? {
             note(format!(
                 "{} stays, it is checked out in `{}`",
@@ -396,12 +407,12 @@ impl<'a> Merge<'a> {
             return Ok(false);
         }
         let kept = retired(self.run.id.as_str());
-        repo.update_ref(&kept, &self.tip, Expected::Anywhere)?;
+        repo.update_ref(&kept, &self.tip, ExpectedRef::Anywhere)?;
         repo.delete_ref(&own, &self.tip)?;
         Ok(true)
     }
 
-    fn tell(&self, done: &MergedInto, deleted: bool) {
+    fn tell(&self, done: &BranchMove, deleted: bool) {
         let (branch, id) = (&self.branch, &self.run.id);
         if done.before == done.after {
             say(&format!("{branch} has everything of {id} already"));
@@ -435,19 +446,19 @@ impl<'a> Merge<'a> {
 
     /// The commit of what the user had not committed when the task began, if it came with the merge:
     /// it is theirs, and stays when the rest is taken back.
-    fn own_work(&self, done: &MergedInto) -> Option<Oid> {
+    fn own_work(&self, done: &BranchMove) -> Option<Oid> {
         let repo = self.place.repo;
         let start = session::start(repo, &self.run.id).ok()??;
         let before = repo.tree_of(&done.before).ok()?;
         match repo.merge_commits(&done.before, &start).ok()? {
-            Merged::Clean { tree } if tree == before => None,
+            MergeOutcome::Clean { tree } if tree == before => None,
             _ => Some(start),
         }
     }
 
     /// What takes it back. What was pushed others may have by now, so it is not taken off the branch
     /// but done the other way round. `own` is the user's own work, which is kept.
-    fn undo(&self, done: &MergedInto, own: Option<&Oid>) -> String {
+    fn undo(&self, done: &BranchMove, own: Option<&Oid>) -> String {
         let repo = self.place.repo;
         let after = tell::short(done.after.as_str());
         // As far back as their work, if nothing of the run is on the way there; else without it, and

@@ -7,18 +7,18 @@ mod tree;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use codeteam_context::pack::{self, Options, Report, Style};
+use codeteam_context::pack::{self, PackOptions, PackReport, PackStyle};
 use codeteam_context::redact::Redactor;
-use codeteam_context::tree::{self as files, Tree};
-use codeteam_engine::engine::{self, Ground};
+use codeteam_context::tree::{self as files, FileTree};
+use codeteam_engine::engine::{self, CommandLocation};
 use serde_json::{Value, json};
 
-use self::output::Target;
-use crate::cli::Scene;
+use self::output::PackTarget;
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::output::{bytes, grouped, json as print_json, number, one_line, say};
 use crate::problem::Problem;
-use crate::progress::{Detail, Line};
+use crate::progress::{ScanProgressLine, Verbosity};
 
 /// How many of the largest files the summary names.
 const LARGEST: usize = 5;
@@ -85,7 +85,7 @@ enum StyleArg {
     Plain,
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let path = args.path.as_deref().unwrap_or(Path::new("."));
     let root = scene.folder.join(path);
     let root = root.canonicalize().map_err(|error| {
@@ -96,7 +96,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     })?;
     // Not asked of git: packing needs none.
     let top = root.ancestors().find(|folder| folder.join(".git").exists());
-    let ground = Ground {
+    let ground = CommandLocation {
         root: top.map(Path::to_owned),
         env: scene.env.clone(),
     };
@@ -104,10 +104,10 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let cache = scene
         .env
         .context_cache(ground.root.as_deref().unwrap_or(&root));
-    let line = Line::new(scene.detail);
-    let target = Target::new(args, scene)?;
+    let line = ScanProgressLine::new(scene.detail);
+    let target = PackTarget::new(args, scene)?;
     let tree = walk(args, &root, &target, &line)?;
-    let options = Options {
+    let options = PackOptions {
         name: name(&root),
         style: args.style.into(),
         tree: !args.no_list,
@@ -131,27 +131,32 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     } else if scene.json {
         print_json(&in_json(&report, args))?;
     }
-    if scene.detail >= Detail::Normal && !args.tree {
+    if scene.detail >= Verbosity::Normal && !args.tree {
         summary(&report, args);
     }
     Ok(Exit::Done)
 }
 
 /// The redactor of the project, as everywhere; or the user's.
-fn redactor(ground: &Ground) -> Result<Redactor, Problem> {
+fn redactor(ground: &CommandLocation) -> Result<Redactor, Problem> {
     let (config, _) = ground.layers(&[]).map_err(engine::Error::from)?;
     Ok(ground.redactor(&config)?)
 }
 
-fn walk(args: &Args, root: &Path, target: &Target, line: &Line) -> Result<Tree, Problem> {
-    let options = files::Options {
+fn walk(
+    args: &Args,
+    root: &Path,
+    target: &PackTarget,
+    line: &ScanProgressLine,
+) -> Result<FileTree, Problem> {
+    let options = files::TreeOptions {
         include: args.include.clone(),
         exclude: args.exclude.clone(),
         max_file_bytes: args.max_file_size,
         never: target.own_files(),
-        ..files::Options::default()
+        ..files::TreeOptions::default()
     };
-    Tree::walk(root, &options, &|progress| line.show(progress)).map_err(|error| match error {
+    FileTree::walk(root, &options, &|progress| line.show(progress)).map_err(|error| match error {
         files::Error::Pattern { .. } => Problem::user(error.to_string())
             .caused_by(&error)
             .hint("patterns are written as in `.gitignore`: `src/`, `*.rs`, `docs/**/*.md`"),
@@ -165,7 +170,7 @@ fn name(root: &Path) -> String {
     one_line(&name.to_string_lossy())
 }
 
-fn in_json(report: &Report, args: &Args) -> Value {
+fn in_json(report: &PackReport, args: &Args) -> Value {
     let skipped = report.skipped.iter();
     let skipped: Vec<Value> = skipped
         .map(|it| json!({"path": it.path, "why": it.why.to_string()}))
@@ -178,7 +183,7 @@ fn in_json(report: &Report, args: &Args) -> Value {
 }
 
 /// Says what was packed.
-fn summary(report: &Report, args: &Args) {
+fn summary(report: &PackReport, args: &Args) {
     let count =
         |n: usize, what: &str| format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" });
     let mut parts = vec![count(report.files.len(), "file")];
@@ -272,7 +277,7 @@ fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "that is too large".to_owned())
 }
 
-impl From<StyleArg> for Style {
+impl From<StyleArg> for PackStyle {
     fn from(style: StyleArg) -> Self {
         match style {
             StyleArg::Xml => Self::Xml,

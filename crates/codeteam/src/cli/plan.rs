@@ -4,24 +4,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codeteam_core::Run;
-use codeteam_core::event::{Outcome, Sandbox};
+use codeteam_core::event::{FrameOutcome, SandboxKind};
 use codeteam_core::ids::RunId;
 use codeteam_core::quoted::hanging;
-use codeteam_core::role::Kind;
+use codeteam_core::role::RoleKind;
 use codeteam_core::workflow::StepKind;
 use codeteam_engine::Engine;
 use codeteam_engine::artifacts;
-use codeteam_engine::driver::Stop;
-use codeteam_engine::engine::Request;
+use codeteam_engine::driver::StopReason;
+use codeteam_engine::engine::RunRequest;
 use codeteam_engine::perform::now;
 
-use crate::cli::run::{self, Limits, With};
-use crate::cli::talk::{self, Manner, Source, Task};
-use crate::cli::{Scene, drive, trust};
+use crate::cli::run::{self, LimitArgs, PlanRunOptions};
+use crate::cli::talk::{self, AnswerSource, DriveRequest, TalkOptions};
+use crate::cli::{CliContext, drive, trust};
 use crate::exit::Exit;
-use crate::output::{self, Style, say};
+use crate::output::{self, TerminalStyle, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// The workflow of a conversation, unless another is named.
 const WORKFLOW: &str = "plan";
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long)]
     untrusted: bool,
     #[command(flatten)]
-    limits: Limits,
+    limits: LimitArgs,
     /// Answer what is asked from this file: one answer a line, or blocks with a line `---` between
     /// them; `#` begins a comment. Without a terminal, standard input is read line by line.
     #[arg(long, value_name = "FILE")]
@@ -63,30 +63,30 @@ pub(crate) struct Args {
     run: bool,
 }
 
-pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: Args, scene: &CliContext) -> Result<Exit, Problem> {
     // What cannot be read is told before a plan is begun.
     let answers = args.answers.as_ref().filter(|path| path.as_os_str() != "-");
-    let answers = answers.map(|path| Source::file(&scene.folder.join(path)));
+    let answers = answers.map(|path| AnswerSource::file(&scene.folder.join(path)));
     let answers = answers.transpose()?;
     let (engine, task) = task(&args, scene)?;
     let mut source = match answers {
         Some(answers) => answers,
-        None if args.answers.is_none() && talk::is_terminal() => Source::terminal(&engine),
-        None => Source::pipe(),
+        None if args.answers.is_none() && talk::is_terminal() => AnswerSource::terminal(&engine),
+        None => AnswerSource::pipe(),
     };
     let interrupt = drive::options(true)?.interrupt;
     let streams = true;
-    let manner = Manner {
+    let manner = TalkOptions {
         source: &mut source,
         streams,
     };
     let (id, stop) = talk::drive(scene, &engine, task, interrupt, manner)?;
     let run = engine.load(&id)?;
-    if stop != Stop::Ended(Outcome::Completed) {
+    if stop != StopReason::Ended(FrameOutcome::Completed) {
         return left(scene, &engine, &run, &stop);
     }
     if args.run {
-        let with = With {
+        let with = PlanRunOptions {
             worker: args.worker,
             script: args.script,
             set: args.set,
@@ -101,14 +101,14 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
     }
     if scene.json {
         output::json(&drive::value(&run))?;
-    } else if scene.detail >= Detail::Normal {
+    } else if scene.detail >= Verbosity::Normal {
         accepted(scene, &engine, &run);
     }
     Ok(Exit::Done)
 }
 
 /// What to drive: a new conversation, or one that was left.
-fn task(args: &Args, scene: &Scene) -> Result<(Arc<Engine>, Task), Problem> {
+fn task(args: &Args, scene: &CliContext) -> Result<(Arc<Engine>, DriveRequest), Problem> {
     let mut set = args.set.clone();
     set.extend(args.no_sandbox.then(|| run::NO_SANDBOX.to_owned()));
     let is_there = args.answers.is_none() && talk::is_terminal();
@@ -125,16 +125,16 @@ fn task(args: &Args, scene: &Scene) -> Result<(Arc<Engine>, Task), Problem> {
     let Some(goal) = args.goal.as_ref().filter(|_| named.is_none()) else {
         let engine = scene.open(project)?;
         let run = open_run(&engine, named)?;
-        if scene.detail >= Detail::Normal {
+        if scene.detail >= Verbosity::Normal {
             say(&format!("{}: {}", run.plan_id, hanging(&run.goal, 2)));
         }
         let inputs = super::resume::edited_plan(scene, &engine, &run)?;
         return Ok((
             engine,
-            Task::Resume(run.id.clone(), inputs.into_iter().collect()),
+            DriveRequest::Resume(run.id.clone(), inputs.into_iter().collect()),
         ));
     };
-    let request = Request {
+    let request = RunRequest {
         goal: goal.clone(),
         workflow: Some(args.workflow.as_ref().map_or_else(
             || WORKFLOW.to_owned(),
@@ -143,25 +143,25 @@ fn task(args: &Args, scene: &Scene) -> Result<(Arc<Engine>, Task), Problem> {
         worker: args.worker.clone(),
         script: args.script.as_ref().map(|path| scene.folder.join(path)),
         limits: args.limits.budget(),
-        sandbox: args.no_sandbox.then_some(Sandbox::None),
+        sandbox: args.no_sandbox.then_some(SandboxKind::None),
         restricted,
-        ..Request::default()
+        ..RunRequest::default()
     };
     let prepared = project.prepare(&request)?;
     run::check_scripts(&prepared)?;
-    if scene.detail >= Detail::Normal {
+    if scene.detail >= Verbosity::Normal {
         output::note_removed(prepared.removed_secrets());
     }
     let engine = scene.open(project)?;
     let started = engine.plan_run(prepared, now())?;
-    if scene.detail >= Detail::Normal {
+    if scene.detail >= Verbosity::Normal {
         say(&format!(
             "{}: {}",
             started.plan_id,
             hanging(&started.goal, 2)
         ));
     }
-    Ok((engine, Task::Start(Box::new(started))))
+    Ok((engine, DriveRequest::Start(Box::new(started))))
 }
 
 /// The conversation that is open: of a plan, or the newest.
@@ -175,7 +175,7 @@ fn open_run(engine: &Engine, plan: Option<&str>) -> Result<Run, Problem> {
             return Ok(run);
         }
         if let Some(plan) = plan {
-            let done = matches!(run.outcome, Some(Outcome::Completed));
+            let done = matches!(run.outcome, Some(FrameOutcome::Completed));
             let problem = if done {
                 Problem::user(format!("{plan} is accepted already"))
                     .hint(format!("`codeteam run {plan}` carries it out"))
@@ -198,7 +198,10 @@ fn open_run(engine: &Engine, plan: Option<&str>) -> Result<Run, Problem> {
 /// Whether a run makes a plan and carries none out.
 fn is_conversation(run: &Run) -> bool {
     let mut steps = run.workflow.steps.values();
-    let plans = run.roles.values().any(|role| role.kind == Kind::Planner);
+    let plans = run
+        .roles
+        .values()
+        .any(|role| role.kind == RoleKind::Planner);
     plans && !steps.any(|step| matches!(step.kind, StepKind::Each { .. }))
 }
 
@@ -213,8 +216,8 @@ fn plan_file(engine: &Engine, run: &Run) -> Option<PathBuf> {
 }
 
 /// The closing words of a conversation that has come to a plan.
-fn accepted(scene: &Scene, engine: &Engine, run: &Run) {
-    let (style, plan) = (Style::detect(), plan_id(run));
+fn accepted(scene: &CliContext, engine: &Engine, run: &Run) {
+    let (style, plan) = (TerminalStyle::detect(), plan_id(run));
     say("");
     say(&format!("{} {plan}", style.green("accepted:")));
     if let Some(path) = plan_file(engine, run) {
@@ -226,16 +229,21 @@ fn accepted(scene: &Scene, engine: &Engine, run: &Run) {
 }
 
 /// The closing words of one that has not.
-fn left(scene: &Scene, engine: &Engine, run: &Run, stop: &Stop) -> Result<Exit, Problem> {
-    if scene.json || !matches!(stop, Stop::Waiting(_) | Stop::Interrupted) {
+fn left(
+    scene: &CliContext,
+    engine: &Engine,
+    run: &Run,
+    stop: &StopReason,
+) -> Result<Exit, Problem> {
+    if scene.json || !matches!(stop, StopReason::Waiting(_) | StopReason::Interrupted) {
         return drive::closing(scene, engine, &run.id, stop);
     }
-    let (style, plan) = (Style::detect(), plan_id(run));
+    let (style, plan) = (TerminalStyle::detect(), plan_id(run));
     say("");
     say(&format!("{} {plan} waits for you", style.yellow("left:")));
     say(&format!("  go on   {} plan {plan}", scene.calls.codeteam));
     Ok(match stop {
-        Stop::Waiting(_) => Exit::Waiting,
+        StopReason::Waiting(_) => Exit::Waiting,
         _ => Exit::Interrupted,
     })
 }

@@ -2,7 +2,7 @@
 
 use codeteam_engine::maintenance;
 
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::output::{self, say};
 use crate::problem::Problem;
@@ -15,7 +15,7 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
     let pruned = maintenance::prune(&engine, args.dry_run)?;
     if scene.json {

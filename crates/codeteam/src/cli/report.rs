@@ -7,12 +7,12 @@ use codeteam_core::Run;
 use codeteam_core::frame::Frame;
 use codeteam_core::ids::FramePath;
 use codeteam_engine::engine::Engine;
-use codeteam_engine::report::{self, Line, Past, Report, Tone};
+use codeteam_engine::report::{self, JudgementHistory, ScreenLine, TextTone, VerificationReport};
 use codeteam_engine::{artifacts, rebuild};
 
-use crate::cli::{RunName, Scene};
+use crate::cli::{CliContext, RunName};
 use crate::exit::Exit;
-use crate::output::{self, Style, say};
+use crate::output::{self, TerminalStyle, say};
 use crate::problem::Problem;
 
 /// Arguments of `report`.
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     markdown: bool,
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let Some(engine) = scene.existing()? else {
         return from_files(args, scene);
     };
@@ -68,28 +68,28 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 
 /// A report for a terminal, in the colours of standard error's.
 pub(crate) fn shown(
-    scene: &Scene,
+    scene: &CliContext,
     engine: &Engine,
     run: &Run,
     frame: &Frame,
-    report: &Report,
+    report: &VerificationReport,
 ) -> String {
     let path = artifacts::report_path(engine, run, frame);
     let path = nearer(&path, &scene.here);
     let lines = report.screen(output::width(), Some(&path));
-    let style = Style::detect();
+    let style = TerminalStyle::detect();
     let lines: Vec<String> = lines.iter().map(|line| painted(style, line)).collect();
     lines.join("\n") + "\n"
 }
 
-fn painted(style: Style, line: &Line) -> String {
+fn painted(style: TerminalStyle, line: &ScreenLine) -> String {
     let spans = line.iter().map(|span| match span.tone {
-        Tone::Plain => span.text.clone(),
-        Tone::Strong => style.bold(&span.text),
-        Tone::Good => style.green(&span.text),
-        Tone::Bad => style.red(&span.text),
-        Tone::Warn => style.yellow(&span.text),
-        Tone::Faint => style.dim(&span.text),
+        TextTone::Plain => span.text.clone(),
+        TextTone::Strong => style.bold(&span.text),
+        TextTone::Good => style.green(&span.text),
+        TextTone::Bad => style.red(&span.text),
+        TextTone::Warn => style.yellow(&span.text),
+        TextTone::Faint => style.dim(&span.text),
     });
     spans.collect::<String>().trim_end().to_owned()
 }
@@ -102,7 +102,7 @@ fn nearer(path: &Path, here: &Path) -> String {
         .to_string()
 }
 
-fn named<'a>(past: &'a Past, task: &str) -> Result<&'a Frame, Problem> {
+fn named<'a>(past: &'a JudgementHistory, task: &str) -> Result<&'a Frame, Problem> {
     past.frame(task).ok_or_else(|| {
         let id = &past.run.id;
         let tasks = past.run.plan.iter().flat_map(|plan| &plan.tasks);
@@ -119,7 +119,7 @@ fn named<'a>(past: &'a Past, task: &str) -> Result<&'a Frame, Problem> {
     })
 }
 
-fn nothing(scene: &Scene, run: &Run) -> Result<Exit, Problem> {
+fn nothing(scene: &CliContext, run: &Run) -> Result<Exit, Problem> {
     if scene.json {
         output::json(&serde_json::Value::Null)?;
     } else {
@@ -133,7 +133,7 @@ fn nothing(scene: &Scene, run: &Run) -> Result<Exit, Problem> {
 }
 
 /// Without a log: the report as it was last written.
-fn from_files(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+fn from_files(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let (repo, _) = Engine::discover(&scene.folder, &scene.env)?;
     let reports = rebuild::reports(&repo);
     let found = match &args.task {

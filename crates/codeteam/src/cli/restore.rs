@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use codeteam_engine::maintenance;
 
-use crate::cli::{RunName, Scene};
+use crate::cli::{CliContext, RunName};
 use crate::exit::Exit;
-use crate::output::{self, Style, out_line, say};
+use crate::output::{self, TerminalStyle, out_line, say};
 use crate::problem::Problem;
 
 /// Arguments of `restore`.
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     to: Option<PathBuf>,
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
     let id = engine.find(args.run.run.as_deref())?;
     let kept = maintenance::snapshots(&engine, &id)?;
@@ -45,7 +45,10 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         .iter()
         .find(|s| s.task() == task || s.name == *task)
         .ok_or_else(|| {
-            let names: Vec<&str> = kept.iter().map(maintenance::Kept::task).collect();
+            let names: Vec<&str> = kept
+                .iter()
+                .map(maintenance::WorktreeSnapshot::task)
+                .collect();
             Problem::user(format!("nothing was kept of `{task}` in {id}")).hint(format!(
                 "kept: {}",
                 if names.is_empty() {
@@ -74,7 +77,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         say(&format!(
             "{}: git takes `{}` for a repository and runs what its configuration says; look at it \
              before you use git there",
-            Style::detect().yellow("warning"),
+            TerminalStyle::detect().yellow("warning"),
             trap.display()
         ));
     }

@@ -11,14 +11,14 @@ use codeteam_engine::engine::{CurrentChecks, Engine};
 use codeteam_engine::perform::now;
 use codeteam_engine::{artifacts, rebuild};
 
-use crate::cli::drive::Answering;
-use crate::cli::run::Limits;
-use crate::cli::talk::Task;
-use crate::cli::{RunName, Scene, decide, drive};
+use crate::cli::drive::AnswerSourceArgs;
+use crate::cli::run::LimitArgs;
+use crate::cli::talk::DriveRequest;
+use crate::cli::{CliContext, RunName, decide, drive};
 use crate::exit::Exit;
-use crate::output::{self, Style, say, tell};
+use crate::output::{self, TerminalStyle, say, tell};
 use crate::problem::{Problem, in_words};
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `resume`.
 #[derive(Debug, clap::Args)]
@@ -26,12 +26,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     run: RunName,
     #[command(flatten)]
-    limits: Limits,
+    limits: LimitArgs,
     #[command(flatten)]
-    answering: Answering,
+    answering: AnswerSourceArgs,
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let Some(engine) = scene.existing()? else {
         return lost(scene);
     };
@@ -45,17 +45,17 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     inputs.extend(edited_plan(scene, &engine, &run)?);
     inputs.extend(edited_checks(scene, &engine, &run));
     // A run that has ended may have left worktrees when codeteam died: driving it tidies up.
-    let task = Task::Resume(id, inputs);
+    let task = DriveRequest::Resume(id, inputs);
     drive::drive(scene, &engine, task, &args.answering)
 }
 
 /// Says what the repository asks for by now and the run goes on without.
-fn tell_left_out(scene: &Scene, engine: &Engine) {
-    if scene.detail < Detail::Normal {
+fn tell_left_out(scene: &CliContext, engine: &Engine) {
+    if scene.detail < Verbosity::Normal {
         return;
     }
     for request in engine.config.open_requests() {
-        let note = Style::detect().yellow("note");
+        let note = TerminalStyle::detect().yellow("note");
         let asked = in_words(request);
         tell(&format!(
             "{note}: left out, because the repository is not trusted with it (`codeteam trust`): {asked}"
@@ -66,7 +66,7 @@ fn tell_left_out(scene: &Scene, engine: &Engine) {
 /// A plan changed by hand becomes part of the run; one that cannot be read stops the command
 /// before anything happens, and is left alone.
 pub(crate) fn edited_plan(
-    scene: &Scene,
+    scene: &CliContext,
     engine: &Engine,
     run: &Run,
 ) -> Result<Option<Input>, Problem> {
@@ -96,7 +96,7 @@ pub(crate) fn plan_by_hand(engine: &Engine, run: &Run) -> Result<Option<Box<Plan
 }
 
 /// Has a run's gates check what is configured now.
-fn edited_checks(scene: &Scene, engine: &Engine, run: &Run) -> Option<Input> {
+fn edited_checks(scene: &CliContext, engine: &Engine, run: &Run) -> Option<Input> {
     if run.is_terminal() {
         return None;
     }
@@ -110,7 +110,7 @@ fn edited_checks(scene: &Scene, engine: &Engine, run: &Run) -> Option<Input> {
 
 /// The checks of gates that are configured otherwise now. Says what takes effect, and what does not.
 pub(crate) fn checks_by_hand(engine: &Engine, run: &Run) -> BTreeMap<StepId, Vec<Check>> {
-    let style = Style::detect();
+    let style = TerminalStyle::detect();
     let note = |text: &str| output::tell(&format!("{}: {text}", style.yellow("note")));
     if let Some(file) = engine.changed_since(run) {
         note(&format!(
@@ -135,7 +135,7 @@ pub(crate) fn checks_by_hand(engine: &Engine, run: &Run) -> BTreeMap<StepId, Vec
 }
 
 /// Without a log a run cannot be resumed, but its plan can be carried on.
-fn lost(scene: &Scene) -> Result<Exit, Problem> {
+fn lost(scene: &CliContext) -> Result<Exit, Problem> {
     let (repo, head) = Engine::discover(&scene.folder, &scene.env)?;
     let plans = rebuild::plans(&repo, &head)?;
     let problem = Problem::user("this project has no log (`.codeteam/state.db`)");

@@ -10,7 +10,7 @@ mod validate;
 
 use clap::Subcommand;
 
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::problem::Problem;
 
@@ -18,11 +18,11 @@ use crate::problem::Problem;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: RoleCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum RoleCommand {
     /// List the roles there are: the project's, your own, and those built in.
     ///
     /// `adversarial/qa` is a role of the workflow `adversarial`, which calls it `qa`.
@@ -50,13 +50,13 @@ enum Command {
     Eject(eject::Args),
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     match &args.command {
-        Command::List(args) => list::main(args, scene),
-        Command::Show(args) => show::main(args, scene),
-        Command::New(args) => new::main(args, scene),
-        Command::Validate(args) => validate::main(args, scene),
-        Command::Render(args) => render::main(args, scene),
-        Command::Eject(args) => eject::main(args, scene),
+        RoleCommand::List(args) => list::main(args, scene),
+        RoleCommand::Show(args) => show::main(args, scene),
+        RoleCommand::New(args) => new::main(args, scene),
+        RoleCommand::Validate(args) => validate::main(args, scene),
+        RoleCommand::Render(args) => render::main(args, scene),
+        RoleCommand::Eject(args) => eject::main(args, scene),
     }
 }

@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use codeteam_agent::scripted::Script;
 use codeteam_core::budget;
-use codeteam_core::event::{RunStarted, Sandbox};
-use codeteam_core::hands::Hands;
+use codeteam_core::event::{RunStarted, SandboxKind};
+use codeteam_core::hands::Operator;
 use codeteam_core::input::{Decision, Input};
 use codeteam_engine::config::{GitMode, microusd};
-use codeteam_engine::engine::{Engine, Prepared, Project, Request};
+use codeteam_engine::engine::{Engine, PreparedRun, Project, RunRequest};
 use codeteam_engine::perform::now;
-use codeteam_engine::session::Asked;
+use codeteam_engine::session::HandoverResult;
 use codeteam_engine::{rebuild, session, tell, workers};
 
-use crate::cli::baseline::{self, BaselineArg, BaselineStart, Examined};
-use crate::cli::drive::Answering;
-use crate::cli::talk::{Source, Task};
-use crate::cli::{Scene, config, decide, drive, talk, trust};
+use crate::cli::baseline::{self, BaselineArg, BaselineOutcome, BaselineStart};
+use crate::cli::drive::AnswerSourceArgs;
+use crate::cli::talk::{AnswerSource, DriveRequest};
+use crate::cli::{CliContext, config, decide, drive, talk, trust};
 use crate::exit::Exit;
-use crate::output::{self, Style};
+use crate::output::{self, TerminalStyle};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// What was chosen when a run began, and is not chosen again.
 const CHOSEN: [&str; 16] = [
@@ -87,11 +87,11 @@ pub(crate) struct Args {
     #[arg(long)]
     untrusted: bool,
     #[command(flatten)]
-    limits: Limits,
+    limits: LimitArgs,
     #[command(flatten)]
-    part: Part,
+    part: ParticipationArgs,
     #[command(flatten)]
-    answering: Answering,
+    answering: AnswerSourceArgs,
 }
 
 /// `--no-sandbox` as what it is: the user's own word, over all that files say.
@@ -103,7 +103,7 @@ pub(crate) const NO_SANDBOX: &str = "sandbox.backend=none";
     reason = "the fields are the names of the flags"
 )]
 #[derive(Debug, Default, clap::Args)]
-pub(crate) struct Part {
+pub(crate) struct ParticipationArgs {
     /// Nobody is asked: no questions of the planner, and checks and verifiers judge alone.
     #[arg(long, conflicts_with_all = ["judge", "talk"])]
     auto: bool,
@@ -121,7 +121,7 @@ pub(crate) struct Part {
     no_talk: bool,
 }
 
-impl Part {
+impl ParticipationArgs {
     /// What the workflow is told of it; nothing where nobody has said.
     fn settings(&self, present: bool) -> BTreeMap<String, bool> {
         let chosen = |yes: bool, no: bool| match (yes, no || self.auto) {
@@ -153,7 +153,7 @@ fn told_part(started: &RunStarted) -> Option<&'static str> {
     reason = "the fields are the names of the flags"
 )]
 #[derive(Debug, Default, clap::Args)]
-pub(crate) struct Limits {
+pub(crate) struct LimitArgs {
     /// Stop at this many US dollars.
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<f64>,
@@ -211,9 +211,9 @@ fn minutes(text: &str) -> Result<u64, String> {
     }
 }
 
-impl Limits {
-    pub(crate) fn budget(&self) -> budget::Limits {
-        budget::Limits {
+impl LimitArgs {
+    pub(crate) fn budget(&self) -> budget::BudgetLimits {
+        budget::BudgetLimits {
             money_microusd: self.max_cost.map(microusd),
             attempts: self.max_attempts,
             wall_ms: self.max_minutes,
@@ -226,11 +226,11 @@ impl Limits {
     }
 
     pub(crate) fn any(&self) -> bool {
-        self.budget() != budget::Limits::default()
+        self.budget() != budget::BudgetLimits::default()
     }
 
     /// What raises those of a run, if there are any.
-    pub(crate) fn raised(&self, scene: &Scene) -> Option<Input> {
+    pub(crate) fn raised(&self, scene: &CliContext) -> Option<Input> {
         let limits = self.budget();
         self.any().then(|| Input::Decided {
             at: now(),
@@ -240,7 +240,7 @@ impl Limits {
     }
 }
 
-pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: Args, scene: &CliContext) -> Result<Exit, Problem> {
     if let Some(run) = &args.go_on {
         return go_on(run, &args, scene);
     }
@@ -251,7 +251,7 @@ pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
 const LETS_GO: Duration = Duration::from_mins(1);
 
 /// Takes a run from a session and goes on with workers.
-fn go_on(word: &str, args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+fn go_on(word: &str, args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let engine = scene.with_runs()?;
     let id = engine.find(Some(word))?;
     let run = engine.load(&id)?;
@@ -262,23 +262,23 @@ fn go_on(word: &str, args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         decide::outside(&engine, &run)?;
     }
     let mut inputs: Vec<Input> = args.limits.raised(scene).into_iter().collect();
-    if run.hands == Hands::Session {
+    if run.hands == Operator::Session {
         let change = session::unsubmitted(&engine, &run)?.map(Box::new);
         let decision = Decision::Reassign {
-            to: Hands::Workers,
+            to: Operator::Workers,
             change,
         };
         let by = scene.env.user.clone();
         if session::is_driven(&engine, &id)? {
-            if scene.detail >= Detail::Normal {
+            if scene.detail >= Verbosity::Normal {
                 output::say("waiting for the session's server to let it go");
             }
             match session::hand_over(&engine, &id, &decision, &by, LETS_GO)? {
-                Asked::LetGo => {}
-                Asked::Refused(why) => {
+                HandoverResult::LetGo => {}
+                HandoverResult::Refused(why) => {
                     return Err(Problem::user(format!("{id} stays in its session: {why}")));
                 }
-                Asked::Busy => {
+                HandoverResult::Busy => {
                     let problem =
                         Problem::user(format!("the session's server does not let {id} go"));
                     return Err(problem.hint("end the session, then try again; nothing is lost"));
@@ -289,11 +289,20 @@ fn go_on(word: &str, args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             inputs.push(Input::Decided { at, by, decision });
         }
     }
-    drive::drive(scene, &engine, Task::Resume(id, inputs), &args.answering)
+    drive::drive(
+        scene,
+        &engine,
+        DriveRequest::Resume(id, inputs),
+        &args.answering,
+    )
 }
 
 /// Starts a run; `answers` are what is left of those that are named.
-fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit, Problem> {
+fn start(
+    mut args: Args,
+    scene: &CliContext,
+    answers: Option<AnswerSource>,
+) -> Result<Exit, Problem> {
     // Everything that can be wrong is found before anything is made.
     let mut set = args.set;
     set.extend(args.preview.then(|| "git.dry_run_preview=true".to_owned()));
@@ -330,7 +339,7 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
         None => None,
     };
     let described = plan.as_ref().map(|(plan, _)| plan.description.clone());
-    let prepared = project.prepare(&Request {
+    let prepared = project.prepare(&RunRequest {
         goal: args.goal.or(described).unwrap_or_default(),
         workflow: args.workflow.map(|name| workflow(scene, name)),
         worker: args.worker,
@@ -338,15 +347,15 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
         plan,
         base: base.as_ref().map(|(_, tip)| tip.clone()),
         limits: args.limits.budget(),
-        sandbox: args.no_sandbox.then_some(Sandbox::None),
+        sandbox: args.no_sandbox.then_some(SandboxKind::None),
         cast: args.cast.into_iter().collect(),
         settings: args.part.settings(args.answering.is_answered()),
-        hands: Hands::Workers,
+        hands: Operator::Workers,
         set: set.clone(),
         restricted,
     })?;
     check_scripts(&prepared)?;
-    if scene.detail >= Detail::Normal {
+    if scene.detail >= Verbosity::Normal {
         output::note_removed(prepared.removed_secrets());
     }
     let engine = scene.open(project)?;
@@ -356,8 +365,8 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
         must_pass,
         network,
     } = match baseline::examine(scene, &engine, &prepared, policy)? {
-        Examined::Start(start) => start,
-        Examined::Stopped(exit) => return Ok(exit),
+        BaselineOutcome::Start(start) => start,
+        BaselineOutcome::Stopped(exit) => return Ok(exit),
     };
     let mut started = engine.plan_run(prepared, now())?;
     started.baseline = failures;
@@ -365,21 +374,21 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
     started.network = network;
     warn(scene, &engine, &started)?;
     if let Some((branch, tip)) = &base
-        && scene.detail >= Detail::Normal
+        && scene.detail >= Verbosity::Normal
     {
         let tip = tell::short(tip.as_str());
         output::tell(&format!(
             "{}: the run goes on from {tip} of branch {branch}, which has what is done",
-            Style::detect().yellow("note")
+            TerminalStyle::detect().yellow("note")
         ));
     }
     if args.answering.is_answered()
-        && scene.detail >= Detail::Normal
+        && scene.detail >= Verbosity::Normal
         && let Some(part) = told_part(&started)
     {
         output::tell(part);
     }
-    let task = Task::Start(Box::new(started));
+    let task = DriveRequest::Start(Box::new(started));
     match answers {
         Some(answers) => drive::drive_by(scene, &engine, task, &args.answering, Some(answers)),
         None => drive::drive(scene, &engine, task, &args.answering),
@@ -387,7 +396,11 @@ fn start(mut args: Args, scene: &Scene, answers: Option<Source>) -> Result<Exit,
 }
 
 /// Carries out a plan that was just accepted.
-pub(crate) fn carry_out(scene: &Scene, plan: PathBuf, with: With) -> Result<Exit, Problem> {
+pub(crate) fn carry_out(
+    scene: &CliContext,
+    plan: PathBuf,
+    with: PlanRunOptions,
+) -> Result<Exit, Problem> {
     let (answers, source) = with.answers.unzip();
     let args = Args {
         go_on: None,
@@ -403,9 +416,9 @@ pub(crate) fn carry_out(scene: &Scene, plan: PathBuf, with: With) -> Result<Exit
         no_sandbox: with.no_sandbox,
         baseline: None,
         untrusted: with.untrusted,
-        limits: Limits::default(),
-        part: Part::default(),
-        answering: Answering {
+        limits: LimitArgs::default(),
+        part: ParticipationArgs::default(),
+        answering: AnswerSourceArgs {
             answers,
             wait: false,
         },
@@ -414,14 +427,14 @@ pub(crate) fn carry_out(scene: &Scene, plan: PathBuf, with: With) -> Result<Exit
 }
 
 /// What a plan is carried out with.
-pub(crate) struct With {
+pub(crate) struct PlanRunOptions {
     pub(crate) worker: Option<String>,
     pub(crate) script: Option<PathBuf>,
     pub(crate) set: Vec<String>,
     pub(crate) no_sandbox: bool,
     pub(crate) untrusted: bool,
     /// The answers that were not given yet, and where they are from.
-    pub(crate) answers: Option<(PathBuf, Source)>,
+    pub(crate) answers: Option<(PathBuf, AnswerSource)>,
 }
 
 /// Whether a word names a plan of the project.
@@ -434,7 +447,7 @@ fn plan_path(project: &Project, id: &str) -> PathBuf {
 }
 
 /// Looks whether the scripted worker has a script that makes sense.
-pub(crate) fn check_scripts(prepared: &Prepared) -> Result<(), Problem> {
+pub(crate) fn check_scripts(prepared: &PreparedRun) -> Result<(), Problem> {
     if prepared.lacks_script() {
         // What the demo does has no place in a project of the user's.
         return Err(Problem::user("the scripted worker has no script")
@@ -453,10 +466,11 @@ pub(crate) fn check_scripts(prepared: &Prepared) -> Result<(), Problem> {
 }
 
 /// The newest plan that is accepted and not finished, by the files alone; there need be no log.
-fn unfinished(scene: &Scene, project: &Project) -> Result<PathBuf, Problem> {
+fn unfinished(scene: &CliContext, project: &Project) -> Result<PathBuf, Problem> {
     let plans = rebuild::plans(&project.repo, &project.head)?;
     let Some(found) = plans.iter().find(|found| found.is_open()) else {
-        let is_draft = |p: &&rebuild::Found| p.problem.is_none() && !p.accepted && !p.is_finished();
+        let is_draft =
+            |p: &&rebuild::PlanOnDisk| p.problem.is_none() && !p.accepted && !p.is_finished();
         return match plans.iter().find(is_draft) {
             Some(draft) => Err(
                 Problem::user("there is no goal, and no plan is accepted").hint(format!(
@@ -467,7 +481,7 @@ fn unfinished(scene: &Scene, project: &Project) -> Result<PathBuf, Problem> {
             None => Err(nothing_to_do(&plans)),
         };
     };
-    let modified = |found: &rebuild::Found| {
+    let modified = |found: &rebuild::PlanOnDisk| {
         let metadata = std::fs::metadata(&found.path);
         metadata.and_then(|metadata| metadata.modified()).ok()
     };
@@ -499,10 +513,10 @@ fn unfinished(scene: &Scene, project: &Project) -> Result<PathBuf, Problem> {
             }
         }
     }
-    if scene.detail >= Detail::Normal {
+    if scene.detail >= Verbosity::Normal {
         output::tell(&format!(
             "{}: going on with {} ({})",
-            Style::detect().yellow("note"),
+            TerminalStyle::detect().yellow("note"),
             found.path.display(),
             found.counts()
         ));
@@ -511,7 +525,7 @@ fn unfinished(scene: &Scene, project: &Project) -> Result<PathBuf, Problem> {
 }
 
 /// Why there is nothing to carry out, and what to do.
-fn nothing_to_do(plans: &[rebuild::Found]) -> Problem {
+fn nothing_to_do(plans: &[rebuild::PlanOnDisk]) -> Problem {
     let wants = "say what you want: `codeteam run \"add a --json flag\"`";
     if let Some(broken) = plans.iter().find(|found| found.problem.is_some()) {
         let path = broken.path.display();
@@ -579,7 +593,7 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 /// A workflow's name as it is; its file as seen from where the command works.
-pub(crate) fn workflow(scene: &Scene, name: String) -> String {
+pub(crate) fn workflow(scene: &CliContext, name: String) -> String {
     let is_file = Path::new(&name)
         .extension()
         .is_some_and(|e| e == "yml" || e == "yaml");
@@ -591,11 +605,15 @@ pub(crate) fn workflow(scene: &Scene, name: String) -> String {
 }
 
 /// What a person should know before a run starts, but need not stop it.
-pub(crate) fn warn(scene: &Scene, engine: &Engine, started: &RunStarted) -> Result<(), Problem> {
-    if scene.detail < Detail::Normal {
+pub(crate) fn warn(
+    scene: &CliContext,
+    engine: &Engine,
+    started: &RunStarted,
+) -> Result<(), Problem> {
+    if scene.detail < Verbosity::Normal {
         return Ok(());
     }
-    let style = Style::detect();
+    let style = TerminalStyle::detect();
     let from = tell::short(engine.head.commit.as_str());
     let note = |text: &str| output::tell(&format!("{}: {text}", style.yellow("note")));
     if engine.repo.is_dirty()? {
@@ -629,7 +647,7 @@ pub(crate) fn warn(scene: &Scene, engine: &Engine, started: &RunStarted) -> Resu
         let warning = style.yellow("warning");
         output::tell(&format!("{warning}: {}", config::shorten(scene, &said)));
     }
-    if started.sandbox == Sandbox::None {
+    if started.sandbox == SandboxKind::None {
         note(&started.confinement);
     }
     Ok(())

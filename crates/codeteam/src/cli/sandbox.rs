@@ -5,25 +5,25 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use codeteam_engine::confine::{Look, image};
-use codeteam_engine::workers::knock::Knock;
+use codeteam_engine::confine::{SandboxProbe, image};
+use codeteam_engine::workers::knock::ApiProbe;
 use serde_json::json;
 
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::output::{self, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `sandbox`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: SandboxCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum SandboxCommand {
     /// Build the image of the container backend.
     Image(ImageArgs),
 }
@@ -43,13 +43,13 @@ struct ImageArgs {
     base: Option<String>,
 }
 
-pub(crate) fn main(args: Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: Args, scene: &CliContext) -> Result<Exit, Problem> {
     match args.command {
-        Command::Image(args) => build(&args, scene),
+        SandboxCommand::Image(args) => build(&args, scene),
     }
 }
 
-fn build(args: &ImageArgs, scene: &Scene) -> Result<Exit, Problem> {
+fn build(args: &ImageArgs, scene: &CliContext) -> Result<Exit, Problem> {
     let own = match &args.file {
         None => None,
         Some(file) => {
@@ -60,7 +60,7 @@ fn build(args: &ImageArgs, scene: &Scene) -> Result<Exit, Problem> {
             Some(text)
         }
     };
-    let recipe = image::Recipe {
+    let recipe = image::ImageRecipe {
         containerfile: own.as_deref().unwrap_or(image::CONTAINERFILE),
         name: &args.name,
         args: args
@@ -71,7 +71,7 @@ fn build(args: &ImageArgs, scene: &Scene) -> Result<Exit, Problem> {
     };
     let mut last = Vec::new();
     let engine = image::build(&scene.env.path, &recipe, |line| {
-        if scene.detail >= Detail::Normal {
+        if scene.detail >= Verbosity::Normal {
             say(line);
         } else {
             last.push(line.to_owned());
@@ -88,7 +88,7 @@ fn build(args: &ImageArgs, scene: &Scene) -> Result<Exit, Problem> {
     })?;
     if scene.json {
         output::json(&json!({ "image": args.name, "engine": engine.name() }))?;
-    } else if scene.detail >= Detail::Normal {
+    } else if scene.detail >= Verbosity::Normal {
         say(&format!("{engine} has the image `{}` now", args.name));
         if args.name == image::NAME {
             say("`sandbox: container` in `.codeteam/config.yml` uses it");
@@ -104,14 +104,14 @@ fn build(args: &ImageArgs, scene: &Scene) -> Result<Exit, Problem> {
 
 /// Arguments of `sandbox-look`, which `doctor` runs confined.
 #[derive(Debug, clap::Args)]
-pub(crate) struct LookArgs {
+pub(crate) struct SandboxProbeArgs {
     #[arg(long)]
     door: SocketAddr,
     paths: Vec<PathBuf>,
 }
 
-pub(crate) fn look(args: LookArgs) -> Result<Exit, Problem> {
-    let look = Look {
+pub(crate) fn look(args: SandboxProbeArgs) -> Result<Exit, Problem> {
+    let look = SandboxProbe {
         paths: args.paths,
         door: args.door,
     };
@@ -121,15 +121,15 @@ pub(crate) fn look(args: LookArgs) -> Result<Exit, Problem> {
 
 /// Arguments of `sandbox-knock`, which `doctor` runs confined.
 #[derive(Debug, clap::Args)]
-pub(crate) struct KnockArgs {
+pub(crate) struct ApiProbeArgs {
     #[arg(long)]
     at: SocketAddr,
     #[arg(long)]
     to: Option<String>,
 }
 
-pub(crate) fn knock(args: KnockArgs) -> Result<Exit, Problem> {
-    let knock = Knock {
+pub(crate) fn knock(args: ApiProbeArgs) -> Result<Exit, Problem> {
+    let knock = ApiProbe {
         at: args.at,
         to: args.to,
     };

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use codeteam_core::findings::Finding;
-use codeteam_core::frame::Stage;
+use codeteam_core::frame::FrameStage;
 use codeteam_core::quoted::one_line;
 use codeteam_core::{Run, due, rollup, views};
 use codeteam_engine::engine::{Engine, KeptDecision};
 use codeteam_engine::tell;
 
-use crate::cli::{RunName, Scene, decide, drive, status};
+use crate::cli::{CliContext, RunName, decide, drive, status};
 use crate::exit::Exit;
-use crate::output::{self, Style, out_line};
+use crate::output::{self, TerminalStyle, out_line};
 use crate::problem::Problem;
 
 /// Arguments of `show`.
@@ -21,7 +21,7 @@ pub(crate) struct Args {
     run: RunName,
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let Some(engine) = scene.existing()? else {
         return status::rebuilt_of(scene, args.run.run.as_deref());
     };
@@ -95,8 +95,8 @@ pub(crate) fn tasks(engine: &Engine, run: &Run) -> Result<(), Problem> {
         }
     }
     for frame in run.frames.values() {
-        if let Stage::Asking(question) = &frame.stage {
-            drive::ask(Style::detect(), run, question);
+        if let FrameStage::Asking(question) = &frame.stage {
+            drive::ask(TerminalStyle::detect(), run, question);
         }
     }
     for kept in kept_decisions(engine, run)? {

@@ -5,16 +5,16 @@ use codeteam_core::frame::Frame;
 use codeteam_core::ids::RunId;
 use codeteam_core::quoted::one_line;
 use codeteam_core::rollup::{self, RunStatus};
-use codeteam_core::schedule::Status;
-use codeteam_core::views::{self, Twelve};
+use codeteam_core::schedule::TaskStatus;
+use codeteam_core::views::{self, TeamState};
 use codeteam_engine::engine::{Engine, KeptDecision};
 use codeteam_engine::store::RunRow;
 use codeteam_engine::{rebuild, tell};
 use serde_json::json;
 
-use crate::cli::{RunName, Scene, decide, drive, show};
+use crate::cli::{CliContext, RunName, decide, drive, show};
 use crate::exit::Exit;
-use crate::output::{self, Style, out_line, say};
+use crate::output::{self, TerminalStyle, out_line, say};
 use crate::problem::Problem;
 
 /// The word for a run that would go on, and that nobody is at.
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     run: RunName,
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let Some(engine) = scene.existing()? else {
         return rebuilt(scene);
     };
@@ -43,10 +43,10 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let runs = engine.store.runs()?;
     let rows = runs
         .iter()
-        .map(|row| Row::of(&engine, row))
+        .map(|row| RunStatusRow::of(&engine, row))
         .collect::<Result<Vec<_>, _>>()?;
     if scene.json {
-        let rows: Vec<serde_json::Value> = rows.iter().map(Row::value).collect();
+        let rows: Vec<serde_json::Value> = rows.iter().map(RunStatusRow::value).collect();
         output::json(&rows)?;
         return Ok(Exit::Done);
     }
@@ -70,7 +70,7 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 
 /// Where a project stands in which nothing is under way: what became of the newest run.
 fn at_rest(newest: Option<&Run>, kept: &[KeptDecision]) -> String {
-    let state = newest.map_or(Twelve::Idle, views::team_state);
+    let state = newest.map_or(TeamState::Idle, views::team_state);
     let what = match (state, newest) {
         (_, Some(run)) if !kept.is_empty() => {
             let kept: Vec<String> = kept.iter().map(decide::kept_line).collect();
@@ -81,19 +81,19 @@ fn at_rest(newest: Option<&Run>, kept: &[KeptDecision]) -> String {
                 decide::go_on(run)
             )
         }
-        (Twelve::HaltedForError, Some(run)) => {
+        (TeamState::HaltedForError, Some(run)) => {
             format!(
                 "{} failed; `codeteam retry {}` takes it up again",
                 run.id, run.id
             )
         }
-        (Twelve::CodingAwaitingTaskSelection, Some(run)) => {
+        (TeamState::CodingAwaitingTaskSelection, Some(run)) => {
             let plan = run.plan.as_ref().map_or("", |plan| plan.plan_id.as_str());
             format!(
                 "{plan} is accepted and nothing of it is coded; `codeteam run {plan}` does that"
             )
         }
-        (Twelve::PlanComplete, Some(run)) => format!("{} is done; nothing is under way", run.id),
+        (TeamState::PlanComplete, Some(run)) => format!("{} is done; nothing is under way", run.id),
         _ => "nothing is under way".to_owned(),
     };
     format!("{}  {what}", paint(state.as_str()))
@@ -110,7 +110,7 @@ pub(crate) fn word(engine: &Engine, run: &Run) -> Result<&'static str, Problem> 
 }
 
 /// A run in the list.
-struct Row<'a> {
+struct RunStatusRow<'a> {
     known: &'a RunRow,
     /// The word for where it stands.
     status: &'a str,
@@ -120,7 +120,7 @@ struct Row<'a> {
     kept: Vec<KeptDecision>,
 }
 
-impl<'a> Row<'a> {
+impl<'a> RunStatusRow<'a> {
     fn of(engine: &Engine, row: &'a RunRow) -> Result<Self, Problem> {
         let ended = matches!(row.status.as_str(), "completed" | "failed" | "aborted");
         let id = RunId(row.id.clone());
@@ -208,7 +208,7 @@ impl<'a> Row<'a> {
 }
 
 fn paint(status: &str) -> String {
-    let style = Style::detect();
+    let style = TerminalStyle::detect();
     let padded = format!("{status:<9}");
     match status {
         "completed" => style.green(&padded),
@@ -219,13 +219,13 @@ fn paint(status: &str) -> String {
 }
 
 /// Without a log: what the plan and the commits tell.
-fn rebuilt(scene: &Scene) -> Result<Exit, Problem> {
+fn rebuilt(scene: &CliContext) -> Result<Exit, Problem> {
     let (repo, head) = Engine::discover(&scene.folder, &scene.env)?;
     tell_of(scene, &rebuild::plans(&repo, &head)?)
 }
 
 /// The same of one run or plan, or the newest, which must be there.
-pub(crate) fn rebuilt_of(scene: &Scene, name: Option<&str>) -> Result<Exit, Problem> {
+pub(crate) fn rebuilt_of(scene: &CliContext, name: Option<&str>) -> Result<Exit, Problem> {
     let (repo, head) = Engine::discover(&scene.folder, &scene.env)?;
     let mut plans = rebuild::plans(&repo, &head)?;
     if let Some(name) = name {
@@ -239,7 +239,7 @@ pub(crate) fn rebuilt_of(scene: &Scene, name: Option<&str>) -> Result<Exit, Prob
     tell_of(scene, &plans)
 }
 
-fn tell_of(scene: &Scene, plans: &[rebuild::Found]) -> Result<Exit, Problem> {
+fn tell_of(scene: &CliContext, plans: &[rebuild::PlanOnDisk]) -> Result<Exit, Problem> {
     if scene.json {
         let found: Vec<serde_json::Value> = plans
             .iter()
@@ -275,7 +275,7 @@ fn tell_of(scene: &Scene, plans: &[rebuild::Found]) -> Result<Exit, Problem> {
 }
 
 /// A plan as files tell it.
-fn plan(found: &rebuild::Found) -> Result<(), Problem> {
+fn plan(found: &rebuild::PlanOnDisk) -> Result<(), Problem> {
     let path = found.path.display();
     out_line(&format!("{}  {path}", found.counts()))?;
     out_line(&format!("  state      {}", found.state().as_str()))?;
@@ -287,7 +287,7 @@ fn plan(found: &rebuild::Found) -> Result<(), Problem> {
         let judged = found
             .reports
             .get(&task.id)
-            .filter(|_| status != Status::Completed);
+            .filter(|_| status != TaskStatus::Completed);
         let judged = judged.map(|report| format!("  (last judged: {})", report.result));
         out_line(&format!(
             "  {:<10} {}  {}{}",

@@ -1,7 +1,7 @@
 //! `codeteam submit-server`: take one answer as an MCP server, for a worker that codeteam starts.
 
-use codeteam_core::role::{Contract, Kind, Mode};
-use codeteam_core::submission::Form;
+use codeteam_core::role::{Contract, EditMode, RoleKind};
+use codeteam_core::submission::AnswerForm;
 use serde::de::IntoDeserializer as _;
 use serde::{Deserialize, de};
 
@@ -13,14 +13,14 @@ use crate::problem::Problem;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// What is owed: the kind of the role.
-    #[arg(long, value_parser = word::<Kind>)]
-    kind: Kind,
+    #[arg(long, value_parser = word::<RoleKind>)]
+    kind: RoleKind,
     /// In which form.
     #[arg(long, value_parser = word::<Contract>)]
     contract: Contract,
     /// How files are changed.
-    #[arg(long, value_parser = word::<Mode>)]
-    mode: Mode,
+    #[arg(long, value_parser = word::<EditMode>)]
+    mode: EditMode,
     /// Whether a planner may ask a person first.
     #[arg(long)]
     asks: bool,
@@ -32,7 +32,7 @@ fn word<T: for<'d> Deserialize<'d>>(text: &str) -> Result<T, de::value::Error> {
 }
 
 pub(crate) fn main(args: &Args) -> Result<Exit, Problem> {
-    let form = Form {
+    let form = AnswerForm {
         kind: args.kind,
         contract: args.contract,
         mode: args.mode,

@@ -1,6 +1,6 @@
 //! A person at a run: what it asks is shown, what they say becomes a decision in its inbox.
 //!
-//! The driver drives on a thread of its own; the [`Desk`] tells this side what is open. Whoever
+//! The driver drives on a thread of its own; the [`QuestionQueue`] tells this side what is open. Whoever
 //! else answers meanwhile, from another terminal, ends the prompt: the run knows nothing of it.
 
 mod ask;
@@ -20,29 +20,29 @@ use codeteam_core::event::RunStarted;
 use codeteam_core::ids::RunId;
 use codeteam_core::input::Input;
 use codeteam_engine::Engine;
-use codeteam_engine::driver::{self, Observer, Options, Stop};
-use codeteam_engine::process::Cancel;
+use codeteam_engine::driver::{self, DriverOptions, RunObserver, StopReason};
+use codeteam_engine::process::CancelToken;
 
 pub(crate) use self::ask::editing;
 pub(crate) use self::hand::edit;
 pub(crate) use self::line::calm;
 pub(crate) use self::program::is_elsewhere;
 pub(crate) use self::screen::Screen;
-pub(crate) use self::source::{Source, is_terminal};
+pub(crate) use self::source::{AnswerSource, is_terminal};
 
-use self::desk::{Attending, Desk};
-use self::person::Person;
-use crate::cli::Scene;
-use crate::output::Style;
+use self::desk::{PersonObserver, QuestionQueue};
+use self::person::PersonDialog;
+use crate::cli::CliContext;
+use crate::output::TerminalStyle;
 use crate::problem::Problem;
-use crate::progress::Progress;
+use crate::progress::ProgressPrinter;
 
 /// What is asked for at a prompt.
-pub(crate) struct Prompt<'a> {
+pub(crate) struct LinePrompt<'a> {
     /// The prompt.
     pub(crate) text: &'a str,
     /// Its colours.
-    pub(crate) style: Style,
+    pub(crate) style: TerminalStyle,
     /// What Tab completes.
     pub(crate) commands: &'a [String],
     /// What counts by itself where nothing else is written.
@@ -51,7 +51,7 @@ pub(crate) struct Prompt<'a> {
 
 /// What was said at a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum PromptInput {
     /// A text.
     Line(String),
     /// A key that counts by itself.
@@ -65,14 +65,14 @@ pub(crate) enum Said {
 }
 
 /// What is driven.
-pub(crate) enum Task {
+pub(crate) enum DriveRequest {
     /// A new run.
     Start(Box<RunStarted>),
     /// One that is there, with something to tell it.
     Resume(RunId, Vec<Input>),
 }
 
-impl Task {
+impl DriveRequest {
     fn run(&self) -> RunId {
         match self {
             Self::Start(started) => started.run.clone(),
@@ -82,55 +82,59 @@ impl Task {
 }
 
 /// How a person takes part.
-pub(crate) struct Manner<'a> {
+pub(crate) struct TalkOptions<'a> {
     /// Where their words come from.
-    pub(crate) source: &'a mut Source,
+    pub(crate) source: &'a mut AnswerSource,
     /// Whether what workers say is shown as it comes.
     pub(crate) streams: bool,
 }
 
 /// Drives a run with a person at it, until it ends or they leave.
 pub(crate) fn drive(
-    scene: &Scene,
+    scene: &CliContext,
     engine: &Arc<Engine>,
-    task: Task,
-    interrupt: Cancel,
-    Manner { source, streams }: Manner<'_>,
-) -> Result<(RunId, Stop), Problem> {
+    task: DriveRequest,
+    interrupt: CancelToken,
+    TalkOptions { source, streams }: TalkOptions<'_>,
+) -> Result<(RunId, StopReason), Problem> {
     let screen = Screen::new()
         .map_err(|e| Problem::environment("could not make a pipe").caused_by(&e))
         .map(Arc::new)?;
     let above = Arc::clone(&screen);
-    let progress = Progress::new(Style::detect(), scene.detail_of(&engine.config))
+    let progress = ProgressPrinter::new(TerminalStyle::detect(), scene.detail_of(&engine.config))
         .with_person(streams, Box::new(move |text| above.say(text)));
     let progress = Arc::new(progress);
-    let desk = Arc::new(Desk::new(Arc::clone(&screen), interrupt.clone()));
-    let observer: Arc<dyn Observer> =
-        Arc::new(Attending::new(Arc::clone(&progress), Arc::clone(&desk)));
+    let desk = Arc::new(QuestionQueue::new(Arc::clone(&screen), interrupt.clone()));
+    let observer: Arc<dyn RunObserver> = Arc::new(PersonObserver::new(
+        Arc::clone(&progress),
+        Arc::clone(&desk),
+    ));
     let id = task.run();
-    let options = Options::new(true, interrupt, "codeteam");
+    let options = DriverOptions::new(true, interrupt, "codeteam");
     let (driven, ended) = (Arc::clone(engine), Arc::clone(&desk));
     let body = move || {
-        let _ended = desk::Ended(ended);
+        let _ended = desk::DriverEndGuard(ended);
         match task {
-            Task::Start(started) => {
+            DriveRequest::Start(started) => {
                 driver::start(&driven, *started, &options, &observer).map(|(_, stop)| stop)
             }
-            Task::Resume(run, inputs) => driver::resume(&driven, &run, inputs, &options, &observer),
+            DriveRequest::Resume(run, inputs) => {
+                driver::resume(&driven, &run, inputs, &options, &observer)
+            }
         }
     };
     let thread = std::thread::Builder::new()
         .name("driver".to_owned())
         .spawn(body)
         .map_err(|e| Problem::environment("could not start a thread").caused_by(&e))?;
-    let attended = Person {
+    let attended = PersonDialog {
         scene,
         engine,
         run: id.clone(),
         desk: &desk,
         screen: &screen,
         progress: &progress,
-        style: Style::detect(),
+        style: TerminalStyle::detect(),
         source,
     }
     .attend();
@@ -143,14 +147,14 @@ pub(crate) fn drive(
     attended?;
     // Who leaves a run that waits for them has not interrupted it.
     let stop = match stop {
-        Stop::Interrupted if desk.was_left() => {
+        StopReason::Interrupted if desk.was_left() => {
             let run = engine.load(&id)?;
             let open = crate::cli::drive::open_questions(&run);
             let open: Vec<_> = open.into_iter().cloned().collect();
             if open.is_empty() {
-                Stop::Interrupted
+                StopReason::Interrupted
             } else {
-                Stop::Waiting(open)
+                StopReason::Waiting(open)
             }
         }
         stop => stop,

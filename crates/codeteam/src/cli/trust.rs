@@ -8,18 +8,18 @@ use std::io::{self, BufRead as _};
 use std::path::Path;
 
 use codeteam_core::event::AccessGrant;
-use codeteam_engine::config::{AccessRequest, Config, Origins, RequestState};
+use codeteam_engine::config::{AccessRequest, Config, ConfigOrigins, RequestState};
 use codeteam_engine::engine::{self, Engine, Project};
 use codeteam_engine::perform::now;
 use codeteam_engine::session;
 use codeteam_engine::trust::{self, TrustRecord, TrustStore};
 use serde_json::{Value, json};
 
-use crate::cli::{Scene, init};
+use crate::cli::{CliContext, init};
 use crate::exit::Exit;
-use crate::output::{self, Style, out_line, say};
+use crate::output::{self, TerminalStyle, out_line, say};
 use crate::problem::{Problem, in_words};
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `trust`.
 #[derive(Debug, clap::Args)]
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     log: bool,
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let store = store(scene)?;
     if args.list {
         return list(scene, &store);
@@ -65,24 +65,24 @@ pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         }
         return Ok(Exit::Done);
     }
-    let config = Config::load(&Origins::of(&scene.env, &root.join(".codeteam")));
+    let config = Config::load(&ConfigOrigins::of(&scene.env, &root.join(".codeteam")));
     let config = config.map_err(engine::Error::from)?;
     decide(args, scene, &store, root, &config)
 }
 
 fn decide(
     args: &Args,
-    scene: &Scene,
+    scene: &CliContext,
     store: &TrustStore,
     root: &Path,
     config: &Config,
 ) -> Result<Exit, Problem> {
     let is_open = config.open_requests().next().is_some();
-    let is_told = scene.detail >= Detail::Normal && !scene.json;
+    let is_told = scene.detail >= Verbosity::Normal && !scene.json;
     if is_told || (is_open && !scene.json && !args.yes) {
         show(root, config)?;
     }
-    let agreed = is_open && (args.yes || (!scene.json && ask(QUESTION)? == Reply::Trust));
+    let agreed = is_open && (args.yes || (!scene.json && ask(QUESTION)? == TrustReply::Trust));
     if agreed {
         refuse_session(root)?;
         let record = trust_all(scene, store, root, config)?;
@@ -112,13 +112,13 @@ fn decide(
     Ok(Exit::Done)
 }
 
-fn store(scene: &Scene) -> Result<TrustStore, Problem> {
+fn store(scene: &CliContext) -> Result<TrustStore, Problem> {
     let store = TrustStore::of(&scene.env);
     Ok(store.ok_or(engine::Error::Trust(trust::Error::NoHome))?)
 }
 
 /// A project that may be worked with, and how.
-pub(crate) struct Settled {
+pub(crate) struct TrustOutcome {
     pub(crate) project: Project,
     /// Whether it does without what the repository asks for.
     pub(crate) restricted: bool,
@@ -127,15 +127,15 @@ pub(crate) struct Settled {
 /// The project for a run. What its repository asks for and nobody has decided is shown, and asked if
 /// somebody is there; otherwise no run will start.
 pub(crate) fn settle(
-    scene: &Scene,
+    scene: &CliContext,
     set: &[String],
     untrusted: bool,
     is_there: bool,
-) -> Result<Settled, Problem> {
+) -> Result<TrustOutcome, Problem> {
     if untrusted {
         let project = Project::find_restricted(&scene.folder, scene.env.clone(), set)?;
         let restricted = true;
-        return Ok(Settled {
+        return Ok(TrustOutcome {
             project,
             restricted,
         });
@@ -145,7 +145,7 @@ pub(crate) fn settle(
     if !is_open || !is_there || scene.json {
         // What is open is refused when the run is prepared.
         let restricted = false;
-        return Ok(Settled {
+        return Ok(TrustOutcome {
             project,
             restricted,
         });
@@ -153,18 +153,18 @@ pub(crate) fn settle(
     let root = project.repo.top_level();
     show(root, &project.config)?;
     match ask(RUN_QUESTION)? {
-        Reply::Trust => {
+        TrustReply::Trust => {
             refuse_session(root)?;
             trust_all(scene, &store(scene)?, root, &project.config)?;
             let project = scene.project_set(set)?;
             let restricted = false;
-            Ok(Settled {
+            Ok(TrustOutcome {
                 project,
                 restricted,
             })
         }
-        Reply::Without => settle(scene, set, true, is_there),
-        Reply::No => Err(Problem::person(
+        TrustReply::Without => settle(scene, set, true, is_there),
+        TrustReply::No => Err(Problem::person(
             "nothing was trusted, and nothing was started",
         )),
     }
@@ -173,11 +173,11 @@ pub(crate) fn settle(
 /// Trusts a repository with what `init` has just written for it: the user has seen and confirmed
 /// that. What its files asked for before stays as it was decided then.
 pub(crate) fn trust_written(
-    scene: &Scene,
+    scene: &CliContext,
     root: &Path,
     before: &BTreeSet<AccessGrant>,
 ) -> Result<(), Problem> {
-    let origins = Origins::of(&scene.env, &root.join(".codeteam"));
+    let origins = ConfigOrigins::of(&scene.env, &root.join(".codeteam"));
     // What cannot be read is told when it is used.
     let (Ok(config), Some(store)) = (Config::load(&origins), TrustStore::of(&scene.env)) else {
         return Ok(());
@@ -195,8 +195,8 @@ pub(crate) fn trust_written(
 }
 
 /// What the files of a repository ask for now, decided or not; nothing if they cannot be read.
-pub(crate) fn asked_for(scene: &Scene, root: &Path) -> BTreeSet<AccessGrant> {
-    let origins = Origins::of(&scene.env, &root.join(".codeteam"));
+pub(crate) fn asked_for(scene: &CliContext, root: &Path) -> BTreeSet<AccessGrant> {
+    let origins = ConfigOrigins::of(&scene.env, &root.join(".codeteam"));
     let requests = Config::load(&origins).map(|config| config.requests);
     let requests = requests.unwrap_or_default().into_iter();
     requests.map(|request| request.access).collect()
@@ -210,7 +210,7 @@ fn wanted(config: &Config) -> BTreeSet<AccessGrant> {
 }
 
 fn trust_all(
-    scene: &Scene,
+    scene: &CliContext,
     store: &TrustStore,
     root: &Path,
     config: &Config,
@@ -231,7 +231,7 @@ fn refuse_session(root: &Path) -> Result<(), Problem> {
 }
 
 fn show(root: &Path, config: &Config) -> Result<(), Problem> {
-    let style = Style::detect();
+    let style = TerminalStyle::detect();
     if config.requests.is_empty() {
         return out_line("this repository asks for nothing beyond your own configuration");
     }
@@ -262,7 +262,7 @@ fn show(root: &Path, config: &Config) -> Result<(), Problem> {
 
 /// What a person says to requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reply {
+enum TrustReply {
     Trust,
     Without,
     No,
@@ -272,9 +272,9 @@ enum Reply {
 const QUESTION: &str = "Trust this repository with exactly this? [y/N]";
 const RUN_QUESTION: &str = "Trust it with exactly this (y), run without it (w), or stop (N)?";
 
-fn ask(text: &str) -> Result<Reply, Problem> {
+fn ask(text: &str) -> Result<TrustReply, Problem> {
     if !init::is_terminal() {
-        return Ok(Reply::No);
+        return Ok(TrustReply::No);
     }
     loop {
         say(text);
@@ -282,16 +282,16 @@ fn ask(text: &str) -> Result<Reply, Problem> {
         let read = io::stdin().lock().read_line(&mut line);
         read.map_err(|e| Problem::environment("could not read the answer").caused_by(&e))?;
         match line.trim().to_ascii_lowercase().as_str() {
-            "y" | "yes" => return Ok(Reply::Trust),
-            "w" | "without" if text == RUN_QUESTION => return Ok(Reply::Without),
+            "y" | "yes" => return Ok(TrustReply::Trust),
+            "w" | "without" if text == RUN_QUESTION => return Ok(TrustReply::Without),
             // The end of the input is no answer either.
-            "" | "n" | "no" => return Ok(Reply::No),
+            "" | "n" | "no" => return Ok(TrustReply::No),
             _ => {}
         }
     }
 }
 
-fn list(scene: &Scene, store: &TrustStore) -> Result<Exit, Problem> {
+fn list(scene: &CliContext, store: &TrustStore) -> Result<Exit, Problem> {
     let records = store.list();
     if scene.json {
         output::json(&records)?;

@@ -7,13 +7,13 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use codeteam_core::event::Sandbox;
-use codeteam_engine::config::{self, Config, Origins};
+use codeteam_core::event::SandboxKind;
+use codeteam_engine::config::{self, Config, ConfigOrigins};
 use codeteam_engine::confine::{Confinement, private_paths};
 use codeteam_engine::engine::{self, Engine};
 use codeteam_engine::perform::with_causes;
 
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::problem::Problem;
 
@@ -21,11 +21,11 @@ use crate::problem::Problem;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: WorkerCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum WorkerCommand {
     /// List the workers there are: their programs, models, accounts and logins.
     ///
     /// First those of the configuration, then those that codeteam knows. No network is used;
@@ -42,27 +42,27 @@ enum Command {
     Test(test::Args),
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     match &args.command {
-        Command::List(args) => list::main(args, scene),
-        Command::Test(args) => test::main(args, scene),
+        WorkerCommand::List(args) => list::main(args, scene),
+        WorkerCommand::Test(args) => test::main(args, scene),
     }
 }
 
 /// The project's configuration over the user's; the user's alone where there is no project.
-fn config(scene: &Scene) -> Result<Config, Problem> {
+fn config(scene: &CliContext) -> Result<Config, Problem> {
     let folder = match Engine::discover(&scene.folder, &scene.env) {
         Ok((repo, _)) => repo.top_level().to_owned(),
         Err(_) => scene.folder.clone(),
     };
-    let config = Config::load(&Origins::of(&scene.env, &folder.join(".codeteam")));
+    let config = Config::load(&ConfigOrigins::of(&scene.env, &folder.join(".codeteam")));
     Ok(config.map_err(engine::Error::from)?)
 }
 
 /// A folder for the small files of a sandbox that belongs to no run, until it is dropped.
-pub(crate) struct Specs(PathBuf);
+pub(crate) struct SandboxSpecDir(PathBuf);
 
-impl Specs {
+impl SandboxSpecDir {
     pub(crate) fn new() -> Self {
         let name = format!("codeteam-doctor-{}", std::process::id());
         Self(std::env::temp_dir().join(name))
@@ -71,9 +71,9 @@ impl Specs {
     /// A backend, if it works here.
     pub(crate) fn confinement(
         &self,
-        scene: &Scene,
-        backend: Sandbox,
-        config: &config::Sandbox,
+        scene: &CliContext,
+        backend: SandboxKind,
+        config: &config::SandboxConfig,
     ) -> Result<Confinement, String> {
         let repo = Engine::repository(&scene.folder, &scene.env).ok();
         let private = private_paths(&scene.env, repo.as_ref());
@@ -93,7 +93,7 @@ impl Specs {
     }
 }
 
-impl Drop for Specs {
+impl Drop for SandboxSpecDir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

@@ -10,7 +10,7 @@ mod validate;
 
 use clap::Subcommand;
 
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::problem::Problem;
 
@@ -18,11 +18,11 @@ use crate::problem::Problem;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: WorkflowCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum WorkflowCommand {
     /// List the workflows there are: the project's, yours, and those built in.
     ///
     /// The one that runs follow is marked with `*`. `project` is what stands under `workflow:` in the
@@ -51,13 +51,13 @@ enum Command {
     Eject(eject::Args),
 }
 
-pub(crate) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     match &args.command {
-        Command::List(args) => list::main(args, scene),
-        Command::Show(args) => show::main(args, scene),
-        Command::Validate(args) => validate::main(args, scene),
-        Command::Graph(args) => graph::main(args, scene),
-        Command::Test(args) => test::main(args, scene),
-        Command::Eject(args) => eject::main(args, scene),
+        WorkflowCommand::List(args) => list::main(args, scene),
+        WorkflowCommand::Show(args) => show::main(args, scene),
+        WorkflowCommand::Validate(args) => validate::main(args, scene),
+        WorkflowCommand::Graph(args) => graph::main(args, scene),
+        WorkflowCommand::Test(args) => test::main(args, scene),
+        WorkflowCommand::Eject(args) => eject::main(args, scene),
     }
 }

@@ -13,14 +13,14 @@ const TELL_USER: &str = "tell_user";
 
 /// An answer.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct ToolAnswer {
     fields: JsonObject,
     /// What the model should do now, then what it needs for that.
     text: String,
     refused: bool,
 }
 
-impl Answer {
+impl ToolAnswer {
     /// One of a kind, with what to do now.
     pub(super) fn new(kind: &str, do_next: impl Into<String>) -> Self {
         let text = do_next.into();
@@ -136,8 +136,8 @@ impl Answer {
     }
 }
 
-impl From<Answer> for CallToolResult {
-    fn from(answer: Answer) -> Self {
+impl From<ToolAnswer> for CallToolResult {
+    fn from(answer: ToolAnswer) -> Self {
         let content = vec![ContentBlock::text(answer.text)];
         let mut result = if answer.refused {
             Self::error(content)
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn what_to_do_next_is_the_first_thing_that_is_said_in_both_forms() {
         let notes = ["no checks are configured".to_owned()];
-        let answer = Answer::new("role_assignment", "You are now `qa`.")
+        let answer = ToolAnswer::new("role_assignment", "You are now `qa`.")
             .with("run", json!("r"))
             .telling(&notes);
         let keys: Vec<&str> = answer.fields().keys().map(String::as_str).collect();

@@ -7,46 +7,46 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use codeteam_http::{Connection, PeerProcess, Sessions};
+use codeteam_http::{ClientConnection, ClientSessions, PeerProcess};
 
 /// So many processes of clients are remembered, the newest.
 const REMEMBERED: usize = 64;
 
 /// The clients of a server.
-pub(super) struct Clients {
-    sessions: Arc<Sessions>,
-    holder: Mutex<Option<Holder>>,
+pub(super) struct ClientRegistry {
+    sessions: Arc<ClientSessions>,
+    holder: Mutex<Option<LeadingClient>>,
     /// The processes that have called: commands that they start decide nothing.
     callers: Mutex<Vec<PeerProcess>>,
 }
 
 /// The one that leads.
-struct Holder {
-    client: Client,
+struct LeadingClient {
+    client: ClientIdentity,
     /// How many calls of its are not answered yet.
     calls: usize,
     last: Instant,
 }
 
 /// Who calls, as its request says.
-pub(super) struct Caller {
+pub(super) struct RequestCaller {
     /// Its session, if it has one.
     pub(super) session: Option<String>,
     /// What it calls itself.
     pub(super) label: String,
     /// The connection it calls by.
-    pub(super) connection: Option<Arc<Connection>>,
+    pub(super) connection: Option<Arc<ClientConnection>>,
 }
 
 /// A client.
 #[derive(Clone, Debug)]
-struct Client {
+struct ClientIdentity {
     session: Option<String>,
     process: Option<PeerProcess>,
     label: String,
 }
 
-impl Client {
+impl ClientIdentity {
     /// Whether it is the same one: by its session, or else by its process and name.
     fn is(&self, other: &Self) -> bool {
         match (&self.session, &other.session) {
@@ -59,16 +59,16 @@ impl Client {
 
 /// Why a client may not lead.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum LeadRefusal {
     /// Another one does.
-    Led(Leader),
+    Led(LeaderNotice),
     /// It cannot be told from others.
     Unknown,
 }
 
 /// The one that leads, for others to be told of.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Leader {
+pub(super) struct LeaderNotice {
     /// What it calls itself.
     pub(super) label: String,
     /// After how long a silence it is taken to be gone.
@@ -76,13 +76,13 @@ pub(super) struct Leader {
 }
 
 /// A call of the one that leads. It leads at least until this is dropped.
-pub(super) struct Call {
-    clients: Arc<Clients>,
-    client: Client,
+pub(super) struct LeadGuard {
+    clients: Arc<ClientRegistry>,
+    client: ClientIdentity,
 }
 
-impl Clients {
-    pub(super) fn new(sessions: Arc<Sessions>) -> Self {
+impl ClientRegistry {
+    pub(super) fn new(sessions: Arc<ClientSessions>) -> Self {
         Self {
             sessions,
             holder: Mutex::default(),
@@ -92,7 +92,11 @@ impl Clients {
 
     /// A client calls: it leads from now on. If `is_open` says that there is a task, or somebody is
     /// just beginning one, and another client leads, it is refused.
-    pub(super) fn call(self: &Arc<Self>, caller: Caller, is_open: bool) -> Result<Call, Refusal> {
+    pub(super) fn call(
+        self: &Arc<Self>,
+        caller: RequestCaller,
+        is_open: bool,
+    ) -> Result<LeadGuard, LeadRefusal> {
         let client = self.identify(caller)?;
         let mut holder = self.holder();
         match &mut *holder {
@@ -101,34 +105,34 @@ impl Clients {
                 held.last = Instant::now();
             }
             Some(held) if (is_open || held.calls > 0) && !self.is_gone(held) => {
-                return Err(Refusal::Led(Leader {
+                return Err(LeadRefusal::Led(LeaderNotice {
                     label: held.client.label.clone(),
                     patience: self.sessions.limits().silent,
                 }));
             }
             _ => {
-                *holder = Some(Holder {
+                *holder = Some(LeadingClient {
                     client: client.clone(),
                     calls: 1,
                     last: Instant::now(),
                 });
             }
         }
-        Ok(Call {
+        Ok(LeadGuard {
             clients: Arc::clone(self),
             client,
         })
     }
 
     /// Finds out who calls. Where processes cannot be seen at all, names must do.
-    fn identify(&self, caller: Caller) -> Result<Client, Refusal> {
-        let Caller {
+    fn identify(&self, caller: RequestCaller) -> Result<ClientIdentity, LeadRefusal> {
+        let RequestCaller {
             session,
             label,
             connection,
         } = caller;
         let held = self.holder().as_ref().map(|held| held.client.clone());
-        let is_holder = |held: &Client| session.is_some() && held.session == session;
+        let is_holder = |held: &ClientIdentity| session.is_some() && held.session == session;
         if let Some(held) = held.as_ref().filter(|held| is_holder(held)) {
             return Ok(held.clone());
         }
@@ -137,9 +141,9 @@ impl Clients {
         if let Some(process) = &process {
             self.remember(process);
         } else if session.is_none() && cfg!(target_os = "linux") {
-            return Err(Refusal::Unknown);
+            return Err(LeadRefusal::Unknown);
         }
-        Ok(Client {
+        Ok(ClientIdentity {
             session,
             process,
             label,
@@ -159,7 +163,7 @@ impl Clients {
     }
 
     /// Whether the one that leads is gone: its process has ended, or else it was silent for too long.
-    fn is_gone(&self, held: &Holder) -> bool {
+    fn is_gone(&self, held: &LeadingClient) -> bool {
         let limits = self.sessions.limits();
         let process = held.client.process.as_ref();
         match &held.client.session {
@@ -170,12 +174,12 @@ impl Clients {
         }
     }
 
-    fn holder(&self) -> MutexGuard<'_, Option<Holder>> {
+    fn holder(&self) -> MutexGuard<'_, Option<LeadingClient>> {
         self.holder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Call {
+impl Drop for LeadGuard {
     fn drop(&mut self) {
         let mut holder = self.clients.holder();
         if let Some(held) = holder.as_mut().filter(|held| held.client.is(&self.client)) {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use codeteam_core::assignment::Assignment;
-use codeteam_core::event::{CheckResult, Remark};
+use codeteam_core::event::{CheckRemark, CheckResult};
 use codeteam_core::findings::Finding;
 use codeteam_core::submission::means;
-use codeteam_core::workflow::{Class, Rule};
+use codeteam_core::workflow::{CheckClass, HonestyRule};
 use serde_json::{Value, json};
 
 /// What is said where nothing of the project's own was run.
@@ -19,11 +19,11 @@ const SEE_FEEDBACK: &str = "see the feedback";
 const MAX_CHARS: usize = 4_000;
 
 /// What is known beside an assignment.
-pub(super) struct Beside<'a> {
+pub(super) struct ChangeFacts<'a> {
     /// Files of the checkout that are no longer what is judged.
     pub(super) edited: &'a [String],
     /// What was said of files in all rounds.
-    pub(super) claims: Claims,
+    pub(super) claims: FileClaims,
     /// Files of the project's configuration that were not as they are committed when the task began.
     pub(super) edited_config: &'a [String],
     /// Commits that were made in the checkout since the task began, by others than codeteam.
@@ -35,7 +35,7 @@ pub(super) struct Beside<'a> {
 /// What implementers have said of files in the rounds of a frame, and what they had changed by then. Each
 /// may name what it touched in its own round only, and take back what an earlier one did.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Claims {
+pub(super) struct FileClaims {
     /// The files that were named in any round.
     pub(super) named: BTreeSet<String>,
     /// The files that were changed after any round.
@@ -44,7 +44,7 @@ pub(super) struct Claims {
 
 /// The evidence of a change, if anything is known of it. What the feedback beside it says already is not
 /// said again, and what there is nothing of is left out.
-pub(super) fn of(assignment: &Assignment, beside: &Beside<'_>, feedback: &str) -> Value {
+pub(super) fn of(assignment: &Assignment, beside: &ChangeFacts<'_>, feedback: &str) -> Value {
     let Some(change) = &assignment.change else {
         return Value::Null;
     };
@@ -68,9 +68,9 @@ pub(super) fn of(assignment: &Assignment, beside: &Beside<'_>, feedback: &str) -
         .filter(|path| !beside.claims.named.iter().any(|called| means(called, path)))
         .collect();
     let mut checks = assignment.checks.iter();
-    let is_run = checks.any(|check| check.class != Class::Honesty);
+    let is_run = checks.any(|check| check.class != CheckClass::Honesty);
     let is_kept = |check: &&CheckResult| {
-        check.class == Class::Honesty && check.passed && check.remark.is_none()
+        check.class == CheckClass::Honesty && check.passed && check.remark.is_none()
     };
     let (kept, telling): (Vec<&CheckResult>, Vec<&CheckResult>) =
         assignment.checks.iter().partition(is_kept);
@@ -117,21 +117,21 @@ fn check(check: &CheckResult, feedback: &str) -> Value {
 
 /// What a rule is about, where it has something to say: its name alone says little.
 fn gloss(check: &CheckResult) -> Option<&'static str> {
-    if check.class != Class::Honesty || (check.passed && check.remark.is_none()) {
+    if check.class != CheckClass::Honesty || (check.passed && check.remark.is_none()) {
         return None;
     }
-    let mut rules = Rule::ALL.into_iter();
+    let mut rules = HonestyRule::ALL.into_iter();
     rules
         .find(|rule| rule.as_str() == check.name)
         .map(|rule| match rule {
-            Rule::Scope => "only files of the task change",
-            Rule::TestsKept => "tests that were there stay as they were",
-            Rule::GateKept => "what the checks go by stays as it was",
-            Rule::Secrets => "no secrets in the change",
-            Rule::Stubs => "nothing is left to be done",
-            Rule::HardCoded => "no result is made for one test only",
-            Rule::OwnWork => "it is not another task's change",
-            Rule::Claims => "what is claimed is so",
+            HonestyRule::Scope => "only files of the task change",
+            HonestyRule::TestsKept => "tests that were there stay as they were",
+            HonestyRule::GateKept => "what the checks go by stays as it was",
+            HonestyRule::Secrets => "no secrets in the change",
+            HonestyRule::Stubs => "nothing is left to be done",
+            HonestyRule::HardCoded => "no result is made for one test only",
+            HonestyRule::OwnWork => "it is not another task's change",
+            HonestyRule::Claims => "what is claimed is so",
         })
 }
 
@@ -153,13 +153,13 @@ pub(super) fn finding(finding: &Finding) -> String {
 
 /// Whether tests that came with the change fail without it.
 fn proved(checks: &[CheckResult]) -> String {
-    let Some(check) = checks.iter().find(|check| check.class == Class::Proof) else {
+    let Some(check) = checks.iter().find(|check| check.class == CheckClass::Proof) else {
         return "not checked".to_owned();
     };
     let said = short(&check.summary);
     match (check.passed, check.remark) {
         (false, _) => format!("they do not fail without the change: {said}"),
-        (true, Some(Remark::Unproved)) => {
+        (true, Some(CheckRemark::Unproved)) => {
             format!("not known whether they fail without the change: {said}")
         }
         (true, _) if said.is_empty() => "proved: they fail without the change".to_owned(),

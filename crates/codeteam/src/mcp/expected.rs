@@ -8,22 +8,22 @@ pub(super) use self::assigned::{SUBMIT, expected_output, form_lines};
 use std::fmt::Write as _;
 
 use codeteam_core::Run;
-use codeteam_core::effect::{Effect, Waiting};
+use codeteam_core::effect::{Effect, WaitReason};
 use codeteam_core::frame::{Frame, Question, QuestionKind};
-use codeteam_core::session::{self, Turn};
+use codeteam_core::session::{self, SessionTurn};
 use codeteam_core::submission::Design;
 use codeteam_core::workflow::StepKind;
 use codeteam_engine::engine::Engine;
 use serde_json::json;
 
-use super::answer::Answer;
-use super::history::History;
+use super::answer::ToolAnswer;
+use super::history::TaskHistory;
 
 /// A run as it is looked at.
-pub(super) struct View<'a> {
+pub(super) struct SessionView<'a> {
     pub(super) engine: &'a Engine,
     pub(super) run: &'a Run,
-    pub(super) history: &'a History,
+    pub(super) history: &'a TaskHistory,
     /// What codeteam's own work has said lately.
     pub(super) progress: &'a [String],
     /// Whether something was handed in that is not looked at yet.
@@ -32,25 +32,25 @@ pub(super) struct View<'a> {
     pub(super) codeteam: &'a str,
 }
 
-impl View<'_> {
+impl SessionView<'_> {
     /// What is expected now.
-    pub(super) fn expected(&self) -> Answer {
+    pub(super) fn expected(&self) -> ToolAnswer {
         match session::turn(self.run) {
-            Turn::Work(id) if !self.busy => self.assigned(&id),
-            Turn::Ask(question) if !self.busy => self.asked(&question),
-            Turn::Wait(effects) => self.checking(&effects),
-            Turn::Work(_) | Turn::Ask(_) => self.checking(&[]),
-            Turn::Elsewhere => self.elsewhere(),
-            Turn::Over => self.ended(),
+            SessionTurn::Work(id) if !self.busy => self.assigned(&id),
+            SessionTurn::Ask(question) if !self.busy => self.asked(&question),
+            SessionTurn::Wait(effects) => self.checking(&effects),
+            SessionTurn::Work(_) | SessionTurn::Ask(_) => self.checking(&[]),
+            SessionTurn::Elsewhere => self.elsewhere(),
+            SessionTurn::Over => self.ended(),
         }
     }
 
     /// What a run has in common in all answers.
-    fn of_run(&self, answer: Answer) -> Answer {
+    fn of_run(&self, answer: ToolAnswer) -> ToolAnswer {
         answer.with("run", json!(self.run.id))
     }
 
-    fn checking(&self, effects: &[Effect]) -> Answer {
+    fn checking(&self, effects: &[Effect]) -> ToolAnswer {
         let mut running: Vec<String> = effects.iter().filter_map(running).collect();
         if running.is_empty() {
             running.push("what was handed in is being looked at".to_owned());
@@ -60,23 +60,23 @@ impl View<'_> {
              has your next assignment when it is done.",
             running.join("; ")
         );
-        self.of_run(Answer::new("checking", text))
+        self.of_run(ToolAnswer::new("checking", text))
             .with("running", json!(running))
             .with("progress", json!(self.progress))
             .list("Lately", self.progress.iter().map(String::as_str))
     }
 
-    fn elsewhere(&self) -> Answer {
+    fn elsewhere(&self) -> ToolAnswer {
         let text = format!(
             "Nothing is expected of you: workers that codeteam started go on with this task. Tell the user \
              that `{} status {}` shows how far they are.",
             self.codeteam, self.run.id
         );
-        self.of_run(Answer::new("checking", text))
+        self.of_run(ToolAnswer::new("checking", text))
             .with("running", json!(["workers"]))
     }
 
-    fn asked(&self, question: &Question) -> Answer {
+    fn asked(&self, question: &Question) -> ToolAnswer {
         let frame = self.run.frames.get(&question.id.frame);
         match question.kind {
             QuestionKind::Analyst => self.questions(question),
@@ -90,7 +90,7 @@ impl View<'_> {
     }
 
     /// An analyst must know something.
-    fn questions(&self, question: &Question) -> Answer {
+    fn questions(&self, question: &Question) -> ToolAnswer {
         let role = self.asking(question);
         let text = format!(
             "The task is paused: `{role}` must know something from the user. Ask them the `questions` \
@@ -105,7 +105,7 @@ impl View<'_> {
         let partial = self.history.partial().unwrap_or("");
         let understood = Some(question.text.as_str()).filter(|text| *text != Question::UNCLEAR);
         let understood = understood.unwrap_or_default();
-        self.of_run(Answer::new("task_paused", text))
+        self.of_run(ToolAnswer::new("task_paused", text))
             .with("role", json!(role))
             .with("questions", json!(asked))
             .always("context", json!(understood))
@@ -116,7 +116,7 @@ impl View<'_> {
     }
 
     /// It was rejected: back to the design?
-    fn offer(&self, question: &Question, frame: Option<&Frame>) -> Answer {
+    fn offer(&self, question: &Question, frame: Option<&Frame>) -> ToolAnswer {
         let failures = frame.map_or(0, session::failures);
         let last = frame.map(last_rejection).unwrap_or_default();
         let pattern = frame.and_then(session::pattern);
@@ -136,7 +136,7 @@ impl View<'_> {
              answer, and pass it on with `resume`: `yes` goes back to the design with what went wrong, `no` \
              goes on with the same design. Do not decide in their place."
         );
-        self.of_run(Answer::new("task_rebound_offer", text))
+        self.of_run(ToolAnswer::new("task_rebound_offer", text))
             .with("failures", json!(failures))
             .with("last_rejection", json!(last))
             .with("pattern", json!(pattern))
@@ -146,7 +146,7 @@ impl View<'_> {
     }
 
     /// Rounds or tries are used up.
-    fn exhausted(&self, question: &Question, frame: Option<&Frame>) -> Answer {
+    fn exhausted(&self, question: &Question, frame: Option<&Frame>) -> ToolAnswer {
         let last = frame.map(last_rejection).unwrap_or_default();
         let suggestion = "Tell the user where it stands, and ask them whether to go on. If they want to, \
             call `resume` with `continue`; if they give it up, with `fail`. They can also narrow the task or \
@@ -160,9 +160,9 @@ impl View<'_> {
         frame: Option<&Frame>,
         last: &str,
         suggestion: &str,
-    ) -> Answer {
+    ) -> ToolAnswer {
         let text = format!("The task needs the user: {}\n{suggestion}", ended(reason));
-        self.of_run(Answer::new("task_escalate", text))
+        self.of_run(ToolAnswer::new("task_escalate", text))
             .with("reason", json!(reason))
             .always("iterations", json!(frame.map_or(0, Frame::iterations)))
             .with("last_feedback", json!(last))
@@ -171,7 +171,7 @@ impl View<'_> {
     }
 
     /// Only a person can decide, and not in the session.
-    fn outside(&self, question: &Question) -> Answer {
+    fn outside(&self, question: &Question) -> ToolAnswer {
         let (codeteam, run) = (self.codeteam, &self.run.id);
         let how = format!(
             "a person decides this in a terminal of their own: `{codeteam} approve {run}`, or `{codeteam} \
@@ -183,7 +183,7 @@ impl View<'_> {
         );
         let mut asked = vec![question.text.clone()];
         asked.extend(question.points.iter().cloned());
-        self.of_run(Answer::new("task_paused", text))
+        self.of_run(ToolAnswer::new("task_paused", text))
             .with("role", json!(question.id.step))
             .with("questions", json!(asked))
             .always("context", json!(""))
@@ -255,15 +255,15 @@ fn running(effect: &Effect) -> Option<String> {
         Effect::Publish { .. } => "the change is published".to_owned(),
         Effect::Deliver { .. } => "the commits are handed over".to_owned(),
         Effect::Wait {
-            why: Waiting::Limit { what },
+            why: WaitReason::Limit { what },
             ..
         } => format!("a limit is reached (`{what:?}`), which a person can raise"),
         Effect::Wait {
-            why: Waiting::Quota { .. },
+            why: WaitReason::Quota { .. },
             ..
         } => "a quota is used up for now".to_owned(),
         Effect::Wait {
-            why: Waiting::RateLimit { .. } | Waiting::Outage { .. },
+            why: WaitReason::RateLimit { .. } | WaitReason::Outage { .. },
             ..
         } => "a model API does not answer for now".to_owned(),
         Effect::Wait { .. } => "something is tried again in a moment".to_owned(),

@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 
 use codeteam_core::event::CheckResult;
-use codeteam_core::frame::{Frame, Work};
+use codeteam_core::frame::{Frame, SlotWork};
 use codeteam_core::ids::{AttemptId, FramePath, RunId};
-use codeteam_core::submission::{Choice, Submission, means};
+use codeteam_core::submission::{Submission, VerdictChoice, means};
 use codeteam_core::{Event, Run, apply};
 use codeteam_engine::engine::{Engine, Error};
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-use super::evidence::Claims;
+use super::evidence::FileClaims;
 
 /// As much of a text as is told where everything is told briefly.
 const BRIEF: usize = 300;
@@ -27,29 +27,29 @@ pub(super) const USER_THROUGH: &str = "the user, through ";
 
 /// What has happened.
 #[derive(Default)]
-pub(super) struct History {
+pub(super) struct TaskHistory {
     /// The run as its events say.
     pub(super) run: Run,
     /// What happened, the oldest first.
-    entries: Vec<Entry>,
+    entries: Vec<HistoryEntry>,
     /// Files of the checkout that were no longer what is judged, when that was last looked at.
     edited: Vec<String>,
     /// What was clear when questions were asked last.
     partial: Option<String>,
     /// What was said of files, by frame.
-    claims: BTreeMap<FramePath, Claims>,
+    claims: BTreeMap<FramePath, FileClaims>,
     /// Why the last thing that was handed in was not taken, if it was not.
     failed: Option<String>,
     in_full: bool,
 }
 
-struct Entry {
+struct HistoryEntry {
     role: String,
     iteration: u32,
     fields: JsonObject,
 }
 
-impl History {
+impl TaskHistory {
     /// One that tells everything in full.
     pub(super) fn in_full() -> Self {
         Self {
@@ -79,7 +79,7 @@ impl History {
     }
 
     /// What was said of files in a frame so far.
-    pub(super) fn claims(&self, frame: &FramePath) -> Claims {
+    pub(super) fn claims(&self, frame: &FramePath) -> FileClaims {
         self.claims.get(frame).cloned().unwrap_or_default()
     }
 
@@ -106,7 +106,7 @@ impl History {
     /// What happened, the oldest first; only of a role (or a kind of roles) or an iteration, if one is
     /// named. The second says how many of the oldest had to be left out.
     pub(super) fn told(&self, role: Option<&str>, iteration: Option<u32>) -> (Vec<Value>, usize) {
-        let is_of = |entry: &Entry, role: &str| {
+        let is_of = |entry: &HistoryEntry, role: &str| {
             let kind = entry.fields["type"].as_str().unwrap_or_default();
             role.eq_ignore_ascii_case(&entry.role) || role.eq_ignore_ascii_case(kind)
         };
@@ -134,7 +134,7 @@ impl History {
         self.entries.extend(entry);
     }
 
-    fn entry(&mut self, event: &Event) -> Option<Entry> {
+    fn entry(&mut self, event: &Event) -> Option<HistoryEntry> {
         match event {
             Event::SubmissionReceived {
                 id,
@@ -169,7 +169,7 @@ impl History {
             Event::AttemptFailed { id, facts, .. } => {
                 self.failed = Some(facts.message.clone());
                 let told = json!({ "outcome": "refused", "reason": self.cut(&facts.message) });
-                self.of_attempt(id, Told(told))
+                self.of_attempt(id, EntryDetails(told))
             }
             Event::GateJudged {
                 id,
@@ -198,18 +198,23 @@ impl History {
                     }
                     None => by.as_str(),
                 };
-                Some(entry(role, "person", frame.round, Told(told)))
+                Some(entry(role, "person", frame.round, EntryDetails(told)))
             }
             Event::Accepted {
                 frame, by, note, ..
             } => {
                 let frame = self.run.frames.get(frame)?;
                 let told = json!({ "outcome": "accepted", "reason": self.cut(note) });
-                Some(entry(by, "person", frame.round, Told(told)))
+                Some(entry(by, "person", frame.round, EntryDetails(told)))
             }
             Event::WorkersReassigned { hands, by, .. } => {
                 let outcome = format!("handed to {}", hands.as_str());
-                Some(entry(by, "person", 1, Told(json!({ "outcome": outcome }))))
+                Some(entry(
+                    by,
+                    "person",
+                    1,
+                    EntryDetails(json!({ "outcome": outcome })),
+                ))
             }
             Event::Committed {
                 id,
@@ -219,14 +224,14 @@ impl History {
             } => {
                 let frame = self.run.frames.get(&id.frame)?;
                 let told = json!({ "outcome": "committed", "summary": self.cut(message), "commit": commit });
-                Some(entry("codeteam", "commit", frame.round, Told(told)))
+                Some(entry("codeteam", "commit", frame.round, EntryDetails(told)))
             }
             _ => None,
         }
     }
 
     /// What became of an attempt, if a role made it.
-    fn of_attempt(&self, id: &AttemptId, told: Told) -> Option<Entry> {
+    fn of_attempt(&self, id: &AttemptId, told: EntryDetails) -> Option<HistoryEntry> {
         let frame = self.run.frames.get(&id.frame)?;
         let name = role_of(frame, id)?;
         let kind = self
@@ -238,10 +243,10 @@ impl History {
     }
 
     /// An answer in the words of the contract that sessions have.
-    fn submitted(&self, submission: &Submission, vote: Option<bool>) -> Told {
+    fn submitted(&self, submission: &Submission, vote: Option<bool>) -> EntryDetails {
         let cut = |text: &str| self.cut(text);
         let all = |texts: &[String]| -> Vec<String> { texts.iter().map(|t| self.cut(t)).collect() };
-        Told(match submission {
+        EntryDetails(match submission {
             Submission::Questions(q) => json!({
                 "outcome": "asked", "questions": all(&q.questions), "context": cut(&q.context),
                 "partial_spec": cut(q.partial_spec.as_deref().unwrap_or_default()),
@@ -258,7 +263,7 @@ impl History {
                 "proof": cut(&c.proof), "concerns": all(&c.concerns),
             }),
             Submission::Verdict(v) => {
-                let approved = vote.unwrap_or(v.verdict == Choice::Approve);
+                let approved = vote.unwrap_or(v.verdict == VerdictChoice::Approve);
                 let issues: Vec<String> = v.findings.iter().map(|f| cut(&f.title)).collect();
                 json!({
                     "outcome": if approved { "approved" } else { "rejected" },
@@ -274,7 +279,7 @@ impl History {
         })
     }
 
-    fn judged(&self, passed: bool, results: &[CheckResult]) -> Told {
+    fn judged(&self, passed: bool, results: &[CheckResult]) -> EntryDetails {
         let failed = results.iter().filter(|r| !r.passed);
         let failed: Vec<&str> = failed.map(|r| r.name.as_str()).collect();
         let mut told = json!({
@@ -285,7 +290,7 @@ impl History {
             let check = |r: &CheckResult| json!({ "name": r.name, "passed": r.passed, "summary": self.cut(&r.summary) });
             told["checks"] = results.iter().map(check).collect();
         }
-        Told(told)
+        EntryDetails(told)
     }
 
     fn cut(&self, text: &str) -> String {
@@ -298,9 +303,9 @@ impl History {
 }
 
 /// What is told of something that happened.
-struct Told(Value);
+struct EntryDetails(Value);
 
-impl Told {
+impl EntryDetails {
     fn chain_files(mut self, name: &str, files: &[String]) -> Self {
         if !files.is_empty() {
             self.0[name] = json!(files);
@@ -309,7 +314,7 @@ impl Told {
     }
 }
 
-fn entry(role: &str, kind: &str, iteration: u32, told: Told) -> Entry {
+fn entry(role: &str, kind: &str, iteration: u32, told: EntryDetails) -> HistoryEntry {
     let mut fields = JsonObject::new();
     fields.insert("role".to_owned(), json!(role));
     fields.insert("type".to_owned(), json!(kind));
@@ -322,7 +327,7 @@ fn entry(role: &str, kind: &str, iteration: u32, told: Told) -> Entry {
         });
         fields.extend(said);
     }
-    Entry {
+    HistoryEntry {
         role: role.to_owned(),
         iteration,
         fields,
@@ -332,7 +337,7 @@ fn entry(role: &str, kind: &str, iteration: u32, told: Told) -> Entry {
 /// The role that makes an attempt.
 pub(super) fn role_of<'a>(frame: &'a Frame, id: &AttemptId) -> Option<&'a str> {
     match &frame.slot(id)?.work {
-        Work::Role(name) => Some(name.as_str()),
+        SlotWork::Role(name) => Some(name.as_str()),
         _ => None,
     }
 }

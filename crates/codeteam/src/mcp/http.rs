@@ -4,26 +4,26 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codeteam_http::{Limits, Listener, Sessions, Token};
+use codeteam_http::{BearerToken, ClientLimits, ClientSessions, LoopbackListener};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tokio::sync::oneshot;
 
-use super::clients::Clients;
-use super::server::Server;
-use super::team::{Place, Team};
+use super::clients::ClientRegistry;
+use super::server::McpServer;
+use super::team::{CheckoutTask, ServerContext};
 
 /// Serves until the process is told to end. No repository is opened before a tool is called.
 pub(crate) fn serve(
-    place: Place,
+    place: ServerContext,
     wait: Duration,
-    listener: Listener,
-    token: Token,
+    listener: LoopbackListener,
+    token: BearerToken,
 ) -> io::Result<()> {
     let runtime = super::runtime()?;
-    let sessions = Arc::new(Sessions::new(Limits::default()));
-    let clients = Arc::new(Clients::new(Arc::clone(&sessions)));
-    let team = Arc::new(Team::new(place));
-    let make = move || Server::shared(Arc::clone(&team), Arc::clone(&clients), wait);
+    let sessions = Arc::new(ClientSessions::new(ClientLimits::default()));
+    let clients = Arc::new(ClientRegistry::new(Arc::clone(&sessions)));
+    let team = Arc::new(CheckoutTask::new(place));
+    let make = move || McpServer::shared(Arc::clone(&team), Arc::clone(&clients), wait);
     let told = told_to_end()?;
     let end = async {
         // Without anybody who could tell, it is the same as being told.

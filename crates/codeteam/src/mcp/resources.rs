@@ -13,9 +13,9 @@ use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::Value;
 
-use super::expected::{View, design};
-use super::history::History;
-use super::team::Team;
+use super::expected::{SessionView, design};
+use super::history::TaskHistory;
+use super::team::CheckoutTask;
 
 const START: &str = "codeteam://run/";
 
@@ -32,7 +32,7 @@ const PARTS: [(&str, &str, &str); 4] = [
 ];
 
 /// The parts of the newest run.
-pub(super) fn list(team: &Team) -> Result<Vec<Resource>, ErrorData> {
+pub(super) fn list(team: &CheckoutTask) -> Result<Vec<Resource>, ErrorData> {
     let Some((_, id)) = team.newest().map_err(|e| failed(&e))? else {
         return Ok(Vec::new());
     };
@@ -63,7 +63,7 @@ fn uri(run: &RunId, part: &str) -> String {
 }
 
 /// One part of a run.
-pub(super) fn read(team: &Team, address: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(super) fn read(team: &CheckoutTask, address: &str) -> Result<ReadResourceResult, ErrorData> {
     let unknown = || {
         let address: String = address.chars().take(200).collect();
         ErrorData::resource_not_found(format!("there is no resource `{address}`"), None)
@@ -74,7 +74,7 @@ pub(super) fn read(team: &Team, address: &str) -> Result<ReadResourceResult, Err
     let (_, _, mime) = known.ok_or_else(unknown)?;
     let (engine, _) = team.newest().map_err(|e| failed(&e))?.ok_or_else(unknown)?;
     let id = RunId::from(name);
-    let mut history = History::default();
+    let mut history = TaskHistory::default();
     history.catch_up(&engine, &id).map_err(|e| failed(&e))?;
     if !history.run.has_started() {
         return Err(unknown());
@@ -92,8 +92,8 @@ pub(super) fn read(team: &Team, address: &str) -> Result<ReadResourceResult, Err
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-fn view<'a>(engine: &'a Arc<Engine>, history: &'a History, call: &'a str) -> View<'a> {
-    View {
+fn view<'a>(engine: &'a Arc<Engine>, history: &'a TaskHistory, call: &'a str) -> SessionView<'a> {
+    SessionView {
         engine,
         run: &history.run,
         history,
@@ -103,7 +103,7 @@ fn view<'a>(engine: &'a Arc<Engine>, history: &'a History, call: &'a str) -> Vie
     }
 }
 
-fn status(engine: &Arc<Engine>, history: &History, call: &str) -> String {
+fn status(engine: &Arc<Engine>, history: &TaskHistory, call: &str) -> String {
     let view = view(engine, history, call);
     let status = super::status::status(&view, &view.expected());
     let value = Value::Object(status.fields().clone());

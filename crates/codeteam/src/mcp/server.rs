@@ -15,10 +15,10 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use super::answer::Answer;
-use super::clients::{self, Caller, Clients, Refusal};
-use super::team::{Done, Led, Place, Team};
-use super::tools::{self, Call, Unreadable};
+use super::answer::ToolAnswer;
+use super::clients::{self, ClientRegistry, LeadRefusal, RequestCaller};
+use super::team::{CallOutcome, CheckoutTask, LeadingSession, ServerContext};
+use super::tools::{self, InvalidCall, ToolCall};
 use super::{prompts, resources};
 
 /// How often a client that waits is told what goes on.
@@ -29,25 +29,29 @@ const INSTRUCTIONS: &str = "codeteam leads you through a task in roles: analyst,
     are run by codeteam itself. In a new session call get_status first.";
 
 /// The server.
-pub(super) struct Server {
-    team: Arc<Team>,
+pub(super) struct McpServer {
+    team: Arc<CheckoutTask>,
     /// Who else is served, if others may be.
-    clients: Option<Arc<Clients>>,
+    clients: Option<Arc<ClientRegistry>>,
     /// How long a call waits for checks before it answers that they still run.
     wait: Duration,
 }
 
-impl Server {
-    pub(super) fn new(place: Place, wait: Duration) -> Self {
+impl McpServer {
+    pub(super) fn new(place: ServerContext, wait: Duration) -> Self {
         Self {
-            team: Arc::new(Team::new(place)),
+            team: Arc::new(CheckoutTask::new(place)),
             clients: None,
             wait,
         }
     }
 
     /// For one of several clients, who share a task.
-    pub(super) fn shared(team: Arc<Team>, clients: Arc<Clients>, wait: Duration) -> Self {
+    pub(super) fn shared(
+        team: Arc<CheckoutTask>,
+        clients: Arc<ClientRegistry>,
+        wait: Duration,
+    ) -> Self {
         Self {
             team,
             clients: Some(clients),
@@ -60,11 +64,11 @@ impl Server {
         &self,
         label: &str,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Result<Option<clients::Call>, Refusal>, ErrorData> {
+    ) -> Result<Result<Option<clients::LeadGuard>, LeadRefusal>, ErrorData> {
         let Some(clients) = self.clients.clone() else {
             return Ok(Ok(None));
         };
-        let caller = Caller {
+        let caller = RequestCaller {
             session: codeteam_http::client(context).map(str::to_owned),
             label: label.to_owned(),
             connection: codeteam_http::connection(context),
@@ -75,42 +79,42 @@ impl Server {
 
     async fn call(
         &self,
-        call: Call,
+        call: ToolCall,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Answer, ErrorData> {
+    ) -> Result<ToolAnswer, ErrorData> {
         let label = label(context);
         let _leads = match self.lead(&label, context).await? {
             Ok(leads) => leads,
             Err(refusal) => {
                 let team = Arc::clone(&self.team);
                 return beside(move || match refusal {
-                    Refusal::Led(leader) => team.led_by(&leader, &call),
-                    Refusal::Unknown => unknown(),
+                    LeadRefusal::Led(leader) => team.led_by(&leader, &call),
+                    LeadRefusal::Unknown => unknown(),
                 })
                 .await;
             }
         };
-        if matches!(call, Call::Status)
+        if matches!(call, ToolCall::Status)
             && let Some(answer) = self.team.status_at_once()
         {
             return Ok(answer);
         }
         let team = Arc::clone(&self.team);
         let done = beside(move || match call {
-            Call::Start(args) => team.start(args, &label),
-            Call::Submit(args) => team.submit(args, &label),
-            Call::Resume(args) => team.resume(&args, &label),
-            Call::Abort(args) => team.abort(args, &label),
-            Call::Status => team.status(&label),
-            Call::History(args) => team.history(&args, &label).into(),
+            ToolCall::Start(args) => team.start(args, &label),
+            ToolCall::Submit(args) => team.submit(args, &label),
+            ToolCall::Resume(args) => team.resume(&args, &label),
+            ToolCall::Abort(args) => team.abort(args, &label),
+            ToolCall::Status => team.status(&label),
+            ToolCall::History(args) => team.history(&args, &label).into(),
         });
         match done.await? {
-            Done::Answer(answer) => Ok(answer),
-            Done::HandedIn(led, submitted) => {
+            CallOutcome::Answer(answer) => Ok(answer),
+            CallOutcome::HandedIn(led, submitted) => {
                 self.settle(&led, context).await?;
                 beside(move || led.outcome(submitted.as_ref())).await
             }
-            Done::Checking(led) => {
+            CallOutcome::Checking(led) => {
                 self.settle(&led, context).await?;
                 beside(move || led.status()).await
             }
@@ -120,7 +124,7 @@ impl Server {
     /// Waits until codeteam's own work is done, for a while, and tells what goes on meanwhile.
     async fn settle(
         &self,
-        led: &Arc<Led>,
+        led: &Arc<LeadingSession>,
         context: &RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let (begun, token) = (Instant::now(), context.meta.get_progress_token());
@@ -145,13 +149,13 @@ impl Server {
 }
 
 /// What is said to a client that cannot be told from others.
-fn unknown() -> Answer {
+fn unknown() -> ToolAnswer {
     let errors = [
         "this client cannot be told from others: it opens no session, and the program at the other end of \
          its connection cannot be seen, because it is another user's or the port is forwarded"
             .to_owned(),
     ];
-    Answer::refused(
+    ToolAnswer::refused(
         &errors,
         "Nothing was done. Tell the user: use a client that opens sessions (protocol 2025-11-25 or older), \
          or let the client start `codeteam mcp` itself, without `--http`.",
@@ -175,7 +179,7 @@ async fn beside<T: Send + 'static>(
     done.map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
@@ -205,11 +209,11 @@ impl ServerHandler for Server {
         let answer = match tools::read(&request.name, request.arguments) {
             Ok(call) => self.call(call, &context).await?,
             // What a model got wrong, it can mend: protocol errors do not reach it in every client.
-            Err(Unreadable::Arguments(why)) => Answer::refused(
+            Err(InvalidCall::Arguments(why)) => ToolAnswer::refused(
                 &[why],
                 "Nothing was done. Call the tool again with arguments that fit.",
             ),
-            Err(Unreadable::Tool(error)) => return Err(error),
+            Err(InvalidCall::Tool(error)) => return Err(error),
         };
         Ok(CallToolResponse::Complete(CallToolResult::from(answer)))
     }

@@ -1,19 +1,19 @@
 //! Where a task stands, as a whole.
 
 use codeteam_core::Run;
-use codeteam_core::frame::{Frame, Work};
+use codeteam_core::frame::{Frame, SlotWork};
 use codeteam_core::ids::FramePath;
-use codeteam_core::session::{self, Turn};
-use codeteam_core::views::{self, Seven};
+use codeteam_core::session::{self, SessionTurn};
+use codeteam_core::views::{self, TaskState};
 use codeteam_engine::tell::first_line;
 use serde_json::json;
 
-use super::answer::Answer;
-use super::expected::{View, design as design_words};
+use super::answer::ToolAnswer;
+use super::expected::{SessionView, design as design_words};
 use super::history;
 
 /// The whole status, with what is expected now in it.
-pub(super) fn status(view: &View<'_>, expected: &Answer) -> Answer {
+pub(super) fn status(view: &SessionView<'_>, expected: &ToolAnswer) -> ToolAnswer {
     let run = view.run;
     let frame = current(run);
     let requirements = frame.map(|f| f.outputs.known_requirements());
@@ -37,7 +37,7 @@ pub(super) fn status(view: &View<'_>, expected: &Answer) -> Answer {
     if let Some(next) = next.as_object_mut() {
         next.retain(|key, value| !told.iter().any(|(name, told)| key == name && value == told));
     }
-    let mut answer = Answer::new("task_status", now).part(
+    let mut answer = ToolAnswer::new("task_status", now).part(
         "State",
         &format!("{} ({})", state.as_str(), first_line(&run.goal)),
     );
@@ -58,8 +58,8 @@ pub(super) fn status(view: &View<'_>, expected: &Answer) -> Answer {
 /// The frame that is worked on, or the run's own.
 fn current(run: &Run) -> Option<&Frame> {
     let path = match session::turn(run) {
-        Turn::Work(id) => Some(id.frame),
-        Turn::Ask(question) => Some(question.id.frame.clone()),
+        SessionTurn::Work(id) => Some(id.frame),
+        SessionTurn::Ask(question) => Some(question.id.frame.clone()),
         _ => None,
     };
     let path = path.unwrap_or_else(FramePath::root);
@@ -67,17 +67,17 @@ fn current(run: &Run) -> Option<&Frame> {
 }
 
 /// The role whose turn it is, or was when somebody else had to do something.
-fn role(run: &Run, state: Seven) -> Option<String> {
-    if let Turn::Work(id) = session::turn(run) {
+fn role(run: &Run, state: TaskState) -> Option<String> {
+    if let SessionTurn::Work(id) = session::turn(run) {
         let role = history::role_of(run.frames.get(&id.frame)?, &id);
         return role.map(str::to_owned);
     }
-    if matches!(state, Seven::Complete | Seven::Aborted) {
+    if matches!(state, TaskState::Complete | TaskState::Aborted) {
         return None;
     }
     let slots = &current(run)?.slots;
     slots.iter().find_map(|slot| match &slot.work {
-        Work::Role(name) => Some(name.0.clone()),
+        SlotWork::Role(name) => Some(name.0.clone()),
         _ => None,
     })
 }

@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use codeteam_core::submission::{self, Form};
+use codeteam_core::submission::{self, AnswerForm};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
     JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
@@ -19,25 +19,27 @@ use serde_json::Value;
 const NAME: &str = "submit";
 
 /// Serves the tool on standard input and output until its client goes.
-pub(crate) fn serve(form: Form) -> io::Result<()> {
+pub(crate) fn serve(form: AnswerForm) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let served = Submit::new(form).serve(rmcp::transport::stdio()).await;
+        let served = SubmitServer::new(form)
+            .serve(rmcp::transport::stdio())
+            .await;
         let service = served.map_err(io::Error::other)?;
         service.waiting().await.map_err(io::Error::other)?;
         Ok(())
     })
 }
 
-struct Submit {
-    form: Form,
+struct SubmitServer {
+    form: AnswerForm,
     is_done: AtomicBool,
 }
 
-impl Submit {
-    fn new(form: Form) -> Self {
+impl SubmitServer {
+    fn new(form: AnswerForm) -> Self {
         Self {
             form,
             is_done: AtomicBool::new(false),
@@ -56,7 +58,7 @@ impl Submit {
     }
 }
 
-impl ServerHandler for Submit {
+impl ServerHandler for SubmitServer {
     fn get_info(&self) -> ServerConfig {
         let tools = ServerCapabilities::builder().enable_tools().build();
         let own = Implementation::new("codeteam", env!("CARGO_PKG_VERSION"));

@@ -11,32 +11,33 @@ use std::time::Duration;
 
 use codeteam_core::Run;
 use codeteam_core::event::RunStarted;
-use codeteam_core::hands::Hands;
+use codeteam_core::hands::Operator;
 use codeteam_core::ids::{AttemptId, RunId};
-use codeteam_core::session::{self, Turn};
+use codeteam_core::session::{self, SessionTurn};
 use codeteam_engine::Engine;
 use codeteam_engine::driver;
-use codeteam_engine::engine::{Error, Request};
+use codeteam_engine::engine::{Error, RunRequest};
 use codeteam_engine::env::Env;
 use codeteam_engine::perform::with_causes;
 use codeteam_engine::session::{
-    Brought, End, Session, alone, bring, open_runs, prepare, take_back, was_taken_back,
+    CheckoutUpdate, SessionEnd, SessionRun, alone, bring, open_runs, prepare, take_back,
+    was_taken_back,
 };
 use codeteam_engine::{store, tell};
 use rmcp::ErrorData;
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub(super) use self::led::{Led, Seen};
-use super::answer::Answer;
-use super::clients::Leader;
+pub(super) use self::led::{LeadingSession, ObservedRun};
+use super::answer::ToolAnswer;
+use super::clients::LeaderNotice;
 use super::history::USER_THROUGH;
 use super::tools;
 use crate::problem::Problem;
 
 /// Where a server works, and how it was started.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct ServerContext {
     /// Where to look for the project.
     pub(crate) folder: PathBuf,
     /// The environment.
@@ -48,12 +49,12 @@ pub(crate) struct Place {
 }
 
 /// The task of this checkout.
-pub(super) struct Team {
-    place: Place,
+pub(super) struct CheckoutTask {
+    place: ServerContext,
     /// The run that this process leads, or led to its end.
-    led: Mutex<Option<Arc<Led>>>,
+    led: Mutex<Option<Arc<LeadingSession>>>,
     /// Where nothing was open when it was last looked for.
-    quiet: Mutex<Option<Quiet>>,
+    quiet: Mutex<Option<IdleCheck>>,
     /// One thing is done at a time.
     acting: Mutex<()>,
     /// What is being done, or waits for its turn.
@@ -61,7 +62,7 @@ pub(super) struct Team {
 }
 
 /// How it is found out at once that there is still nothing: clients ask often.
-struct Quiet {
+struct IdleCheck {
     /// Where the log is, or would be.
     log: PathBuf,
     /// Which file that was, and how it stood.
@@ -70,7 +71,7 @@ struct Quiet {
     last: String,
 }
 
-impl Quiet {
+impl IdleCheck {
     fn is_still(&self) -> bool {
         let file = fs::metadata(&self.log).ok().map(|found| found.ino());
         match (&self.seen, file) {
@@ -85,27 +86,27 @@ impl Quiet {
 }
 
 /// How the task of this checkout stands.
-pub(super) enum Standing {
+pub(super) enum TaskOwnership {
     /// This process leads it.
-    Led(Arc<Led>),
+    Led(Arc<LeadingSession>),
     /// Others do.
-    Seen(Box<Seen>),
+    Seen(Box<ObservedRun>),
     /// There is none.
     None,
 }
 
 /// What a call has come to.
-pub(super) enum Done {
+pub(super) enum CallOutcome {
     /// All there is to say.
-    Answer(Answer),
+    Answer(ToolAnswer),
     /// It was handed in; what comes of it will be seen. An answer to this assignment, if it was one.
-    HandedIn(Arc<Led>, Option<AttemptId>),
+    HandedIn(Arc<LeadingSession>, Option<AttemptId>),
     /// Where the task stands is known when codeteam's own work is done.
-    Checking(Arc<Led>),
+    Checking(Arc<LeadingSession>),
 }
 
-impl From<Answer> for Done {
-    fn from(answer: Answer) -> Self {
+impl From<ToolAnswer> for CallOutcome {
+    fn from(answer: ToolAnswer) -> Self {
         Self::Answer(answer)
     }
 }
@@ -124,8 +125,8 @@ const OPEN: &str = "Go on with that one, as below. Only if the user says so: `st
     true` begins this one besides, and `abort` gives that one up.";
 const NO_TASK: &str = "There is no open task here. `start_task` begins one.";
 
-impl Team {
-    pub(super) fn new(place: Place) -> Self {
+impl CheckoutTask {
+    pub(super) fn new(place: ServerContext) -> Self {
         Self {
             place,
             led: Mutex::default(),
@@ -144,13 +145,13 @@ impl Team {
     }
 
     /// The run that this process leads, as far as it knows without looking.
-    pub(super) fn known(&self) -> Option<Arc<Led>> {
+    pub(super) fn known(&self) -> Option<Arc<LeadingSession>> {
         let led = lock(&self.led).clone();
-        led.filter(|led| matches!(led.state().end, None | Some(End::Over(_))))
+        led.filter(|led| matches!(led.state().end, None | Some(SessionEnd::Over(_))))
     }
 
     /// Where the task stands, if that is known without looking far.
-    pub(super) fn status_at_once(&self) -> Option<Answer> {
+    pub(super) fn status_at_once(&self) -> Option<ToolAnswer> {
         let led = self.known();
         if led.as_ref().is_none_or(|led| led.state().run.is_terminal()) {
             let quiet = self.quiet.try_lock().ok()?;
@@ -169,29 +170,29 @@ impl Team {
     }
 
     /// What is said to a client of this server if another of its clients leads.
-    pub(super) fn led_by(&self, leader: &Leader, call: &tools::Call) -> Answer {
+    pub(super) fn led_by(&self, leader: &LeaderNotice, call: &tools::ToolCall) -> ToolAnswer {
         let holder = format!("`{}`, another client of this server", leader.label);
         let Some(led) = self.known() else {
             let errors = [format!("a task is just being begun by {holder}")];
-            return Answer::refused(&errors, "Call `get_status` in a moment.");
+            return ToolAnswer::refused(&errors, "Call `get_status` in a moment.");
         };
-        let seen = Seen::new(&led.engine(), &led.state().run.id, holder, self.call());
+        let seen = ObservedRun::new(&led.engine(), &led.state().run.id, holder, self.call());
         let patience = leader.patience;
         match (seen.map(|seen| seen.by_this_server(patience)), call) {
-            (Ok(seen), tools::Call::Status) => seen.status(),
-            (Ok(seen), tools::Call::History(args)) => seen.history(args),
+            (Ok(seen), tools::ToolCall::Status) => seen.status(),
+            (Ok(seen), tools::ToolCall::History(args)) => seen.history(args),
             (Ok(seen), _) => seen.refusal(),
             (Err(error), _) => trouble(error),
         }
     }
 
     /// How the task stands. A run that nobody leads is taken up.
-    pub(super) fn look(&self, label: &str) -> Result<Standing, Answer> {
+    pub(super) fn look(&self, label: &str) -> Result<TaskOwnership, ToolAnswer> {
         let _one = lock(&self.acting);
         self.standing(label).map_err(trouble)
     }
 
-    fn standing(&self, label: &str) -> Result<Standing, Error> {
+    fn standing(&self, label: &str) -> Result<TaskOwnership, Error> {
         let known = self.known();
         if known.is_none() {
             // What could not be led on is given back before it is taken up again; why, is said first.
@@ -201,16 +202,16 @@ impl Team {
             }
         }
         let ended = match known {
-            Some(led) if !led.state().run.is_terminal() => return Ok(Standing::Led(led)),
-            Some(led) => Standing::Led(led),
-            None => Standing::None,
+            Some(led) if !led.state().run.is_terminal() => return Ok(TaskOwnership::Led(led)),
+            Some(led) => TaskOwnership::Led(led),
+            None => TaskOwnership::None,
         };
         // One that has ended makes way for another that is open.
         let mut quiet = lock(&self.quiet);
-        if quiet.as_ref().is_some_and(Quiet::is_still) {
+        if quiet.as_ref().is_some_and(IdleCheck::is_still) {
             return Ok(ended);
         }
-        let Place {
+        let ServerContext {
             folder,
             env,
             codeteam,
@@ -221,7 +222,7 @@ impl Team {
         let engine = Engine::look(folder, env.clone(), codeteam.clone())?;
         let (Some(engine), Some(file)) = (engine.map(Arc::new), file) else {
             let last = String::new();
-            *quiet = Some(Quiet {
+            *quiet = Some(IdleCheck {
                 log,
                 seen: None,
                 last,
@@ -232,21 +233,21 @@ impl Team {
         let Some(id) = open_runs(&engine)?.into_iter().next() else {
             let last = last(&engine, call)?;
             let seen = Some((file, engine, version));
-            *quiet = Some(Quiet { log, seen, last });
+            *quiet = Some(IdleCheck { log, seen, last });
             return Ok(ended);
         };
         *quiet = None;
-        if engine.load(&id)?.hands != Hands::Session {
-            let seen = Seen::new(&engine, &id, String::new(), call)?;
-            return Ok(Standing::Seen(Box::new(seen)));
+        if engine.load(&id)?.hands != Operator::Session {
+            let seen = ObservedRun::new(&engine, &id, String::new(), call)?;
+            return Ok(TaskOwnership::Seen(Box::new(seen)));
         }
-        match Session::attach(&engine, &id, label) {
+        match SessionRun::attach(&engine, &id, label) {
             Ok(session) => {
                 let led = self.lead(&engine, session);
                 if was_taken_back(&engine, &led.state().run)? {
                     led.note(brought(&engine, &led));
                 }
-                Ok(Standing::Led(led))
+                Ok(TaskOwnership::Led(led))
             }
             Err(driver::Error::Store(store::Error::Held { pid, label, .. })) => {
                 let holder = if pid == std::process::id() {
@@ -256,54 +257,54 @@ impl Team {
                 } else {
                     format!("`{label}` (process {pid})")
                 };
-                let seen = Seen::new(&engine, &id, holder, call)?;
-                Ok(Standing::Seen(Box::new(seen)))
+                let seen = ObservedRun::new(&engine, &id, holder, call)?;
+                Ok(TaskOwnership::Seen(Box::new(seen)))
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    fn lead(&self, engine: &Arc<Engine>, session: Session) -> Arc<Led> {
-        let led = Arc::new(Led::new(engine, session, &self.place.call));
+    fn lead(&self, engine: &Arc<Engine>, session: SessionRun) -> Arc<LeadingSession> {
+        let led = Arc::new(LeadingSession::new(engine, session, &self.place.call));
         *lock(&self.led) = Some(Arc::clone(&led));
         led
     }
 
     /// Starts a task.
-    pub(super) fn start(&self, args: tools::Start, label: &str) -> Done {
+    pub(super) fn start(&self, args: tools::StartTaskArgs, label: &str) -> CallOutcome {
         let _one = lock(&self.acting);
         if args.task.trim().is_empty() {
             let errors = ["the task is empty".to_owned()];
             let expected = "Call `start_task` with what the user wants, in their words.";
-            return Answer::refused(&errors, expected).into();
+            return ToolAnswer::refused(&errors, expected).into();
         }
         let _alone = match alone(&self.place.folder, &self.place.env) {
             Ok(alone) => alone,
             Err(error) => return trouble(error).into(),
         };
         match self.standing(label) {
-            Ok(Standing::Led(led)) if !args.another && !led.state().run.is_terminal() => {
+            Ok(TaskOwnership::Led(led)) if !args.another && !led.state().run.is_terminal() => {
                 let run = &led.state().run;
                 let errors = [format!("a task is open in this checkout: {}", run.goal)];
                 let now = led.expected();
                 let do_next = format!("{OPEN} {}", now.do_next());
-                let mut answer = Answer::refused(&errors, &do_next)
+                let mut answer = ToolAnswer::refused(&errors, &do_next)
                     .with("run", json!(run.id))
                     .with("next", now.as_part());
                 answer.append(now.details());
                 return answer.into();
             }
-            Ok(Standing::Seen(seen)) if !args.another => return seen.refusal().into(),
+            Ok(TaskOwnership::Seen(seen)) if !args.another => return seen.refusal().into(),
             Ok(_) => {}
             Err(error) => return trouble(error).into(),
         }
         // The one that is left goes on where it stands when it is taken up again.
         *lock(&self.led) = None;
-        let request = Request {
+        let request = RunRequest {
             goal: args.task,
-            ..Request::default()
+            ..RunRequest::default()
         };
-        let Place {
+        let ServerContext {
             folder,
             env,
             codeteam,
@@ -312,14 +313,14 @@ impl Team {
         let started = prepare(folder, env.clone(), codeteam.clone(), &request);
         let started = started.and_then(|(engine, started)| {
             let note = self.beforehand(&engine, &started);
-            let session = Session::start(&engine, started, label)?;
+            let session = SessionRun::start(&engine, started, label)?;
             Ok((engine, session, note))
         });
         match started {
             Ok((engine, session, note)) => {
                 let led = self.lead(&engine, session);
                 led.note(note);
-                Done::HandedIn(led, None)
+                CallOutcome::HandedIn(led, None)
             }
             Err(error) => trouble(error).into(),
         }
@@ -358,7 +359,7 @@ impl Team {
     }
 
     /// Hands an answer in.
-    pub(super) fn submit(&self, args: tools::Submit, label: &str) -> Done {
+    pub(super) fn submit(&self, args: tools::SubmitAnswerArgs, label: &str) -> CallOutcome {
         let _one = lock(&self.acting);
         let led = match self.open(label) {
             Ok(led) => led,
@@ -366,7 +367,7 @@ impl Team {
         };
         let run = led.state().run;
         let id = match session::turn(&run) {
-            Turn::Work(id) if led.is_settled() => id,
+            SessionTurn::Work(id) if led.is_settled() => id,
             _ => return led.refusal("there is nothing to submit now").into(),
         };
         let role = led.role(&id);
@@ -386,16 +387,16 @@ impl Team {
             return led.refusal(&why).into();
         }
         match led.submit(&id, args.submission.text()) {
-            Ok(()) => Done::HandedIn(led, Some(id)),
+            Ok(()) => CallOutcome::HandedIn(led, Some(id)),
             Err(why) => led.mend(&id, &[why]).into(),
         }
     }
 
     /// Passes on what a person said.
-    pub(super) fn resume(&self, args: &tools::Resume, label: &str) -> Done {
+    pub(super) fn resume(&self, args: &tools::ResumeTaskArgs, label: &str) -> CallOutcome {
         let _one = lock(&self.acting);
         let standing = self.standing(label);
-        if let Ok(Standing::Seen(seen)) = &standing
+        if let Ok(TaskOwnership::Seen(seen)) = &standing
             && seen.is_with_workers()
             && args.input.trim().eq_ignore_ascii_case(TAKE_BACK)
         {
@@ -407,35 +408,35 @@ impl Team {
         };
         let run = led.state().run;
         let question = match session::turn(&run) {
-            Turn::Ask(question) if led.is_settled() => question,
+            SessionTurn::Ask(question) if led.is_settled() => question,
             _ => return led.refusal("nobody is asked anything now").into(),
         };
         let replied = session::reply(&question, &args.input)
             .and_then(|answer| led.reply(&user_through(label), &question.id, &answer));
         match replied {
-            Ok(()) => Done::HandedIn(led, None),
+            Ok(()) => CallOutcome::HandedIn(led, None),
             Err(why) => led.refusal(&why).into(),
         }
     }
 
     /// Takes a task back from workers.
-    fn take_back(&self, seen: &Seen, label: &str) -> Done {
+    fn take_back(&self, seen: &ObservedRun, label: &str) -> CallOutcome {
         let engine = seen.engine();
         let session = match take_back(&engine, seen.run(), label, label, LETS_GO) {
             Ok(session) => session,
             Err(error) => {
                 let errors = [with_causes(&error)];
                 let expected = "Workers still have it. Tell the user, and try again in a while.";
-                return Answer::refused(&errors, expected).into();
+                return ToolAnswer::refused(&errors, expected).into();
             }
         };
         let led = self.lead(&engine, session);
         led.note(brought(&engine, &led));
-        Done::HandedIn(led, None)
+        CallOutcome::HandedIn(led, None)
     }
 
     /// Ends the task.
-    pub(super) fn abort(&self, args: tools::Abort, label: &str) -> Done {
+    pub(super) fn abort(&self, args: tools::AbortTaskArgs, label: &str) -> CallOutcome {
         let _one = lock(&self.acting);
         let led = match self.open(label) {
             Ok(led) => led,
@@ -443,22 +444,22 @@ impl Team {
         };
         let reason = args.reason.unwrap_or_default();
         match led.abort(label, &reason) {
-            Ok(()) => Done::HandedIn(led, None),
+            Ok(()) => CallOutcome::HandedIn(led, None),
             Err(why) => led.refusal(&why).into(),
         }
     }
 
-    fn open(&self, label: &str) -> Result<Arc<Led>, Answer> {
+    fn open(&self, label: &str) -> Result<Arc<LeadingSession>, ToolAnswer> {
         open(self.standing(label))
     }
 
     /// Where the task stands.
-    pub(super) fn status(&self, label: &str) -> Done {
+    pub(super) fn status(&self, label: &str) -> CallOutcome {
         match self.look(label) {
-            Ok(Standing::Led(led)) if !led.is_settled() => Done::Checking(led),
-            Ok(Standing::Led(led)) => led.status().into(),
-            Ok(Standing::Seen(seen)) => seen.status().into(),
-            Ok(Standing::None) => {
+            Ok(TaskOwnership::Led(led)) if !led.is_settled() => CallOutcome::Checking(led),
+            Ok(TaskOwnership::Led(led)) => led.status().into(),
+            Ok(TaskOwnership::Seen(seen)) => seen.status().into(),
+            Ok(TaskOwnership::None) => {
                 let quiet = lock(&self.quiet);
                 no_task(quiet.as_ref().map_or("", |quiet| &quiet.last)).into()
             }
@@ -467,11 +468,13 @@ impl Team {
     }
 
     /// Everything that was submitted.
-    pub(super) fn history(&self, args: &tools::History, label: &str) -> Answer {
+    pub(super) fn history(&self, args: &tools::HistoryArgs, label: &str) -> ToolAnswer {
         match self.look(label) {
-            Ok(Standing::Led(led)) => led.history(args),
-            Ok(Standing::Seen(seen)) => seen.history(args),
-            Ok(Standing::None) => Answer::new("history", NO_TASK).always("submissions", json!([])),
+            Ok(TaskOwnership::Led(led)) => led.history(args),
+            Ok(TaskOwnership::Seen(seen)) => seen.history(args),
+            Ok(TaskOwnership::None) => {
+                ToolAnswer::new("history", NO_TASK).always("submissions", json!([]))
+            }
             Err(answer) => answer,
         }
     }
@@ -481,7 +484,7 @@ impl Team {
         if let Some(led) = lock(&self.led).clone() {
             return Ok(Some((led.engine(), led.state().run.id.clone())));
         }
-        let Place {
+        let ServerContext {
             folder,
             env,
             codeteam,
@@ -493,7 +496,7 @@ impl Team {
         };
         for row in engine.store.runs()? {
             let id = RunId(row.id);
-            if engine.load(&id)?.began_in == Hands::Session {
+            if engine.load(&id)?.began_in == Operator::Session {
                 return Ok(Some((engine, id)));
             }
         }
@@ -507,16 +510,16 @@ impl Team {
 }
 
 /// Brings what workers have made into the checkout; what is to be said of it.
-fn brought(engine: &Engine, led: &Led) -> Vec<String> {
+fn brought(engine: &Engine, led: &LeadingSession) -> Vec<String> {
     let told = match bring(engine, &led.state().run) {
-        Ok(Brought::Same) => return Vec::new(),
-        Ok(Brought::Changed(files)) => {
+        Ok(CheckoutUpdate::Same) => return Vec::new(),
+        Ok(CheckoutUpdate::Changed(files)) => {
             format!(
                 "What workers made is in the checkout now: {}.",
                 names(&files)
             )
         }
-        Ok(Brought::Differs(files)) => format!(
+        Ok(CheckoutUpdate::Differs(files)) => format!(
             "The checkout has something of its own, which was left alone; it is other than what \
              workers made in: {}.",
             names(&files)
@@ -530,20 +533,20 @@ fn brought(engine: &Engine, led: &Led) -> Vec<String> {
 }
 
 /// The open task, if this process leads it; or what to say instead.
-fn open(standing: Result<Standing, Error>) -> Result<Arc<Led>, Answer> {
+fn open(standing: Result<TaskOwnership, Error>) -> Result<Arc<LeadingSession>, ToolAnswer> {
     match standing {
-        Ok(Standing::Led(led)) if !led.state().run.is_terminal() => Ok(led),
-        Ok(Standing::Seen(seen)) => Err(seen.refusal()),
+        Ok(TaskOwnership::Led(led)) if !led.state().run.is_terminal() => Ok(led),
+        Ok(TaskOwnership::Seen(seen)) => Err(seen.refusal()),
         Ok(_) => {
             let errors = ["no task is open here".to_owned()];
-            Err(Answer::refused(&errors, "`start_task` begins one."))
+            Err(ToolAnswer::refused(&errors, "`start_task` begins one."))
         }
         Err(error) => Err(trouble(error)),
     }
 }
 
-fn no_task(last: &str) -> Answer {
-    Answer::new("task_status", format!("{NO_TASK}{last}")).with("state", json!("not_started"))
+fn no_task(last: &str) -> ToolAnswer {
+    ToolAnswer::new("task_status", format!("{NO_TASK}{last}")).with("state", json!("not_started"))
 }
 
 /// What became of the last task of this checkout, if a session began it. One that was completed when
@@ -553,7 +556,7 @@ fn last(engine: &Engine, call: &str) -> Result<String, Error> {
         return Ok(String::new());
     };
     let run = engine.load(&RunId(row.id))?;
-    if run.began_in != Hands::Session || !run.is_terminal() {
+    if run.began_in != Operator::Session || !run.is_terminal() {
         return Ok(String::new());
     }
     let Run { id, goal, .. } = &run;
@@ -570,9 +573,9 @@ fn names(files: &[PathBuf]) -> String {
 }
 
 /// What is said when codeteam itself cannot go on.
-pub(super) fn trouble(error: Error) -> Answer {
+pub(super) fn trouble(error: Error) -> ToolAnswer {
     let problem = Problem::from(error);
-    Answer::refused(
+    ToolAnswer::refused(
         &problem.lines(),
         "Nothing was done. Tell the user what is wrong, and try again when it is mended.",
     )

@@ -16,19 +16,19 @@ use serde_json::{Value, json};
 
 /// A call, with its arguments.
 #[derive(Debug)]
-pub(super) enum Call {
-    Start(Start),
-    Submit(Submit),
-    Resume(Resume),
+pub(super) enum ToolCall {
+    Start(StartTaskArgs),
+    Submit(SubmitAnswerArgs),
+    Resume(ResumeTaskArgs),
     Status,
-    History(History),
-    Abort(Abort),
+    History(HistoryArgs),
+    Abort(AbortTaskArgs),
 }
 
 /// Arguments of `start_task`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Start {
+pub(super) struct StartTaskArgs {
     pub(super) task: String,
     #[serde(default)]
     pub(super) another: bool,
@@ -37,8 +37,8 @@ pub(super) struct Start {
 /// Arguments of `submit`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Submit {
-    pub(super) submission: Submitted,
+pub(super) struct SubmitAnswerArgs {
+    pub(super) submission: SubmittedAnswer,
     #[serde(default)]
     pub(super) role: Option<String>,
     #[serde(default)]
@@ -48,12 +48,12 @@ pub(super) struct Submit {
 /// An answer: an object, or the text of one, as some models write it.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "it must be an object")]
-pub(super) enum Submitted {
+pub(super) enum SubmittedAnswer {
     Object(JsonObject),
     Text(String),
 }
 
-impl Submitted {
+impl SubmittedAnswer {
     /// The text of it; whether that can be an answer is judged where answers are.
     pub(super) fn text(self) -> String {
         match self {
@@ -66,14 +66,14 @@ impl Submitted {
 /// Arguments of `resume`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Resume {
+pub(super) struct ResumeTaskArgs {
     pub(super) input: String,
 }
 
 /// Arguments of `get_history`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct History {
+pub(super) struct HistoryArgs {
     #[serde(default)]
     pub(super) role: Option<String>,
     #[serde(default)]
@@ -83,7 +83,7 @@ pub(super) struct History {
 /// Arguments of `abort`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Abort {
+pub(super) struct AbortTaskArgs {
     #[serde(default)]
     pub(super) reason: Option<String>,
 }
@@ -91,11 +91,11 @@ pub(super) struct Abort {
 /// Arguments of `get_status`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct NoArgs {}
 
 /// Why a call cannot be read.
 #[derive(Debug)]
-pub(super) enum Unreadable {
+pub(super) enum InvalidCall {
     /// There is no such tool: an error of the protocol.
     Tool(ErrorData),
     /// Its arguments do not fit: what is wrong with them, for the model to mend.
@@ -108,47 +108,47 @@ pub(super) const MAX_TEXT: usize = 64 << 10;
 const MAX_ALL: usize = 4 * MAX_TEXT;
 
 /// Reads a call.
-pub(super) fn read(name: &str, arguments: Option<JsonObject>) -> Result<Call, Unreadable> {
+pub(super) fn read(name: &str, arguments: Option<JsonObject>) -> Result<ToolCall, InvalidCall> {
     let arguments = arguments.unwrap_or_default();
     Ok(match name {
-        "start_task" => Call::Start(of(name, arguments)?),
+        "start_task" => ToolCall::Start(of(name, arguments)?),
         "submit" => {
-            let submit: Submit = of(name, arguments)?;
-            if let Submitted::Text(text) = &submit.submission
+            let submit: SubmitAnswerArgs = of(name, arguments)?;
+            if let SubmittedAnswer::Text(text) = &submit.submission
                 && let Ok(object @ Value::Object(_)) = serde_json::from_str(text)
             {
                 measure(&object, &mut "submission".to_owned(), &mut 0)
-                    .map_err(|wrong| Unreadable::Arguments(unfit(name, &wrong)))?;
+                    .map_err(|wrong| InvalidCall::Arguments(unfit(name, &wrong)))?;
             }
-            Call::Submit(submit)
+            ToolCall::Submit(submit)
         }
-        "resume" => Call::Resume(of(name, arguments)?),
+        "resume" => ToolCall::Resume(of(name, arguments)?),
         "get_status" => {
-            let Nothing {} = of(name, arguments)?;
-            Call::Status
+            let NoArgs {} = of(name, arguments)?;
+            ToolCall::Status
         }
         "get_history" => {
-            let history: History = of(name, arguments)?;
+            let history: HistoryArgs = of(name, arguments)?;
             if history.iteration == Some(0) {
                 let wrong = "at `iteration`: iterations are counted from 1";
-                return Err(Unreadable::Arguments(unfit(name, wrong)));
+                return Err(InvalidCall::Arguments(unfit(name, wrong)));
             }
-            Call::History(history)
+            ToolCall::History(history)
         }
-        "abort" => Call::Abort(of(name, arguments)?),
+        "abort" => ToolCall::Abort(of(name, arguments)?),
         other => {
             let other: String = other.chars().take(80).collect();
             let text = format!("there is no tool `{other}`");
-            return Err(Unreadable::Tool(ErrorData::invalid_params(text, None)));
+            return Err(InvalidCall::Tool(ErrorData::invalid_params(text, None)));
         }
     })
 }
 
-fn of<T: DeserializeOwned>(tool: &str, mut arguments: JsonObject) -> Result<T, Unreadable> {
+fn of<T: DeserializeOwned>(tool: &str, mut arguments: JsonObject) -> Result<T, InvalidCall> {
     // Some clients send what is left out as `null`.
     arguments.retain(|_, value| !value.is_null());
     let arguments = Value::Object(arguments);
-    let wrong = |text: &str| Unreadable::Arguments(unfit(tool, text));
+    let wrong = |text: &str| InvalidCall::Arguments(unfit(tool, text));
     let mut all = 0;
     measure(&arguments, &mut String::new(), &mut all).map_err(|text| wrong(&text))?;
     if all > MAX_ALL {

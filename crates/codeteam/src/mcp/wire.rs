@@ -21,7 +21,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-use self::flight::Flight;
+use self::flight::RequestsInFlight;
 
 /// No message is longer, in bytes.
 pub(super) const MAX_LINE: usize = 4 << 20;
@@ -33,13 +33,13 @@ const UNIT: usize = 64 << 10;
 const ENDS: usize = 120;
 
 /// One client, over a pair of streams.
-pub(super) struct Wire<R, W> {
+pub(super) struct LineTransport<R, W> {
     read: BufReader<R>,
     line: Vec<u8>,
     /// The line is too long: what is left of it.
-    long: Option<Ends>,
+    long: Option<LongLineEnds>,
     write: Arc<Mutex<Option<W>>>,
-    flight: Arc<Flight>,
+    flight: Arc<RequestsInFlight>,
     /// Whether the client has asked for anything yet.
     begun: bool,
     /// What is being said of a line that could not be read. It is awaited before another line is
@@ -49,19 +49,19 @@ pub(super) struct Wire<R, W> {
 
 /// The ends of a line that is too long.
 #[derive(Default)]
-struct Ends {
+struct LongLineEnds {
     first: Vec<u8>,
     last: Vec<u8>,
 }
 
 /// What was read.
-enum Read {
+enum LineRead {
     Line,
-    TooLong(Ends),
+    TooLong(LongLineEnds),
     End,
 }
 
-impl<R, W> Wire<R, W>
+impl<R, W> LineTransport<R, W>
 where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -80,18 +80,18 @@ where
 
     /// Reads on to the end of a line. It may be dropped at any time and called again: what was read
     /// is kept, and between taking bytes and keeping them it does not wait.
-    async fn next(&mut self) -> Read {
+    async fn next(&mut self) -> LineRead {
         loop {
             let Ok(bytes) = self.read.fill_buf().await else {
-                return Read::End;
+                return LineRead::End;
             };
             if bytes.is_empty() {
-                return Read::End;
+                return LineRead::End;
             }
             let end = bytes.iter().position(|b| *b == b'\n');
             let part = &bytes[..end.unwrap_or(bytes.len())];
             if self.long.is_none() && self.line.len() + part.len() > MAX_LINE {
-                let mut ends = Ends::default();
+                let mut ends = LongLineEnds::default();
                 ends.take(&self.line);
                 self.line = Vec::new();
                 self.long = Some(ends);
@@ -104,8 +104,8 @@ where
             self.read.consume(used);
             if end.is_some() {
                 return match self.long.take() {
-                    Some(ends) => Read::TooLong(ends),
-                    None => Read::Line,
+                    Some(ends) => LineRead::TooLong(ends),
+                    None => LineRead::Line,
                 };
             }
         }
@@ -130,9 +130,9 @@ where
             return None;
         }
         let message = match parse(line) {
-            Parsed::Message(message) => *message,
-            Parsed::Nothing => return None,
-            Parsed::Wrong(error, id) => {
+            ParsedMessage::Message(message) => *message,
+            ParsedMessage::Nothing => return None,
+            ParsedMessage::Wrong(error, id) => {
                 self.tell(error, id);
                 return None;
             }
@@ -166,7 +166,7 @@ where
     }
 }
 
-impl<R, W> Transport<RoleServer> for Wire<R, W>
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
 where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -200,17 +200,17 @@ where
             }
             self.flight.room(MAX_WEIGHT).await;
             match self.next().await {
-                Read::Line => {
+                LineRead::Line => {
                     if let Some(message) = self.message() {
                         return Some(message);
                     }
                 }
-                Read::TooLong(ends) => {
+                LineRead::TooLong(ends) => {
                     let text = format!("a message has at most {MAX_LINE} bytes");
                     self.tell(ErrorData::invalid_request(text, None), ends.id());
                 }
                 // Half a message is none.
-                Read::End => return None,
+                LineRead::End => return None,
             }
         }
     }
@@ -237,7 +237,7 @@ async fn put<W: AsyncWrite + Unpin>(
 }
 
 /// What a line is.
-enum Parsed {
+enum ParsedMessage {
     Message(Box<ClientJsonRpcMessage>),
     /// Nothing that is of any concern here.
     Nothing,
@@ -245,30 +245,30 @@ enum Parsed {
     Wrong(ErrorData, Option<RequestId>),
 }
 
-fn parse(line: &[u8]) -> Parsed {
+fn parse(line: &[u8]) -> ParsedMessage {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     let wrong = match serde_json::from_slice(line) {
-        Ok(message) => return Parsed::Message(Box::new(message)),
+        Ok(message) => return ParsedMessage::Message(Box::new(message)),
         Err(wrong) => wrong,
     };
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
         Err(wrong) => {
             let text = format!("this is no JSON: {wrong}");
-            return Parsed::Wrong(ErrorData::parse_error(text, None), None);
+            return ParsedMessage::Wrong(ErrorData::parse_error(text, None), None);
         }
     };
     let id = value.get("id");
     if id.is_none() && value.get("method").is_some_and(Value::is_string) {
         // A notification of a kind that is not known: others speak other protocols.
-        return Parsed::Nothing;
+        return ParsedMessage::Nothing;
     }
     let id = id.and_then(|id| serde_json::from_value(id.clone()).ok());
     let text = format!("this is no message of the protocol: {wrong}");
-    Parsed::Wrong(ErrorData::invalid_request(text, None), id)
+    ParsedMessage::Wrong(ErrorData::invalid_request(text, None), id)
 }
 
-impl Ends {
+impl LongLineEnds {
     fn take(&mut self, part: &[u8]) {
         let room = ENDS.saturating_sub(self.first.len()).min(part.len());
         self.first.extend_from_slice(&part[..room]);

@@ -4,9 +4,9 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use codeteam_context::tree::Progress;
+use codeteam_context::tree::FileProgress;
 
-use super::Detail;
+use super::Verbosity;
 use crate::output::{bytes as size, grouped};
 
 /// What is done sooner needs no line.
@@ -15,25 +15,25 @@ const SOON: Duration = Duration::from_millis(500);
 const TICK: Duration = Duration::from_millis(100);
 
 /// The last line of a terminal.
-pub(crate) struct Line {
+pub(crate) struct ScanProgressLine {
     /// When it may be drawn next, and whether it was; nothing if nobody looks.
     state: Option<Mutex<(Instant, bool)>>,
 }
 
-impl Line {
+impl ScanProgressLine {
     /// A line, if anybody looks.
-    pub(crate) fn new(detail: Detail) -> Self {
-        let seen = detail >= Detail::Normal && io::stderr().is_terminal();
+    pub(crate) fn new(detail: Verbosity) -> Self {
+        let seen = detail >= Verbosity::Normal && io::stderr().is_terminal();
         Self {
             state: seen.then(|| Mutex::new((Instant::now() + SOON, false))),
         }
     }
 
     /// Says how far it is.
-    pub(crate) fn show(&self, progress: Progress) {
+    pub(crate) fn show(&self, progress: FileProgress) {
         self.draw(|| match progress {
-            Progress::Walked { files } => format!("{} files found", grouped(files)),
-            Progress::Read { files, of, bytes } => {
+            FileProgress::Walked { files } => format!("{} files found", grouped(files)),
+            FileProgress::Read { files, of, bytes } => {
                 let read = size(bytes);
                 format!("{} of {} files read, {read}", grouped(files), grouped(of))
             }

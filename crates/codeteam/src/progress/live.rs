@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use codeteam_core::Event;
-use codeteam_core::frame::Work;
+use codeteam_core::frame::SlotWork;
 use codeteam_core::ids::AttemptId;
 
 use crate::output::one_line;
@@ -19,19 +19,19 @@ use crate::output::one_line;
 const TICK: Duration = Duration::from_millis(250);
 
 /// The line.
-pub(crate) struct Live {
-    line: Arc<Mutex<Line>>,
+pub(crate) struct LiveStatusLine {
+    line: Arc<Mutex<LiveLineState>>,
     stop: Arc<AtomicBool>,
 }
 
 #[derive(Default)]
-struct Line {
-    active: BTreeMap<u64, Active>,
+struct LiveLineState {
+    active: BTreeMap<u64, ActiveWork>,
     drawn: bool,
     hidden: bool,
 }
 
-struct Active {
+struct ActiveWork {
     who: String,
     since: Instant,
     said: String,
@@ -39,13 +39,13 @@ struct Active {
     busy: Option<(String, Instant)>,
 }
 
-impl Live {
+impl LiveStatusLine {
     /// A line, if standard error is a terminal.
     pub(crate) fn on_terminal() -> Option<Self> {
         if !io::stderr().is_terminal() {
             return None;
         }
-        let line: Arc<Mutex<Line>> = Arc::default();
+        let line: Arc<Mutex<LiveLineState>> = Arc::default();
         let stop: Arc<AtomicBool> = Arc::default();
         let (drawn, stopped) = (Arc::clone(&line), Arc::clone(&stop));
         let tick = move || {
@@ -83,14 +83,15 @@ impl Live {
         match event {
             Event::AttemptStarted { id, work, .. } => {
                 let what = match work {
-                    Work::Role(role) => role.as_str(),
-                    Work::Gate(step) => step.as_str(),
-                    Work::Rebase | Work::Integrate | Work::Publish | Work::Deliver => {
-                        id.step.as_str()
-                    }
+                    SlotWork::Role(role) => role.as_str(),
+                    SlotWork::Gate(step) => step.as_str(),
+                    SlotWork::Rebase
+                    | SlotWork::Integrate
+                    | SlotWork::Publish
+                    | SlotWork::Deliver => id.step.as_str(),
                 };
                 let who = format!("{} {what}", id.frame.name());
-                let active = Active {
+                let active = ActiveWork {
                     who,
                     since: Instant::now(),
                     said: String::new(),
@@ -122,7 +123,7 @@ impl Live {
         let known = line.active.contains_key(&id.fence);
         match (known, what) {
             (false, Some(what)) => {
-                let active = Active {
+                let active = ActiveWork {
                     who: what.to_owned(),
                     since: Instant::now(),
                     said: String::new(),
@@ -150,7 +151,7 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for LiveStatusLine {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let mut line = lock(&self.line);
@@ -159,7 +160,7 @@ impl Drop for Live {
     }
 }
 
-impl Line {
+impl LiveLineState {
     fn draw(&mut self) {
         self.clear();
         if self.active.is_empty() || self.hidden {
@@ -200,6 +201,6 @@ impl Line {
     }
 }
 
-fn lock(line: &Mutex<Line>) -> MutexGuard<'_, Line> {
+fn lock(line: &Mutex<LiveLineState>) -> MutexGuard<'_, LiveLineState> {
     line.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 use crate::samples::THREE_TASKS;
 
 /// A project with a script, in which nothing has been run yet.
@@ -14,7 +14,7 @@ fn project() -> (Project, String) {
 
 /// Runs codeteam with something wrong. Nothing is made: no log, no branch, no worktree.
 #[track_caller]
-fn refused(project: &Project, args: &[&str], says: &[&str]) -> Done {
+fn refused(project: &Project, args: &[&str], says: &[&str]) -> CommandResult {
     let before = project.checkout();
     let done = project.run(args).expect(2).says(says);
     assert_eq!(done.stdout, "", "errors are no results");

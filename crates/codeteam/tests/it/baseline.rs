@@ -1,6 +1,6 @@
 //! Checks that fail before anything is changed, and what a person changes between two tries.
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// A coder, the project's checks and a commit; a rejection is final.
 const FLOW: &str = "start: tasks\nroles: { coder: { kind: implementer } }\nsteps:\n  tasks:\n    each: task\n    next: done\n    steps:\n      code: { role: coder, next: verify, retry: { max_attempts: 1 } }\n      verify: { gate: project, next: commit }\n      commit: { commit: branch, next: done }\n";
@@ -19,7 +19,7 @@ fn project() -> Project {
     project
 }
 
-fn go(project: &Project, code: &str, more: &[&str]) -> Done {
+fn go(project: &Project, code: &str, more: &[&str]) -> CommandResult {
     let code = serde_json::to_string(code).unwrap();
     let script = project.script(&format!("version: 1\nplays:\n  - match: {{ role: coder }}\n    do:\n      - write: {{ path: app.py, content: {code} }}\n      - submit: {{ summary: Done }}\n"));
     let flow = project.workflow(FLOW);
@@ -40,7 +40,7 @@ fn go(project: &Project, code: &str, more: &[&str]) -> Done {
     let args: Vec<&str> = args.into_iter().chain(more.iter().copied()).collect();
     let mut command = project.codeteam(&args);
     command.env_remove("CODETEAM_VERIFICATION__BASELINE");
-    Done::from(command.output().unwrap())
+    CommandResult::from(command.output().unwrap())
 }
 
 const TRIPLE: &str = "def double(n):\n    return 2 * n\n\n\ndef triple(n):\n    return 3 * n\n";
@@ -114,7 +114,7 @@ fn what_passes_is_tried_once_for_a_commit() {
     let project = project();
     project.config("worker: scripted\nverification:\n  commands: [ { name: Slow, command: 'echo \"tried> $(ls | wc -l)\"' } ]\n");
     project.commit("second");
-    let tried = |done: &Done| done.stderr.matches("| tried>").count();
+    let tried = |done: &CommandResult| done.stderr.matches("| tried>").count();
     let first = go(&project, TRIPLE, &["-v"]).expect(0);
     let again = go(&project, TRIPLE, &["-v"]).expect(0);
     assert_eq!(
@@ -218,7 +218,7 @@ fn other_checks_count_in_the_next_round() {
 
 /// A package of two modules; a test fails for each of them. The first task writes what it is given
 /// into `a.py`, the second one what it is given into `a.py` and `b.py`.
-fn two_repairs(first: &str, second: [&str; 2], more: &[&str]) -> (Project, Done) {
+fn two_repairs(first: &str, second: [&str; 2], more: &[&str]) -> (Project, CommandResult) {
     let project = Project::new();
     project.write(".gitignore", "__pycache__/\n");
     project.write("a.py", "N = 0\n");
@@ -249,7 +249,7 @@ fn two_repairs(first: &str, second: [&str; 2], more: &[&str]) -> (Project, Done)
     let args: Vec<&str> = args.into_iter().chain(more.iter().copied()).collect();
     let mut command = project.codeteam(&args);
     command.env_remove("CODETEAM_VERIFICATION__BASELINE");
-    let done = Done::from(command.output().unwrap());
+    let done = CommandResult::from(command.output().unwrap());
     (project, done)
 }
 

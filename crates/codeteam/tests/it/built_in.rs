@@ -1,6 +1,6 @@
 //! Every built-in workflow, from a goal to its commits, with scripted workers.
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// A planner, implementers, and gatekeepers that approve. What a test wants otherwise comes first.
 fn script(first: &str) -> String {
@@ -33,14 +33,14 @@ fn script(first: &str) -> String {
 }
 
 /// Starts a run that is to end with this code.
-fn start(project: &Project, workflow: &str, script: &str, code: i32) -> Done {
+fn start(project: &Project, workflow: &str, script: &str, code: i32) -> CommandResult {
     let script = project.script(script);
     let args = ["run", "x", "--workflow", workflow, "--script", &script];
     project.run(&args).expect(code)
 }
 
 /// Says yes to a question that has these words, and goes on until the run ends with this code.
-fn say_yes(project: &Project, question: &str, code: i32) -> Done {
+fn say_yes(project: &Project, question: &str, code: i32) -> CommandResult {
     let run = project.shown();
     let questions = run["questions"].as_array().unwrap();
     assert_eq!(questions.len(), 1, "{run:#}");

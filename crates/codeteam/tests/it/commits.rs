@@ -1,6 +1,6 @@
 //! Getting the commits: their messages, where they go at the end, and what is asked before.
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 use crate::samples::{ONE_TASK, THREE_TASKS, TWO_TASKS};
 
 const GATE: &str = "worker: scripted\nworkflow: lean\nverification:\n  commands:\n    - { name: tests, command: 'for t in tests/*.sh; do [ ! -e \"$t\" ] || sh \"$t\" || exit 1; done' }\n";
@@ -14,7 +14,7 @@ fn project(git: &str) -> (Project, String) {
     (project, script)
 }
 
-fn run(project: &Project, script: &str) -> Done {
+fn run(project: &Project, script: &str) -> CommandResult {
     project.run(&["run", "Three things", "--script", script])
 }
 
@@ -170,7 +170,7 @@ fn without_an_identity_nothing_starts() {
         .env("GIT_AUTHOR_EMAIL", "bea@example.org")
         .output()
         .unwrap();
-    Done::from(done).expect(0);
+    CommandResult::from(done).expect(0);
     let branch = project.shown()["branch"].as_str().unwrap().to_owned();
     let who = project.git(&["log", "-1", "--format=%an <%ae>, %cn", &branch]);
     assert_eq!(who, "Bea <bea@example.org>, Bea");
@@ -216,7 +216,7 @@ mod current {
     }
 
     /// A run that stops before its last task, and goes on after something has happened.
-    fn meanwhile(happens: impl FnOnce(&Project)) -> (Project, Done) {
+    fn meanwhile(happens: impl FnOnce(&Project)) -> (Project, CommandResult) {
         let (project, _) = project("{ mode: current }");
         let script = project.script(TWO_TASKS);
         let args = ["run", "x", "--script", &script, "--max-attempts", "5"];

@@ -4,17 +4,17 @@ use std::path::Path;
 
 use expect_test::expect;
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// Made up, and put together here so that nobody takes this file for a leak.
 fn key() -> String {
     ["gh", "p_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat()
 }
 
-fn with(project: &Project, variables: &[(&str, &str)], args: &[&str]) -> Done {
+fn with(project: &Project, variables: &[(&str, &str)], args: &[&str]) -> CommandResult {
     let mut command = project.codeteam(args);
     command.envs(variables.iter().copied());
-    Done::from(command.output().unwrap())
+    CommandResult::from(command.output().unwrap())
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::json;
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// The plan of the design documents, without the dependencies that are to be found.
 const PLAN: &str = r#"# The plan for users to log in.
@@ -52,7 +52,7 @@ fn project() -> Project {
 }
 
 /// Answers the questions of `deps` on a terminal.
-fn answered(project: &Project, answers: &str) -> Done {
+fn answered(project: &Project, answers: &str) -> CommandResult {
     let binary = env!("CARGO_BIN_EXE_codeteam");
     let line = format!("printf '{answers}' | script -qec '\"{binary}\" deps plan.yml' /dev/null");
     project.paste(&line)

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// One coder and the project's checks; a rejection is final.
 const FLOW: &str = r"
@@ -86,7 +86,7 @@ fn with_fib(fib: &str) -> String {
     write("app/math.py", &format!("{DOUBLE}{fib}"))
 }
 
-fn go(project: &Project, files: &[&str], actions: &[String], submit: &str) -> Done {
+fn go(project: &Project, files: &[&str], actions: &[String], submit: &str) -> CommandResult {
     let (plan, flow) = (plan(project, files), project.workflow(FLOW));
     let script = project.script(&script(actions, submit));
     let args = [
@@ -305,7 +305,7 @@ fn proof_that_was_never_run() {
 }
 
 /// Plays two tasks, of which the second waits for the first and holds a file.
-fn beside_another_task(project: &Project, actions: &[String], plan: &str) -> Done {
+fn beside_another_task(project: &Project, actions: &[String], plan: &str) -> CommandResult {
     let plan = project.beside("plan.yml", plan);
     let (script, flow) = (
         project.script(&script(actions, DONE)),

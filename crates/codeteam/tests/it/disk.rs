@@ -3,12 +3,12 @@
 //! Each run has a tiny disk in a mount namespace of its own. Where that cannot be had the tests
 //! fail: a machine that cannot show this has not shown it.
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 use crate::samples::THREE_TASKS;
 
 /// Runs on a disk of this many kilobytes at `$disk`, makes room, and resumes. Standard output has
 /// the exit codes, then the run as JSON; standard error has what the first part said.
-fn on_a_small_disk(project: &Project, disk: &str, kilobytes: u32) -> Done {
+fn on_a_small_disk(project: &Project, disk: &str, kilobytes: u32) -> CommandResult {
     let script = project.script(THREE_TASKS);
     let checks = project.read(".codeteam/config.yml");
     let config = project.beside("config.yml", &checks);

@@ -7,12 +7,12 @@ use std::path::Path;
 use codeteam_context::strategy::VARIABLES;
 use codeteam_core::workflow::SETTINGS;
 use codeteam_engine::built_in;
-use codeteam_engine::config::Schema;
-use codeteam_engine::config::keys::{self, Described};
+use codeteam_engine::config::SchemaKind;
+use codeteam_engine::config::keys::{self, SchemaKey};
 use expect_test::expect_file;
 use serde_json::Value;
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 #[test]
 fn the_reference_of_commands_is_up_to_date() {
@@ -105,7 +105,7 @@ fn the_reference_has_every_key() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference.md");
     let mut text = std::fs::read_to_string(&file).unwrap();
     let built_in = Project::empty().json(&["config", "show", "--json", "--origin"]);
-    let flow = || keys::keys(Schema::Workflow).into_iter();
+    let flow = || keys::keys(SchemaKind::Workflow).into_iter();
     // A step is described once, wherever in a file it may stand.
     let is_below = |path: &str| ["steps.", "overrides."].iter().any(|s| path.starts_with(s));
     // And so are its conditions, in words, and its checks and policies, at the top.
@@ -118,10 +118,10 @@ fn the_reference_has_every_key() {
         key.path = key.path.strip_prefix("steps.*.")?.to_owned();
         (!is_below(&key.path) && !elsewhere(&key.path)).then_some(key)
     });
-    let tables: [(&str, Vec<Described>); 5] = [
-        ("strategy", keys::keys(Schema::Strategy)),
-        ("config", keys::keys(Schema::Config)),
-        ("role", keys::keys(Schema::Role)),
+    let tables: [(&str, Vec<SchemaKey>); 5] = [
+        ("strategy", keys::keys(SchemaKind::Strategy)),
+        ("config", keys::keys(SchemaKind::Config)),
+        ("role", keys::keys(SchemaKind::Role)),
         (
             "workflow",
             flow().filter(|key| !is_below(&key.path)).collect(),
@@ -206,12 +206,12 @@ fn the_guide_says_what_each_workflow_costs() {
 
 /// How many workers are started at least and at most.
 #[derive(Clone, Copy, Default)]
-struct Calls {
+struct WorkerCallRange {
     least: usize,
     most: usize,
 }
 
-impl std::fmt::Display for Calls {
+impl std::fmt::Display for WorkerCallRange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self { least, most } if least == most => write!(f, "{most}"),
@@ -222,8 +222,8 @@ impl std::fmt::Display for Calls {
 
 /// How many workers a run and a task start if all goes well, by how much a task says and how large a
 /// change is.
-fn cost(steps: &Value, start: &Value) -> (Calls, Calls) {
-    let (mut run, mut task) = (Calls::default(), Calls::default());
+fn cost(steps: &Value, start: &Value) -> (WorkerCallRange, WorkerCallRange) {
+    let (mut run, mut task) = (WorkerCallRange::default(), WorkerCallRange::default());
     let mut at = start.clone();
     while let Some(step) = at.as_str().and_then(|name| steps.get(name)) {
         match step["kind"]["does"].as_str().unwrap() {
@@ -366,7 +366,7 @@ fn the_git_that_is_needed_is_named_before_anything_is_built() {
         let mut tools = Project::program(&top.join("tools"));
         tools.arg("git");
         tools.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
-        Done::from(tools.output().unwrap())
+        CommandResult::from(tools.output().unwrap())
     };
     for old in ["2.34.1", "2.9.5", "1.50.0"] {
         let told = format!("git {old} is too old: codeteam needs {needed} or newer");

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 use crate::samples::THREE_TASKS;
 
 /// The first plan of a project.
@@ -18,7 +18,7 @@ fn stopped() -> (Project, String) {
     (project, PLAN.to_owned())
 }
 
-fn go_on(project: &Project) -> Done {
+fn go_on(project: &Project) -> CommandResult {
     project.run(&["resume", "--max-attempts", "100"])
 }
 

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// A project whose `.codeteam/NAME` is a link.
 fn linked(name: &str, to: &str) -> Project {
@@ -14,7 +14,7 @@ fn linked(name: &str, to: &str) -> Project {
     project
 }
 
-fn prompt(project: &Project) -> Done {
+fn prompt(project: &Project) -> CommandResult {
     project.run(&["role", "render", "coder"])
 }
 

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::failing::meeting;
 use crate::misbehaviour::ONE;
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 const GOOD: &str = "
   - match: { role: coder }
@@ -27,7 +27,7 @@ fn pipe(path: &Path) {
 }
 
 /// A run in which the coder runs a command in its first try and ends in this way.
-fn after(project: &Project, command: &str, then: &str, workflow: &str) -> Done {
+fn after(project: &Project, command: &str, then: &str, workflow: &str) -> CommandResult {
     let script = format!(
         "version: 1\nplays:\n  - match: {{ role: coder, attempt: 1 }}\n    do:\n      \
          - write: {{ path: made.txt, content: \"made\\n\" }}\n      \

@@ -5,10 +5,10 @@ use std::process::{Child, ChildStderr, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// A codeteam in a process of its own. Killed when the test lets go of it.
-pub(crate) struct Live {
+pub(crate) struct RunningCodeteam {
     child: Child,
     stderr: BufReader<ChildStderr>,
     seen: String,
@@ -16,12 +16,12 @@ pub(crate) struct Live {
 
 impl Project {
     /// Starts codeteam and goes on.
-    pub(crate) fn start(&self, args: &[&str]) -> Live {
+    pub(crate) fn start(&self, args: &[&str]) -> RunningCodeteam {
         self.start_with(args, &[])
     }
 
     /// Starts codeteam with more in its environment.
-    pub(crate) fn start_with(&self, args: &[&str], env: &[(&str, &str)]) -> Live {
+    pub(crate) fn start_with(&self, args: &[&str], env: &[(&str, &str)]) -> RunningCodeteam {
         let mut child = self
             .codeteam(args)
             .envs(env.iter().copied())
@@ -30,7 +30,7 @@ impl Project {
             .spawn()
             .unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
-        Live {
+        RunningCodeteam {
             child,
             stderr,
             seen: String::new(),
@@ -38,7 +38,7 @@ impl Project {
     }
 }
 
-impl Live {
+impl RunningCodeteam {
     /// Reads on until a line has this in it, and returns the line.
     #[track_caller]
     pub(crate) fn until(&mut self, marker: &str) -> String {
@@ -69,13 +69,13 @@ impl Live {
     }
 
     /// Waits for its end.
-    pub(crate) fn end(mut self) -> Done {
+    pub(crate) fn end(mut self) -> CommandResult {
         let mut stdout = String::new();
         self.stderr.read_to_string(&mut self.seen).unwrap();
         let mut out = self.child.stdout.take().unwrap();
         out.read_to_string(&mut stdout).unwrap();
         let status = self.child.wait().unwrap();
-        Done {
+        CommandResult {
             code: status.code(),
             stdout,
             stderr: std::mem::take(&mut self.seen),
@@ -83,7 +83,7 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for RunningCodeteam {
     fn drop(&mut self) {
         // A test that failed must not leave anything behind.
         let _ = self.child.kill();

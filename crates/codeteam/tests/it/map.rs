@@ -5,7 +5,7 @@ use std::fs;
 use expect_test::expect;
 use serde_json::Value;
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 const FILES: [(&str, &str); 5] = [
     (
@@ -25,7 +25,7 @@ const FILES: [(&str, &str); 5] = [
 ];
 
 /// Maps a folder outside any repository.
-fn map(project: &Project, args: &[&str]) -> Done {
+fn map(project: &Project, args: &[&str]) -> CommandResult {
     let folder = project.home().join("folder");
     for (path, text) in FILES {
         let path = folder.join(path);

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// One coder, the project's checks, one reviewer, a commit; failures are tried again at once.
 pub(crate) const ONE: &str = r"
@@ -32,7 +32,7 @@ const GOOD: &str = "
 ";
 
 /// A run in which the coder's first try is this; whatever comes of it, nothing else is disturbed.
-fn first_try(workflow: &str, actions: &[&str]) -> (Project, Done) {
+fn first_try(workflow: &str, actions: &[&str]) -> (Project, CommandResult) {
     let mut play =
         "version: 1\nplays:\n  - match: { role: coder, attempt: 1 }\n    do:\n".to_owned();
     for action in actions {
@@ -41,7 +41,7 @@ fn first_try(workflow: &str, actions: &[&str]) -> (Project, Done) {
     played(workflow, &format!("{play}{GOOD}"))
 }
 
-fn played(workflow: &str, script: &str) -> (Project, Done) {
+fn played(workflow: &str, script: &str) -> (Project, CommandResult) {
     let project = Project::new();
     project.write("untracked.txt", "mine\n");
     let (script, workflow) = (project.script(script), project.workflow(workflow));

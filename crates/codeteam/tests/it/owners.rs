@@ -6,7 +6,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use crate::exits::waiting_for;
-use crate::live::Live;
+use crate::live::RunningCodeteam;
 use crate::project::Project;
 use crate::samples::{ONE_TASK, TWO_TASKS};
 
@@ -14,7 +14,7 @@ use crate::samples::{ONE_TASK, TWO_TASKS};
 const STALE: (&str, &str) = ("CODETEAM_LEASE_STALE_MS", "-1");
 
 /// A run whose coder waits for the file `go` in the home, with the coder at work.
-fn at_work(project: &Project) -> Live {
+fn at_work(project: &Project) -> RunningCodeteam {
     let go = project.go();
     let script = project.script(&waiting_for(go.to_str().unwrap()));
     let mut run = project.start(&["-v", "run", "x", "--script", &script]);

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use expect_test::expect;
 use serde_json::Value;
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// Made up, and put together here so that nobody takes this file for a leak.
 fn key() -> String {
@@ -34,7 +34,7 @@ fn folder(project: &Project) -> PathBuf {
     folder
 }
 
-fn pack(project: &Project, args: &[&str]) -> Done {
+fn pack(project: &Project, args: &[&str]) -> CommandResult {
     let folder = folder(project).display().to_string();
     project.run(&[&["-C", &folder, "pack"], args].concat())
 }
@@ -323,7 +323,7 @@ fn the_clipboard_is_a_program_or_there_is_none() {
     let folder_name = folder.display().to_string();
     let path = format!("{}:/usr/bin:/bin", programs.display());
     let mut command = project.codeteam(&["-C", &folder_name, "pack", "--copy"]);
-    let done = Done::from(command.env("PATH", path).output().unwrap()).expect(0);
+    let done = CommandResult::from(command.env("PATH", path).output().unwrap()).expect(0);
     assert_eq!(done.stdout, "");
     assert_eq!(
         fs::read_to_string(taken).unwrap(),
@@ -344,6 +344,6 @@ fn a_reader_may_have_seen_enough() {
         .spawn()
         .unwrap();
     drop(child.stdout.take());
-    let done = Done::from(child.wait_with_output().unwrap()).expect(0);
+    let done = CommandResult::from(child.wait_with_output().unwrap()).expect(0);
     assert_eq!(done.stderr, "");
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// What the workers do. The prefix is counted in bytes at first, which its own test finds.
 const SCRIPT: &str = r#"
@@ -177,7 +177,7 @@ fn a_package_of_others_is_taken_through_three_tasks_by_its_own_tests() {
     let before = project.checkout();
 
     let script = project.script(SCRIPT);
-    let done: Done = project.run(&["run", "Two more metrics", "--script", &script]);
+    let done: CommandResult = project.run(&["run", "Two more metrics", "--script", &script]);
     let done = done.expect(0);
     assert!(
         done.stderr.contains("check failed: cargo test"),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// A coder, a question to a person, a commit.
 const ASKED: &str = r"
@@ -29,7 +29,7 @@ plays:
 "#;
 
 /// A run that waits for a person, and what it said.
-fn asked() -> (Project, Done) {
+fn asked() -> (Project, CommandResult) {
     let project = Project::new();
     let (script, workflow) = (project.script(CODER), project.workflow(ASKED));
     let args = ["run", "x", "--script", &script, "--workflow", &workflow];

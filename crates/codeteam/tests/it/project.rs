@@ -14,7 +14,7 @@ pub(crate) struct Project {
 }
 
 /// What a command did.
-pub(crate) struct Done {
+pub(crate) struct CommandResult {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -201,12 +201,12 @@ impl Project {
     }
 
     /// Runs codeteam to its end.
-    pub(crate) fn run(&self, args: &[&str]) -> Done {
-        Done::from(self.codeteam(args).output().unwrap())
+    pub(crate) fn run(&self, args: &[&str]) -> CommandResult {
+        CommandResult::from(self.codeteam(args).output().unwrap())
     }
 
     /// Runs a line that codeteam printed, as a person would paste it.
-    pub(crate) fn paste(&self, line: &str) -> Done {
+    pub(crate) fn paste(&self, line: &str) -> CommandResult {
         let binary = Path::new(env!("CARGO_BIN_EXE_codeteam"));
         let mut command = Self::command(Path::new("sh"), &self.root(), &self.home());
         let path = command
@@ -215,7 +215,7 @@ impl Project {
         let mut folders = vec![binary.parent().unwrap().to_owned()];
         folders.extend(std::env::split_paths(&path.unwrap()));
         command.env("PATH", std::env::join_paths(folders).unwrap());
-        Done::from(command.args(["-c", line]).output().unwrap())
+        CommandResult::from(command.args(["-c", line]).output().unwrap())
     }
 
     /// Runs codeteam to its end, which must be good, and reads its JSON.
@@ -353,7 +353,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-impl From<Output> for Done {
+impl From<Output> for CommandResult {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code(),
@@ -363,7 +363,7 @@ impl From<Output> for Done {
     }
 }
 
-impl Done {
+impl CommandResult {
     /// The same, if it ended with this code.
     #[track_caller]
     pub(crate) fn expect(self, code: i32) -> Self {

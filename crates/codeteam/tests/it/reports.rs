@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// A plan that is checked, then each task coded, checked, verified and judged by a person.
 const JUDGED: &str = r"
@@ -74,13 +74,13 @@ plays:
     do: [ { submit: { verdict: approve, reason: Well cut } } ]
 "#;
 
-struct Judged {
+struct JudgedProject {
     project: Project,
     script: String,
     workflow: String,
 }
 
-impl Judged {
+impl JudgedProject {
     fn new() -> Self {
         let project = Project::new();
         let (script, workflow) = (project.script(SCRIPT), project.workflow(JUDGED));
@@ -96,12 +96,12 @@ impl Judged {
         [&["run"], more, &own].concat()
     }
 
-    fn start(&self) -> Done {
+    fn start(&self) -> CommandResult {
         self.project.run(&self.args(&["Make two things"])).expect(3)
     }
 
     /// Gives an answer and drives the run on.
-    fn decide(&self, answer: &[&str], code: i32) -> Done {
+    fn decide(&self, answer: &[&str], code: i32) -> CommandResult {
         self.project.run(answer).expect(0);
         self.project.run(&["resume"]).expect(code)
     }
@@ -128,7 +128,7 @@ const PLAN: &str = "planning/feature-0001";
 
 #[test]
 fn files_tell_what_was_judged_round_by_round() {
-    let judged = Judged::new();
+    let judged = JudgedProject::new();
     judged.start();
     let run = judged.run();
     // The planner's own name for the plan would be another one's folder.
@@ -224,7 +224,7 @@ fn files_tell_what_was_judged_round_by_round() {
 
 #[test]
 fn accepting_over_what_failed_is_said_plainly() {
-    let judged = Judged::new();
+    let judged = JudgedProject::new();
     judged.start();
     judged.decide(&["approve"], 3);
     judged.has(
@@ -238,7 +238,7 @@ fn accepting_over_what_failed_is_said_plainly() {
 
 #[test]
 fn the_command_shows_what_waits_for_a_decision() {
-    let judged = Judged::new();
+    let judged = JudgedProject::new();
     judged.start();
     let shown = judged.project.run(&["report"]).expect(0);
     assert_eq!(
@@ -336,7 +336,7 @@ fn the_state_of_the_orchestrator_is_said_when_nothing_is_under_way() {
 
 #[test]
 fn criteria_that_a_person_changed_are_left() {
-    let judged = Judged::new();
+    let judged = JudgedProject::new();
     judged.start();
     let path = format!(".codeteam/{PLAN}/ACCEPTANCE_CRITERIA.md");
     judged.project.write(&path, "# Mine\n");
@@ -347,7 +347,7 @@ fn criteria_that_a_person_changed_are_left() {
 
 #[test]
 fn a_report_that_codeteam_did_not_write_is_left() {
-    let judged = Judged::new();
+    let judged = JudgedProject::new();
     judged
         .project
         .write(".codeteam/reports/one.md", "my notes\n");
@@ -398,7 +398,7 @@ fn collect(root: &Path, folder: &Path, found: &mut BTreeMap<String, String>) {
 #[test]
 fn the_files_are_the_same_however_often_codeteam_is_killed() {
     // Accepted at once: one decision a task, which waits in the inbox.
-    let to_the_end = |judged: &Judged| {
+    let to_the_end = |judged: &JudgedProject| {
         while judged.project.run(&["approve"]).code == Some(0) {
             judged.project.run(&["resume"]);
         }
@@ -406,7 +406,7 @@ fn the_files_are_the_same_however_often_codeteam_is_killed() {
     };
     // One verifier only: of several, whoever is first comes first in the log.
     let alone = || {
-        let judged = Judged::new();
+        let judged = JudgedProject::new();
         let one = "architecture, architecture, architecture, security";
         judged
             .project
@@ -451,7 +451,7 @@ fn the_files_are_the_same_however_often_codeteam_is_killed() {
 
 #[test]
 fn without_the_log_files_and_git_say_where_the_plan_stands_and_work_goes_on() {
-    let judged = Judged::new();
+    let judged = JudgedProject::new();
     judged.start();
     judged.decide(&["approve"], 3);
     let (first, branch) = (
@@ -518,7 +518,7 @@ fn without_the_log_files_and_git_say_where_the_plan_stands_and_work_goes_on() {
 
 #[test]
 fn what_was_merged_counts_though_the_branch_is_gone() {
-    let judged = Judged::new();
+    let judged = JudgedProject::new();
     judged.start();
     judged.decide(&["approve"], 3);
     let branch = judged.project.shown()["branch"]
@@ -569,7 +569,7 @@ fn a_draft_is_not_gone_on_with_by_itself() {
 
 #[test]
 fn plans_are_numbered_one_by_one() {
-    let judged = Judged::new();
+    let judged = JudgedProject::new();
     std::fs::create_dir_all(judged.project.path(".codeteam/planning/feature-0020")).unwrap();
     std::fs::create_dir_all(judged.project.path(".codeteam/planning/feature-4294967295")).unwrap();
     judged.start();
@@ -606,7 +606,7 @@ fn plans_are_numbered_one_by_one() {
 
 #[test]
 fn names_that_could_clash_do_not() {
-    let judged = Judged::new();
+    let judged = JudgedProject::new();
     let plan = "tasks: [ { id: one, files: [a] }, { id: one-security, files: [b] }, { id: log.jsonl, files: [c] } ]\n";
     let plan = judged.project.beside("plan.yml", plan);
     let script = r"

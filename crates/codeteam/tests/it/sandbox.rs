@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::misbehaviour::ONE;
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 const NO_SANDBOX: &str = "--no-sandbox";
 
@@ -64,12 +64,12 @@ fn cast(project: &Project, workflow: &str, plays: &[Value]) -> Vec<String> {
 }
 
 /// Lets these play, to the end.
-fn attack(project: &Project, plays: &[Value], more: &[&str]) -> Done {
+fn attack(project: &Project, plays: &[Value], more: &[&str]) -> CommandResult {
     attack_by(project, ONE, plays, more)
 }
 
 /// The same by another workflow.
-fn attack_by(project: &Project, workflow: &str, plays: &[Value], more: &[&str]) -> Done {
+fn attack_by(project: &Project, workflow: &str, plays: &[Value], more: &[&str]) -> CommandResult {
     let args = cast(project, workflow, plays);
     let args: Vec<&str> = args
         .iter()
@@ -97,7 +97,7 @@ fn found(project: &Project, name: &str) -> Vec<PathBuf> {
     found
 }
 
-impl Done {
+impl CommandResult {
     /// What one of those who said so has said, line by line.
     fn said(&self, whose: &str) -> Vec<&str> {
         let mark = format!(" | {whose}> ");

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::misbehaviour::ONE;
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// A coder with a stand-in that plays another script.
 const TWO: &str = r"
@@ -28,7 +28,7 @@ plays:
 ";
 
 /// A run in which the coder's first worker does this, and the second one does well.
-fn run(project: &Project, first: &str) -> Done {
+fn run(project: &Project, first: &str) -> CommandResult {
     let first = project.beside(
         "first.yml",
         &format!("version: 1\nplays:\n  - do: [ {first} ]\n"),

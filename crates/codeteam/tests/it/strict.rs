@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// A goal in two tasks, as the design's example has it. `CODE`, `MORE` and `TELL` are what is answered
 /// for the first, for the second, and about the tests.
@@ -57,7 +57,7 @@ fn project() -> Project {
     project
 }
 
-fn start(project: &Project, with: &[(&str, &str)]) -> Done {
+fn start(project: &Project, with: &[(&str, &str)]) -> CommandResult {
     let script = project.script(&script(with));
     project.run(&["run", "Statistics of users", "--script", &script])
 }

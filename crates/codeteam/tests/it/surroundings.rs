@@ -1,6 +1,6 @@
 //! Whatever state the user's repository is in, a run starts from a commit and disturbs nothing.
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 use crate::samples::{ONE_TASK, THREE_TASKS};
 
 #[test]
@@ -44,7 +44,7 @@ fn without_a_home_there_is_no_place_for_worktrees() {
     let mut command = project.codeteam(&["run", "x", "--script", &script]);
     command.env("GIT_AUTHOR_NAME", "Ada");
     command.env("GIT_AUTHOR_EMAIL", "ada@example.org");
-    let done = Done::from(command.env_remove("HOME").output().unwrap());
+    let done = CommandResult::from(command.env_remove("HOME").output().unwrap());
     done.expect(1)
         .says(&["`XDG_STATE_HOME`", "hint: set `HOME`"]);
     assert!(!project.path(".codeteam/state.db").exists());

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// A planner that asks twice, a plan checker with an opinion, a coder who counts rounds.
 const TEAM: &str = r#"
@@ -300,7 +300,7 @@ fn a_change_is_edited_from_another_terminal() {
     let args = ["run", "x", "--workflow", &workflow, "--script", &script];
     project.run(&args).expect(3);
     let looked = editor(&project, "pwd");
-    let shell = Done::from(
+    let shell = CommandResult::from(
         project
             .codeteam(&["edit", "--shell"])
             .env("SHELL", looked)
@@ -311,7 +311,7 @@ fn a_change_is_edited_from_another_terminal() {
         .expect(0)
         .says(&["run@hand/tree", "nothing was changed"]);
     let nothing = editor(&project, "true");
-    let done = Done::from(
+    let done = CommandResult::from(
         project
             .codeteam(&["edit"])
             .env("EDITOR", nothing)
@@ -323,7 +323,7 @@ fn a_change_is_edited_from_another_terminal() {
         &project,
         "echo more >> \"$1\"; echo new > new.txt; mkdir -p sub && cd sub && git init -q .",
     );
-    let nested = Done::from(
+    let nested = CommandResult::from(
         project
             .codeteam(&["edit"])
             .env("EDITOR", adds)
@@ -333,7 +333,7 @@ fn a_change_is_edited_from_another_terminal() {
     nested.expect(0).says(&["it cannot be taken", "sub"]);
     // Taken up as it was left, with what stood in the way removed.
     let mends = editor(&project, "rm -rf sub");
-    let done = Done::from(
+    let done = CommandResult::from(
         project
             .codeteam(&["edit"])
             .env("EDITOR", mends)
@@ -488,7 +488,7 @@ fn answers_come_from_a_pipe() {
     let mut plan = plan.spawn().unwrap();
     let said = b"Shell\n\"\"\"\nBy\nhers\n\"\"\"\nsmaller, please\n/accept_plan\n";
     plan.stdin.take().unwrap().write_all(said).unwrap();
-    let done = Done::from(plan.wait_with_output().unwrap()).expect(0);
+    let done = CommandResult::from(plan.wait_with_output().unwrap()).expect(0);
     assert_eq!(done.value()["status"], "completed");
     let events = project.events();
     let answers = events.iter().filter(|e| e["event"]["type"] == "answered");

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::misbehaviour::ONE;
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// A script in which the coder does this in its first round and that in its second.
 fn rounds(first: &str, second: &str) -> String {
@@ -21,7 +21,7 @@ fn write(path: &str, content: &str) -> String {
     format!("      - write: {{ path: {path}, content: {content} }}\n")
 }
 
-fn run(project: &Project, script: &str) -> Done {
+fn run(project: &Project, script: &str) -> CommandResult {
     let (script, workflow) = (project.script(script), project.workflow(ONE));
     project.run(&[
         "-v",
@@ -159,7 +159,7 @@ const TEST: &str = "[ \"$(sh greet.sh you)\" = 'hello you' ] || exit 1\n";
 const VAIN: &str = "echo fine\n";
 
 /// The result of `Tests Proved` in the last gate of a run in which the coder does this.
-fn proved(project: &Project, actions: &[String]) -> (Done, Value) {
+fn proved(project: &Project, actions: &[String]) -> (CommandResult, Value) {
     let actions = actions.concat();
     let done = run(project, &rounds(&actions, &actions));
     let gates = results(project);

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use self::fakes::{Api, CLAUDE, answering, claude, hello, login, say};
-use crate::project::{Done, Project};
+use self::fakes::{CLAUDE, FakeApi, answering, claude, hello, login, say};
+use crate::project::{CommandResult, Project};
 
 /// Everything that codeteam has of a trial.
 fn trials(project: &Project) -> Vec<PathBuf> {
@@ -17,10 +17,10 @@ fn trials(project: &Project) -> Vec<PathBuf> {
     trials.map(|entry| entry.unwrap().path()).collect()
 }
 
-fn run(project: &Project, args: &[&str], env: &[(&str, &str)]) -> Done {
+fn run(project: &Project, args: &[&str], env: &[(&str, &str)]) -> CommandResult {
     let mut command = project.codeteam(args);
     command.env("PATH", fakes::path(project));
-    Done::from(command.envs(env.iter().copied()).output().unwrap())
+    CommandResult::from(command.envs(env.iter().copied()).output().unwrap())
 }
 
 /// A worker as `doctor --json` tells of it.
@@ -36,7 +36,7 @@ const KEY: (&str, &str) = ("ANTHROPIC_API_KEY", "my-own-key");
 fn a_doctor_looks_at_each_worker() {
     let project = Project::new();
     claude(&project, "2.1.197 (Claude Code)", &answering("ready"));
-    let api = Api::start(String::new());
+    let api = FakeApi::start(String::new());
     let env = [KEY, ("ANTHROPIC_BASE_URL", &api.url)];
     let done = run(&project, &["doctor", "--json"], &env).expect(0);
     assert_eq!(done.stderr, "", "JSON is all there is");
@@ -82,7 +82,7 @@ fn a_doctor_looks_at_each_worker() {
 fn what_a_cli_is_has_to_be_asked_once() {
     let project = Project::new();
     claude(&project, "2.1.197", &answering("ready"));
-    let api = Api::start(String::new());
+    let api = FakeApi::start(String::new());
     let env = [KEY, ("ANTHROPIC_BASE_URL", &api.url)];
     let connecting = format!("connecting to {} (at most ", api.host());
     run(&project, &["doctor"], &env)
@@ -137,7 +137,7 @@ fn a_worker_that_is_missing_is_pointed_out_and_fails_only_who_needs_it() {
 #[test]
 fn a_cli_that_cannot_be_driven_says_why_and_what_to_do() {
     let project = Project::new();
-    let api = Api::start(String::new());
+    let api = FakeApi::start(String::new());
     let env = [KEY, ("ANTHROPIC_BASE_URL", &api.url)];
     project.config("worker: claude\n");
     claude(&project, "1.0.3 (Claude Code)", "");
@@ -364,7 +364,7 @@ fn the_built_in_worker_is_tried_out_with_a_server_of_ones_own() {
           "function": { "name": "read_file", "arguments": r#"{"path":"word.txt"}"# } } ] }),
     );
     let unable = answers.clone();
-    let api = Api::answering(move |asked| {
+    let api = FakeApi::answering(move |asked| {
         let has_read = asked.contains(r#""role":"tool""#);
         let next = if has_read { &answers } else { &reads };
         next.clone()
@@ -412,7 +412,7 @@ fn the_built_in_worker_is_tried_out_with_a_server_of_ones_own() {
     );
     assert!(done.contains("127.0.0.1:9 not reached"), "{done}");
     // A model that cannot call tools, which every run would find out later.
-    let api = Api::start(unable);
+    let api = FakeApi::start(unable);
     let url = &api.url;
     project.user_config(&format!(
         "workers: {{ builtin: {{ protocol: openai, base_url: '{url}/v1', model: m }} }}\n"

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 const FLOW: &str = "\
 name: flow
@@ -24,7 +24,7 @@ fn project() -> Project {
 }
 
 #[track_caller]
-fn shows(done: &Done, texts: &[&str]) {
+fn shows(done: &CommandResult, texts: &[&str]) {
     for text in texts {
         assert!(
             done.stdout.contains(text),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::{Call, Reply, Request, Sampling, Stop, Turn, Usage};
+use super::{ModelReply, ModelRequest, SamplingOptions, StopReason, TokenUsage, ToolCall, Turn};
 
 /// The version of the API.
 pub(super) const VERSION: &str = "2023-06-01";
@@ -18,7 +18,7 @@ pub(super) fn url(base: &str) -> String {
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct AnthropicRequest<'a> {
     model: &'a str,
     max_tokens: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,31 +26,31 @@ struct Body<'a> {
     system: Value,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
-    messages: Vec<Message<'a>>,
+    messages: Vec<AnthropicMessage<'a>>,
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct AnthropicMessage<'a> {
     role: &'static str,
-    content: Content<'a>,
+    content: AnthropicContent<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum AnthropicContent<'a> {
     Blocks(Vec<Value>),
     Raw(&'a RawValue),
 }
 
 pub(super) fn request(
     model: &str,
-    request: &Request<'_>,
-    sampling: &Sampling,
+    request: &ModelRequest<'_>,
+    sampling: &SamplingOptions,
 ) -> Result<String, serde_json::Error> {
     let tools = request.tools.iter().map(|tool| {
         json!({"name": tool.name, "description": tool.description, "input_schema": tool.schema})
     });
-    serde_json::to_string(&Body {
+    serde_json::to_string(&AnthropicRequest {
         model,
         max_tokens: sampling.max_tokens.unwrap_or(MAX_TOKENS),
         temperature: sampling.temperature,
@@ -61,14 +61,14 @@ pub(super) fn request(
 }
 
 /// Turns of the same side are one message.
-fn messages(turns: &[Turn]) -> Vec<Message<'_>> {
-    let mut messages: Vec<Message<'_>> = Vec::new();
+fn messages(turns: &[Turn]) -> Vec<AnthropicMessage<'_>> {
+    let mut messages: Vec<AnthropicMessage<'_>> = Vec::new();
     for turn in turns {
         let blocks = match turn {
             Turn::Replied(raw) => {
-                messages.push(Message {
+                messages.push(AnthropicMessage {
                     role: "assistant",
-                    content: Content::Raw(raw),
+                    content: AnthropicContent::Raw(raw),
                 });
                 continue;
             }
@@ -82,15 +82,16 @@ fn messages(turns: &[Turn]) -> Vec<Message<'_>> {
                 .collect(),
         };
         match messages.last_mut().map(|message| &mut message.content) {
-            Some(Content::Blocks(open)) => open.extend(blocks),
-            _ => messages.push(Message {
+            Some(AnthropicContent::Blocks(open)) => open.extend(blocks),
+            _ => messages.push(AnthropicMessage {
                 role: "user",
-                content: Content::Blocks(blocks),
+                content: AnthropicContent::Blocks(blocks),
             }),
         }
     }
     // Everything up to here will be sent again.
-    if let Some(Content::Blocks(blocks)) = messages.last_mut().map(|last| &mut last.content)
+    if let Some(AnthropicContent::Blocks(blocks)) =
+        messages.last_mut().map(|last| &mut last.content)
         && let Some(last) = blocks.pop()
     {
         blocks.push(cached(last));
@@ -104,16 +105,16 @@ fn cached(mut block: Value) -> Value {
 }
 
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct AnthropicResponse<'a> {
     #[serde(borrow)]
     content: Vec<&'a RawValue>,
     stop_reason: Option<String>,
     #[serde(default)]
-    usage: Tokens,
+    usage: AnthropicUsage,
 }
 
 #[derive(Deserialize)]
-struct Block<'a> {
+struct AnthropicBlock<'a> {
     r#type: String,
     #[serde(default)]
     text: String,
@@ -127,7 +128,7 @@ struct Block<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Tokens {
+struct AnthropicUsage {
     #[serde(rename = "input_tokens")]
     input: u64,
     #[serde(rename = "output_tokens")]
@@ -138,18 +139,18 @@ struct Tokens {
     to_cache: Option<u64>,
 }
 
-pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
-    let answer: Answer<'_> = serde_json::from_str(body)?;
+pub(super) fn reply(body: &str) -> Result<ModelReply, serde_json::Error> {
+    let answer: AnthropicResponse<'_> = serde_json::from_str(body)?;
     let mut text = String::new();
     let mut calls = Vec::new();
     let mut echoed = Vec::new();
     for raw in answer.content {
-        let block: Block<'_> = serde_json::from_str(raw.get())?;
+        let block: AnthropicBlock<'_> = serde_json::from_str(raw.get())?;
         match block.r#type.as_str() {
             // The API does not take what some servers that speak like it give.
             "text" if block.text.is_empty() => continue,
             "text" => text.push_str(&block.text),
-            "tool_use" => calls.push(Call {
+            "tool_use" => calls.push(ToolCall {
                 id: block.id,
                 name: block.name,
                 input: block.input.map_or("{}", RawValue::get).to_owned(),
@@ -160,9 +161,9 @@ pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
         echoed.push(raw);
     }
     let stop = match answer.stop_reason.as_deref() {
-        Some("max_tokens" | "model_context_window_exceeded") => Stop::Cut,
-        Some("refusal") => Stop::Refused(text.clone()),
-        _ => Stop::Done,
+        Some("max_tokens" | "model_context_window_exceeded") => StopReason::Cut,
+        Some("refusal") => StopReason::Refused(text.clone()),
+        _ => StopReason::Done,
     };
     let tokens = answer.usage;
     let cached = tokens.cached.unwrap_or(0);
@@ -171,11 +172,11 @@ pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
     } else {
         Some(to_raw_value(&echoed)?)
     };
-    Ok(Reply {
+    Ok(ModelReply {
         text,
         calls,
         stop,
-        usage: Usage {
+        usage: TokenUsage {
             input: tokens.input + cached + tokens.to_cache.unwrap_or(0),
             output: tokens.output,
             cached,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::{Call, Reply, Request, Sampling, Stop, Turn, Usage};
+use super::{ModelReply, ModelRequest, SamplingOptions, StopReason, TokenUsage, ToolCall, Turn};
 
 pub(super) fn url(base: &str, model: &str) -> String {
     let has_version = base.ends_with("/v1beta") || base.ends_with("/v1");
@@ -15,17 +15,17 @@ pub(super) fn url(base: &str, model: &str) -> String {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Body<'a> {
+struct GeminiRequest<'a> {
     system_instruction: Value,
-    contents: Vec<Content<'a>>,
+    contents: Vec<GeminiContent<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
-    generation_config: Config,
+    generation_config: GeminiGenerationConfig,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Config {
+struct GeminiGenerationConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,21 +37,21 @@ struct Config {
 }
 
 #[derive(Serialize)]
-struct Content<'a> {
+struct GeminiContent<'a> {
     role: &'static str,
-    parts: Parts<'a>,
+    parts: GeminiParts<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Parts<'a> {
+enum GeminiParts<'a> {
     Ours(Vec<Value>),
     Raw(&'a RawValue),
 }
 
 pub(super) fn request(
-    request: &Request<'_>,
-    sampling: &Sampling,
+    request: &ModelRequest<'_>,
+    sampling: &SamplingOptions,
 ) -> Result<String, serde_json::Error> {
     let functions: Vec<Value> = request
         .tools
@@ -68,24 +68,24 @@ pub(super) fn request(
     };
     let schema = request.schema.filter(|_| sampling.takes_schema);
     let contents = request.turns.iter().map(|turn| match turn {
-        Turn::Replied(raw) => Content {
+        Turn::Replied(raw) => GeminiContent {
             role: "model",
-            parts: Parts::Raw(raw),
+            parts: GeminiParts::Raw(raw),
         },
-        Turn::Said(text) => Content {
+        Turn::Said(text) => GeminiContent {
             role: "user",
-            parts: Parts::Ours(vec![json!({"text": text})]),
+            parts: GeminiParts::Ours(vec![json!({"text": text})]),
         },
-        Turn::Results(results) => Content {
+        Turn::Results(results) => GeminiContent {
             role: "user",
-            parts: Parts::Ours(results.iter().map(response).collect()),
+            parts: GeminiParts::Ours(results.iter().map(response).collect()),
         },
     });
-    serde_json::to_string(&Body {
+    serde_json::to_string(&GeminiRequest {
         system_instruction: json!({"parts": [{"text": request.system}]}),
         contents: contents.collect(),
         tools,
-        generation_config: Config {
+        generation_config: GeminiGenerationConfig {
             max_output_tokens: sampling.max_tokens,
             temperature: sampling.temperature,
             response_mime_type: schema.map(|_| "application/json"),
@@ -94,7 +94,7 @@ pub(super) fn request(
     })
 }
 
-fn response(result: &super::super::talk::Result) -> Value {
+fn response(result: &super::super::talk::ToolResult) -> Value {
     let key = if result.ok { "output" } else { "error" };
     let mut response = json!({"name": result.name, "response": {key: result.text}});
     if !result.id.is_empty() {
@@ -105,48 +105,48 @@ fn response(result: &super::super::talk::Result) -> Value {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer<'a> {
+struct GeminiResponse<'a> {
     #[serde(borrow, default)]
-    candidates: Vec<Candidate<'a>>,
-    prompt_feedback: Option<Feedback>,
+    candidates: Vec<GeminiCandidate<'a>>,
+    prompt_feedback: Option<GeminiPromptFeedback>,
     #[serde(default)]
-    usage_metadata: Tokens,
+    usage_metadata: GeminiUsage,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Feedback {
+struct GeminiPromptFeedback {
     block_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Candidate<'a> {
+struct GeminiCandidate<'a> {
     #[serde(borrow)]
-    content: Option<Replied<'a>>,
+    content: Option<GeminiReplyContent<'a>>,
     finish_reason: Option<String>,
     finish_message: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Replied<'a> {
+struct GeminiReplyContent<'a> {
     #[serde(borrow)]
     parts: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Part<'a> {
+struct GeminiPart<'a> {
     #[serde(default)]
     text: String,
     #[serde(default)]
     thought: bool,
     #[serde(borrow)]
-    function_call: Option<FunctionCall<'a>>,
+    function_call: Option<GeminiFunctionCall<'a>>,
 }
 
 #[derive(Deserialize)]
-struct FunctionCall<'a> {
+struct GeminiFunctionCall<'a> {
     #[serde(default)]
     id: String,
     name: String,
@@ -156,7 +156,7 @@ struct FunctionCall<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Tokens {
+struct GeminiUsage {
     #[serde(rename = "promptTokenCount")]
     prompt: u64,
     #[serde(rename = "candidatesTokenCount")]
@@ -167,8 +167,8 @@ struct Tokens {
     cached: u64,
 }
 
-pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
-    let answer: Answer<'_> = serde_json::from_str(body)?;
+pub(super) fn reply(body: &str) -> Result<ModelReply, serde_json::Error> {
+    let answer: GeminiResponse<'_> = serde_json::from_str(body)?;
     let blocked = answer.prompt_feedback.and_then(|told| told.block_reason);
     if answer.candidates.is_empty() && blocked.is_none() {
         return Err(serde::de::Error::custom("it has no `candidates`"));
@@ -187,9 +187,9 @@ pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
     let mut text = String::new();
     let mut calls = Vec::new();
     for raw in &parts {
-        let part: Part<'_> = serde_json::from_str(raw.get())?;
+        let part: GeminiPart<'_> = serde_json::from_str(raw.get())?;
         if let Some(call) = part.function_call {
-            calls.push(Call {
+            calls.push(ToolCall {
                 id: call.id,
                 name: call.name,
                 input: call.args.map_or("{}", RawValue::get).to_owned(),
@@ -199,7 +199,7 @@ pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
         }
     }
     let stop = match blocked {
-        Some(reason) => Stop::Refused(format!("the prompt was blocked: {reason}")),
+        Some(reason) => StopReason::Refused(format!("the prompt was blocked: {reason}")),
         None => stop(reason.as_deref(), message.as_deref()),
     };
     let tokens = answer.usage_metadata;
@@ -208,11 +208,11 @@ pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
     } else {
         Some(to_raw_value(&parts)?)
     };
-    Ok(Reply {
+    Ok(ModelReply {
         text,
         calls,
         stop,
-        usage: Usage {
+        usage: TokenUsage {
             input: tokens.prompt,
             output: tokens.candidates + tokens.thoughts,
             cached: tokens.cached,
@@ -221,17 +221,17 @@ pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
     })
 }
 
-fn stop(reason: Option<&str>, message: Option<&str>) -> Stop {
+fn stop(reason: Option<&str>, message: Option<&str>) -> StopReason {
     match reason {
-        Some("MAX_TOKENS") => Stop::Cut,
-        Some("MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL") => Stop::Malformed,
+        Some("MAX_TOKENS") => StopReason::Cut,
+        Some("MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL") => StopReason::Malformed,
         Some(
             reason @ ("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII"
             | "LANGUAGE"),
         ) => {
             let told = message.map(|message| format!(": {message}"));
-            Stop::Refused(format!("{reason}{}", told.unwrap_or_default()))
+            StopReason::Refused(format!("{reason}{}", told.unwrap_or_default()))
         }
-        _ => Stop::Done,
+        _ => StopReason::Done,
     }
 }

@@ -17,25 +17,25 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// An HTTP client for one host.
-pub(in super::super) struct Http {
+pub(in super::super) struct HttpClient {
     agent: Agent,
 }
 
 /// What came back.
-pub(in super::super) struct Answer {
+pub(in super::super) struct HttpResponse {
     pub(in super::super) status: u16,
     pub(super) headers: HeaderMap,
     pub(in super::super) body: String,
 }
 
 /// Why there is no answer.
-pub(in super::super) struct Unanswered {
+pub(in super::super) struct TransportFailure {
     pub(in super::super) message: String,
     /// Whether asking again may help.
     pub(super) may_pass: bool,
 }
 
-impl From<ureq::Error> for Unanswered {
+impl From<ureq::Error> for TransportFailure {
     fn from(error: ureq::Error) -> Self {
         Self {
             message: super::super::chain(&error),
@@ -60,7 +60,7 @@ fn is_distrust(error: &ureq::Error) -> bool {
     matches!(inner, Some(rustls::Error::InvalidCertificate(_)))
 }
 
-impl Http {
+impl HttpClient {
     /// For the host of this URL. The error says what is wrong with it.
     pub(in super::super) fn new(url: &str) -> Result<Self, String> {
         Self::patient(url, None)
@@ -102,7 +102,7 @@ impl Http {
         url: &str,
         headers: &[(&'static str, String)],
         body: String,
-    ) -> Result<Answer, Unanswered> {
+    ) -> Result<HttpResponse, TransportFailure> {
         let mut request = self
             .agent
             .post(url)
@@ -116,7 +116,7 @@ impl Http {
             .limit(MAX_BYTES)
             .lossy_utf8(true)
             .read_to_string()?;
-        Ok(Answer {
+        Ok(HttpResponse {
             status: parts.status.as_u16(),
             headers: parts.headers,
             body,
@@ -149,10 +149,10 @@ mod tests {
     #[test]
     fn only_http_urls_are_taken() {
         for url in ["", "api.example", "ftp://api.example", "http://"] {
-            assert!(Http::new(url).is_err(), "{url}");
+            assert!(HttpClient::new(url).is_err(), "{url}");
         }
         for url in ["http://127.0.0.1:8080/v1", "https://api.example"] {
-            assert!(Http::new(url).is_ok(), "{url}");
+            assert!(HttpClient::new(url).is_ok(), "{url}");
         }
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::{Call, Reply, Request, Sampling, Stop, Turn, Usage};
+use super::{ModelReply, ModelRequest, SamplingOptions, StopReason, TokenUsage, ToolCall, Turn};
 
 pub(super) fn url(base: &str) -> String {
     let after_scheme = base.split_once("://").map_or(base, |(_, rest)| rest);
@@ -18,7 +18,7 @@ pub(super) fn url(base: &str) -> String {
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct OpenAiRequest<'a> {
     model: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u32>,
@@ -30,35 +30,37 @@ struct Body<'a> {
     tools: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<Value>,
-    messages: Vec<Message<'a>>,
+    messages: Vec<OpenAiMessage<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Message<'a> {
+enum OpenAiMessage<'a> {
     Ours(Value),
     Raw(&'a RawValue),
 }
 
 pub(super) fn request(
     model: &str,
-    request: &Request<'_>,
-    sampling: &Sampling,
+    request: &ModelRequest<'_>,
+    sampling: &SamplingOptions,
 ) -> Result<String, serde_json::Error> {
     let tools = request.tools.iter().map(|tool| {
         json!({"type": "function", "function": {
             "name": tool.name, "description": tool.description, "parameters": tool.schema}})
     });
     let system = json!({"role": "system", "content": request.system});
-    let mut messages = vec![Message::Ours(system)];
+    let mut messages = vec![OpenAiMessage::Ours(system)];
     for turn in request.turns {
         match turn {
             Turn::Said(text) => {
-                messages.push(Message::Ours(json!({"role": "user", "content": text})));
+                messages.push(OpenAiMessage::Ours(
+                    json!({"role": "user", "content": text}),
+                ));
             }
-            Turn::Replied(raw) => messages.push(Message::Raw(raw)),
+            Turn::Replied(raw) => messages.push(OpenAiMessage::Raw(raw)),
             Turn::Results(results) => messages.extend(results.iter().map(|result| {
-                Message::Ours(json!({"role": "tool", "tool_call_id": result.id,
+                OpenAiMessage::Ours(json!({"role": "tool", "tool_call_id": result.id,
                                      "content": result.text}))
             })),
         }
@@ -68,7 +70,7 @@ pub(super) fn request(
             .max_tokens
             .filter(|_| is_old == sampling.is_old_limit)
     };
-    serde_json::to_string(&Body {
+    serde_json::to_string(&OpenAiRequest {
         model,
         max_completion_tokens: limit(false),
         max_tokens: limit(true),
@@ -86,21 +88,21 @@ pub(super) fn request(
 }
 
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct OpenAiResponse<'a> {
     #[serde(borrow)]
-    choices: [Choice<'a>; 1],
-    usage: Option<Tokens>,
+    choices: [OpenAiChoice<'a>; 1],
+    usage: Option<OpenAiUsage>,
 }
 
 #[derive(Deserialize)]
-struct Choice<'a> {
+struct OpenAiChoice<'a> {
     #[serde(borrow)]
-    message: Said<'a>,
+    message: OpenAiReplyMessage<'a>,
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Said<'a> {
+struct OpenAiReplyMessage<'a> {
     #[serde(default)]
     content: Value,
     refusal: Option<String>,
@@ -112,15 +114,15 @@ struct Said<'a> {
 }
 
 #[derive(Deserialize)]
-struct ToolCall<'a> {
+struct OpenAiToolCall<'a> {
     #[serde(default)]
     id: String,
     #[serde(borrow)]
-    function: Function<'a>,
+    function: OpenAiFunctionCall<'a>,
 }
 
 #[derive(Deserialize)]
-struct Function<'a> {
+struct OpenAiFunctionCall<'a> {
     name: String,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
@@ -128,23 +130,23 @@ struct Function<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Tokens {
+struct OpenAiUsage {
     #[serde(rename = "prompt_tokens")]
     prompt: u64,
     #[serde(rename = "completion_tokens")]
     completion: u64,
     #[serde(rename = "prompt_tokens_details")]
-    details: Option<Details>,
+    details: Option<OpenAiPromptDetails>,
 }
 
 #[derive(Default, Deserialize)]
-struct Details {
+struct OpenAiPromptDetails {
     cached_tokens: Option<u64>,
 }
 
 /// The reply, as the API wants to see it again.
 #[derive(Serialize)]
-struct Echo<'a> {
+struct OpenAiEchoMessage<'a> {
     role: &'static str,
     content: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,10 +155,10 @@ struct Echo<'a> {
     tool_calls: Vec<Box<RawValue>>,
 }
 
-pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
-    let answer: Answer<'_> = serde_json::from_str(body)?;
+pub(super) fn reply(body: &str) -> Result<ModelReply, serde_json::Error> {
+    let answer: OpenAiResponse<'_> = serde_json::from_str(body)?;
     let [
-        Choice {
+        OpenAiChoice {
             message,
             finish_reason,
         },
@@ -170,15 +172,17 @@ pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
         echoed.push(again);
     }
     let stop = match (finish_reason.as_deref(), &message.refusal) {
-        (_, Some(refusal)) if !refusal.is_empty() => Stop::Refused(refusal.clone()),
-        (Some("content_filter"), _) => Stop::Refused("a content filter stopped it".to_owned()),
-        (Some("length"), _) => Stop::Cut,
-        _ => Stop::Done,
+        (_, Some(refusal)) if !refusal.is_empty() => StopReason::Refused(refusal.clone()),
+        (Some("content_filter"), _) => {
+            StopReason::Refused("a content filter stopped it".to_owned())
+        }
+        (Some("length"), _) => StopReason::Cut,
+        _ => StopReason::Done,
     };
     let echo = if text.is_empty() && calls.is_empty() {
         None
     } else {
-        Some(to_raw_value(&Echo {
+        Some(to_raw_value(&OpenAiEchoMessage {
             role: "assistant",
             content: (!text.is_empty()).then_some(&text),
             reasoning_content: message.reasoning_content.filter(|raw| raw.get() != "null"),
@@ -187,11 +191,11 @@ pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
     };
     let tokens = answer.usage.unwrap_or_default();
     let details = tokens.details.unwrap_or_default();
-    Ok(Reply {
+    Ok(ModelReply {
         text,
         calls,
         stop,
-        usage: Usage {
+        usage: TokenUsage {
             input: tokens.prompt,
             output: tokens.completion,
             cached: details.cached_tokens.unwrap_or(0),
@@ -201,8 +205,8 @@ pub(super) fn reply(body: &str) -> Result<Reply, serde_json::Error> {
 }
 
 /// A call, and the same as it is sent again.
-fn read_call(raw: &RawValue, number: u32) -> Result<(Call, Box<RawValue>), serde_json::Error> {
-    let call: ToolCall<'_> = serde_json::from_str(raw.get())?;
+fn read_call(raw: &RawValue, number: u32) -> Result<(ToolCall, Box<RawValue>), serde_json::Error> {
+    let call: OpenAiToolCall<'_> = serde_json::from_str(raw.get())?;
     let input = match call.function.arguments.map(RawValue::get) {
         None | Some("null") => "{}".to_owned(),
         Some(text) if text.starts_with('"') => serde_json::from_str(text)?,
@@ -230,7 +234,7 @@ fn read_call(raw: &RawValue, number: u32) -> Result<(Call, Box<RawValue>), serde
             "name": call.function.name, "arguments": arguments}}))?
     };
     let name = call.function.name;
-    Ok((Call { id, name, input }, again))
+    Ok((ToolCall { id, name, input }, again))
 }
 
 /// A text, or a list of parts of which some are texts.

@@ -8,11 +8,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use super::http::{Answer, Unanswered};
+use super::http::{HttpResponse, TransportFailure};
 
 /// Why there is no reply.
 #[derive(Debug, PartialEq, Eq)]
-pub(in super::super) enum Failure {
+pub(in super::super) enum ApiFailure {
     /// The account has used what it may use.
     Limited {
         message: String,
@@ -39,7 +39,7 @@ pub(in super::super) enum Failure {
     },
 }
 
-impl Failure {
+impl ApiFailure {
     /// The same with how long the API asks to be left alone.
     pub(super) fn after(self, wait: Duration) -> Self {
         match self {
@@ -67,18 +67,18 @@ impl Failure {
 
 /// A failure, and whether it may pass.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum ClassifiedFailure {
     Passing {
-        failure: Failure,
+        failure: ApiFailure,
         /// How long the API asks to wait.
         wait: Option<Duration>,
     },
-    Final(Failure),
+    Final(ApiFailure),
 }
 
-impl Trouble {
-    pub(super) fn unanswered(why: &Unanswered) -> Self {
-        let failure = Failure::Told {
+impl ClassifiedFailure {
+    pub(super) fn unanswered(why: &TransportFailure) -> Self {
+        let failure = ApiFailure::Told {
             status: None,
             message: format!("the connection to the model API failed: {}", why.message),
         };
@@ -90,7 +90,7 @@ impl Trouble {
     }
 
     pub(super) fn broken(message: &str) -> Self {
-        Self::Final(Failure::Told {
+        Self::Final(ApiFailure::Told {
             status: None,
             message: format!("the request could not be written: {message}"),
         })
@@ -98,18 +98,18 @@ impl Trouble {
 }
 
 /// Sorts an answer that is not a reply.
-pub(super) fn sort(answer: &Answer) -> Trouble {
+pub(super) fn sort(answer: &HttpResponse) -> ClassifiedFailure {
     sort_at(answer, SystemTime::now())
 }
 
 /// An answer that claims to be fine and cannot be read.
-pub(super) fn in_disguise(answer: &Answer, error: &serde_json::Error) -> Trouble {
+pub(super) fn in_disguise(answer: &HttpResponse, error: &serde_json::Error) -> ClassifiedFailure {
     let told: Value = serde_json::from_str(&answer.body).unwrap_or_default();
     let code = told["error"]["code"].as_u64();
     let status = code.and_then(|code| u16::try_from(code).ok());
     if told["error"].is_object() {
         let status = status.filter(|status| (400..600).contains(status));
-        return sort(&Answer {
+        return sort(&HttpResponse {
             status: status.unwrap_or(500),
             headers: answer.headers.clone(),
             body: answer.body.clone(),
@@ -120,47 +120,47 @@ pub(super) fn in_disguise(answer: &Answer, error: &serde_json::Error) -> Trouble
     // What was cut off begins well; a page of a website, or a stream that nobody asked for, does not.
     let failure = if answer.body.trim_start().starts_with('{') {
         let status = None;
-        Failure::Told { status, message }
+        ApiFailure::Told { status, message }
     } else {
-        Failure::NotAnApi { message }
+        ApiFailure::NotAnApi { message }
     };
-    Trouble::Passing {
+    ClassifiedFailure::Passing {
         failure,
         wait: None,
     }
 }
 
-fn sort_at(answer: &Answer, now: SystemTime) -> Trouble {
+fn sort_at(answer: &HttpResponse, now: SystemTime) -> ClassifiedFailure {
     let status = answer.status;
     let told: Value = serde_json::from_str(&answer.body).unwrap_or_default();
     // Gemini's API in OpenAI's form wraps its errors in a list.
     let told = told.get(0).unwrap_or(&told);
     let message = format!("the model API says {status}: {}", said(&answer.body));
     if is_unpaid(status, told) {
-        return Trouble::Final(Failure::Unpaid { status, message });
+        return ClassifiedFailure::Final(ApiFailure::Unpaid { status, message });
     }
-    if let Some(Limit { resets_in_ms }) = usage_limit(answer, told, now) {
-        return Trouble::Final(Failure::Limited {
+    if let Some(UsageLimit { resets_in_ms }) = usage_limit(answer, told, now) {
+        return ClassifiedFailure::Final(ApiFailure::Limited {
             message,
             resets_in_ms,
         });
     }
     if matches!(status, 400 | 413) && is_too_long(told) {
-        return Trouble::Final(Failure::TooLong { status, message });
+        return ClassifiedFailure::Final(ApiFailure::TooLong { status, message });
     }
     if matches!(status, 400 | 404 | 422 | 500 | 501) && takes_no_tools(&message) {
-        return Trouble::Final(Failure::NoTools { status, message });
+        return ClassifiedFailure::Final(ApiFailure::NoTools { status, message });
     }
-    let failure = Failure::Told {
+    let failure = ApiFailure::Told {
         status: Some(status),
         message,
     };
     match status {
-        408 | 429 | 500..=599 => Trouble::Passing {
+        408 | 429 | 500..=599 => ClassifiedFailure::Passing {
             failure,
             wait: asked_wait(answer, told),
         },
-        _ => Trouble::Final(failure),
+        _ => ClassifiedFailure::Final(failure),
     }
 }
 
@@ -192,13 +192,13 @@ fn is_named(told: &Value, names: &[&str]) -> bool {
 }
 
 /// A usage limit that is reached.
-struct Limit {
+struct UsageLimit {
     resets_in_ms: Option<u64>,
 }
 
 /// The usage limit an answer tells of, if it does.
-fn usage_limit(answer: &Answer, told: &Value, now: SystemTime) -> Option<Limit> {
-    let unknown = Limit { resets_in_ms: None };
+fn usage_limit(answer: &HttpResponse, told: &Value, now: SystemTime) -> Option<UsageLimit> {
+    let unknown = UsageLimit { resets_in_ms: None };
     let header = |name: &str| answer.headers.get(name)?.to_str().ok();
     let until = |seconds: u64| {
         let at = UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?;
@@ -212,7 +212,7 @@ fn usage_limit(answer: &Answer, told: &Value, now: SystemTime) -> Option<Limit> 
     if header("anthropic-ratelimit-unified-status").is_some_and(|status| status == "rejected") {
         let reset = header("anthropic-ratelimit-unified-reset");
         let reset = reset.and_then(|reset| reset.trim().parse().ok());
-        return Some(Limit {
+        return Some(UsageLimit {
             resets_in_ms: reset.and_then(until),
         });
     }
@@ -222,7 +222,7 @@ fn usage_limit(answer: &Answer, told: &Value, now: SystemTime) -> Option<Limit> 
         let left = error["resets_in_seconds"].as_u64();
         let at = error["resets_at"].as_u64();
         let left = left.map(|seconds| seconds.saturating_mul(1000));
-        return Some(Limit {
+        return Some(UsageLimit {
             resets_in_ms: left.or_else(|| at.and_then(until)),
         });
     }
@@ -239,7 +239,7 @@ fn usage_limit(answer: &Answer, told: &Value, now: SystemTime) -> Option<Limit> 
 }
 
 /// How long the API asks to wait.
-fn asked_wait(answer: &Answer, told: &Value) -> Option<Duration> {
+fn asked_wait(answer: &HttpResponse, told: &Value) -> Option<Duration> {
     let header = |name: &str| answer.headers.get(name)?.to_str().ok()?.trim().parse().ok();
     let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).ok();
     if let Some(milliseconds) = header("retry-after-ms") {

@@ -11,10 +11,10 @@ use rustix::process::{Signal, kill_process_group};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::interrupt::{self, Killed};
+use super::super::interrupt::{self, ProcessGroupGuard};
 use super::super::talk::{RESULT_CHARS, cut};
-use super::{Outcome, Tool};
-use crate::process::{self, Group};
+use super::{Tool, ToolOutcome};
+use crate::process::{self, ProcessGroup};
 
 /// How long a command may take if nobody says.
 const SECONDS: u64 = 120;
@@ -26,11 +26,11 @@ const MOST_SECONDS: u64 = 3600;
 /// leaves in the background can keep it open for ever.
 const GRACE: Duration = Duration::from_millis(300);
 
-pub(super) struct Run {
+pub(super) struct RunCommand {
     root: PathBuf,
 }
 
-impl Run {
+impl RunCommand {
     pub(super) fn new(root: &Path) -> Self {
         let root = root.to_owned();
         Self { root }
@@ -38,25 +38,25 @@ impl Run {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Input {
+pub(super) struct RunCommandInput {
     /// The command, for `sh`.
     command: String,
     /// After how many seconds it is killed; 120 if left out.
     timeout_seconds: Option<u64>,
 }
 
-impl Tool for Run {
-    type Input = Input;
+impl Tool for RunCommand {
+    type Input = RunCommandInput;
 
     const NAME: &'static str = "run_command";
     const DESCRIPTION: &'static str = "Runs a command with `sh` in the work tree. Gives its exit \
         code and what it printed. It has no input and no terminal.";
 
-    fn call(&self, input: Input) -> Outcome {
+    fn call(&self, input: RunCommandInput) -> ToolOutcome {
         let seconds = input.timeout_seconds.unwrap_or(SECONDS);
         let limit = Duration::from_secs(seconds.clamp(1, MOST_SECONDS));
         let failed = |error: io::Error| format!("the command cannot be run: {error}");
-        let spawn = || process::shell(&input.command, &self.root, Group::Own);
+        let spawn = || process::shell(&input.command, &self.root, ProcessGroup::Own);
         let (child, output, killed) = interrupt::start(spawn).map_err(failed)?;
         let ended = watch(child, output, &killed, limit).map_err(failed)?;
         let text = ended.output.text();
@@ -88,21 +88,26 @@ fn words(status: ExitStatus) -> String {
 }
 
 /// What is told of a command that runs.
-enum News {
+enum CommandEvent {
     Printed(Vec<u8>),
     Closed,
     Exited(io::Result<ExitStatus>),
 }
 
-struct Ended {
+struct CommandResult {
     /// Nothing if it was killed.
     status: Option<ExitStatus>,
-    output: Kept,
+    output: TruncatedOutput,
 }
 
 /// Waits for the end of a command and of its output, and kills it with its
 /// children if that takes too long.
-fn watch(child: Child, output: PipeReader, killed: &Killed, limit: Duration) -> io::Result<Ended> {
+fn watch(
+    child: Child,
+    output: PipeReader,
+    killed: &ProcessGroupGuard,
+    limit: Duration,
+) -> io::Result<CommandResult> {
     let (sender, news) = mpsc::channel();
     let printed = sender.clone();
     thread::Builder::new().spawn(move || listen(output, &printed))?;
@@ -117,31 +122,31 @@ fn watch(child: Child, output: PipeReader, killed: &Killed, limit: Duration) -> 
     Ok(ended)
 }
 
-fn listen(mut output: PipeReader, news: &Sender<News>) {
+fn listen(mut output: PipeReader, news: &Sender<CommandEvent>) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(length @ 1..) = output.read(&mut buffer) {
         // Nobody may be interested any more; what prints must not get stuck.
-        let _ = news.send(News::Printed(buffer[..length].to_vec()));
+        let _ = news.send(CommandEvent::Printed(buffer[..length].to_vec()));
     }
-    let _ = news.send(News::Closed);
+    let _ = news.send(CommandEvent::Closed);
 }
 
-fn wait(mut child: Child, news: &Sender<News>) {
-    let _ = news.send(News::Exited(child.wait()));
+fn wait(mut child: Child, news: &Sender<CommandEvent>) {
+    let _ = news.send(CommandEvent::Exited(child.wait()));
 }
 
-fn follow(news: &Receiver<News>, mut deadline: Instant) -> io::Result<Ended> {
-    let mut ended = Ended {
+fn follow(news: &Receiver<CommandEvent>, mut deadline: Instant) -> io::Result<CommandResult> {
+    let mut ended = CommandResult {
         status: None,
-        output: Kept::default(),
+        output: TruncatedOutput::default(),
     };
     let mut is_closed = false;
     while !(is_closed && ended.status.is_some()) {
         let left = deadline.saturating_duration_since(Instant::now());
         match news.recv_timeout(left) {
-            Ok(News::Printed(bytes)) => ended.output.add(&bytes),
-            Ok(News::Closed) => is_closed = true,
-            Ok(News::Exited(status)) => {
+            Ok(CommandEvent::Printed(bytes)) => ended.output.add(&bytes),
+            Ok(CommandEvent::Closed) => is_closed = true,
+            Ok(CommandEvent::Exited(status)) => {
                 ended.status = Some(status?);
                 deadline = deadline.min(Instant::now() + GRACE);
             }
@@ -153,13 +158,13 @@ fn follow(news: &Receiver<News>, mut deadline: Instant) -> io::Result<Ended> {
 
 /// The beginning and the end of what a command printed, however much it was.
 #[derive(Default)]
-struct Kept {
+struct TruncatedOutput {
     head: Vec<u8>,
     tail: Vec<u8>,
     lost: usize,
 }
 
-impl Kept {
+impl TruncatedOutput {
     fn add(&mut self, bytes: &[u8]) {
         let room = RESULT_CHARS.saturating_sub(self.head.len());
         let (head, tail) = bytes.split_at(room.min(bytes.len()));

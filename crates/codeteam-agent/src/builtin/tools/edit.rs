@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Outcome, Output, Tool, place, read};
+use super::{Tool, ToolOutcome, ToolOutput, place, read};
 
-pub(super) struct Write {
+pub(super) struct WriteFile {
     root: PathBuf,
 }
 
-impl Write {
+impl WriteFile {
     pub(super) fn new(root: &Path) -> Self {
         let root = root.to_owned();
         Self { root }
@@ -20,38 +20,38 @@ impl Write {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Whole {
+pub(super) struct WriteFileInput {
     /// The file, relative to the work tree. Directories are made as needed.
     path: String,
     /// The whole new content.
     content: String,
 }
 
-impl Tool for Write {
-    type Input = Whole;
+impl Tool for WriteFile {
+    type Input = WriteFileInput;
 
     const NAME: &'static str = "write_file";
     const DESCRIPTION: &'static str = "Writes a whole file, a new one or in place of an old one. \
         To change a part of a file, `edit_file` is better.";
     const WRITES: bool = true;
 
-    fn call(&self, input: Whole) -> Outcome {
+    fn call(&self, input: WriteFileInput) -> ToolOutcome {
         let place = place::to_write(&self.root, &input.path)?;
         write(&self.root, &place, &input.content)?;
         let lines = input.content.lines().count();
         let shown = place::shown(&self.root, &place);
-        Ok(Output {
+        Ok(ToolOutput {
             text: format!("wrote {lines} lines to `{shown}`"),
             wrote: Some(shown),
         })
     }
 }
 
-pub(super) struct Edit {
+pub(super) struct EditFile {
     root: PathBuf,
 }
 
-impl Edit {
+impl EditFile {
     pub(super) fn new(root: &Path) -> Self {
         let root = root.to_owned();
         Self { root }
@@ -59,7 +59,7 @@ impl Edit {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Part {
+pub(super) struct EditFileInput {
     /// The file, relative to the work tree.
     path: String,
     /// The text to be replaced, exactly as it stands in the file. It must occur there once.
@@ -71,8 +71,8 @@ pub(super) struct Part {
     all: bool,
 }
 
-impl Tool for Edit {
-    type Input = Part;
+impl Tool for EditFile {
+    type Input = EditFileInput;
 
     const NAME: &'static str = "edit_file";
     const DESCRIPTION: &'static str = "Replaces a text in a file by another one. The old text must \
@@ -80,7 +80,7 @@ impl Tool for Edit {
         it if it occurs more often.";
     const WRITES: bool = true;
 
-    fn call(&self, input: Part) -> Outcome {
+    fn call(&self, input: EditFileInput) -> ToolOutcome {
         let path = &input.path;
         let place = place::to_write(&self.root, path)?;
         if input.old.is_empty() {
@@ -111,7 +111,7 @@ impl Tool for Edit {
                 write(&self.root, &place, &text.replace(&old, &new))?;
                 let shown = place::shown(&self.root, &place);
                 let times = if count == 1 { "once" } else { "everywhere" };
-                Ok(Output {
+                Ok(ToolOutput {
                     text: format!("replaced it {times} in `{shown}`"),
                     wrote: Some(shown),
                 })

@@ -10,7 +10,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Outcome, Tool, place};
+use super::{Tool, ToolOutcome, place};
 
 /// How many files are listed.
 const FILES: usize = 1000;
@@ -24,11 +24,11 @@ const LINE_CHARS: usize = 300;
 /// Bigger files are not source.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
-pub(super) struct List {
+pub(super) struct ListFiles {
     root: PathBuf,
 }
 
-impl List {
+impl ListFiles {
     pub(super) fn new(root: &Path) -> Self {
         let root = root.to_owned();
         Self { root }
@@ -36,7 +36,7 @@ impl List {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Where {
+pub(super) struct ListFilesInput {
     /// The directory, relative to the work tree; the whole tree if left out.
     path: Option<String>,
     /// Only files that match this pattern, such as `*.rs` or `src/**/*.py`.
@@ -45,14 +45,14 @@ pub(super) struct Where {
     depth: Option<usize>,
 }
 
-impl Tool for List {
-    type Input = Where;
+impl Tool for ListFiles {
+    type Input = ListFilesInput;
 
     const NAME: &'static str = "list_files";
     const DESCRIPTION: &'static str =
         "Lists files of the work tree, without those that git ignores.";
 
-    fn call(&self, input: Where) -> Outcome {
+    fn call(&self, input: ListFilesInput) -> ToolOutcome {
         let path = input.path.as_deref().unwrap_or(".");
         let start = place::inside(&self.root, path)?;
         if !start.is_dir() {
@@ -88,11 +88,11 @@ impl Tool for List {
     }
 }
 
-pub(super) struct Search {
+pub(super) struct SearchFiles {
     root: PathBuf,
 }
 
-impl Search {
+impl SearchFiles {
     pub(super) fn new(root: &Path) -> Self {
         let root = root.to_owned();
         Self { root }
@@ -100,7 +100,7 @@ impl Search {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct What {
+pub(super) struct SearchFilesInput {
     /// A regular expression, in Rust's syntax; each line is matched by itself.
     pattern: String,
     /// The file or directory to look in; the whole work tree if left out.
@@ -109,14 +109,14 @@ pub(super) struct What {
     glob: Option<String>,
 }
 
-impl Tool for Search {
-    type Input = What;
+impl Tool for SearchFiles {
+    type Input = SearchFilesInput;
 
     const NAME: &'static str = "search";
     const DESCRIPTION: &'static str = "Finds lines by a regular expression in the files of the \
         work tree, without those that git ignores. Gives `path:line:text`.";
 
-    fn call(&self, input: What) -> Outcome {
+    fn call(&self, input: SearchFilesInput) -> ToolOutcome {
         let pattern = RegexBuilder::new(&input.pattern)
             .size_limit(4 * 1024 * 1024)
             .build()

@@ -16,9 +16,9 @@ use serde_json::{Map, Value};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use super::super::api::Spec;
+use super::super::api::ToolSpec;
 use super::super::{Error, assignment, chain};
-use super::{Callable, Entry, Outcome};
+use super::{CallableTool, RegisteredTool, ToolOutcome};
 use crate::process;
 
 /// Between the names of a server and of its tool.
@@ -35,7 +35,7 @@ const NAME_CHARS: usize = 64;
 
 /// A server, as the list names it.
 #[derive(Deserialize)]
-pub(super) struct Server {
+pub(super) struct McpServer {
     #[serde(skip)]
     pub(super) name: String,
     command: String,
@@ -46,32 +46,32 @@ pub(super) struct Server {
 }
 
 #[derive(Deserialize)]
-struct List {
+struct McpServerList {
     #[serde(default)]
-    servers: BTreeMap<String, Server>,
+    servers: BTreeMap<String, McpServer>,
 }
 
 /// Reads the list of servers.
-pub(super) fn servers(path: &Path) -> Result<Vec<Server>, Error> {
+pub(super) fn servers(path: &Path) -> Result<Vec<McpServer>, Error> {
     let text = assignment::read(path)?;
-    let list: List = serde_json::from_str(&text).map_err(|source| Error::Servers {
+    let list: McpServerList = serde_json::from_str(&text).map_err(|source| Error::Servers {
         path: path.to_owned(),
         source,
     })?;
     let named = list.servers.into_iter();
     Ok(named
-        .map(|(name, server)| Server { name, ..server })
+        .map(|(name, server)| McpServer { name, ..server })
         .collect())
 }
 
 /// A server that runs.
-struct Connection {
+struct McpConnection {
     runtime: Runtime,
     /// Always there, until it is taken to be ended.
     service: Option<RunningService<RoleClient, ()>>,
 }
 
-impl Drop for Connection {
+impl Drop for McpConnection {
     fn drop(&mut self) {
         if let Some(service) = self.service.take() {
             let _ = self.runtime.block_on(service.cancel());
@@ -80,7 +80,7 @@ impl Drop for Connection {
 }
 
 /// Starts a server and finds its tools. The error says why there are none.
-pub(super) fn connect(server: &Server, root: &Path) -> Result<Vec<Entry>, String> {
+pub(super) fn connect(server: &McpServer, root: &Path) -> Result<Vec<RegisteredTool>, String> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build()
@@ -101,17 +101,17 @@ pub(super) fn connect(server: &Server, root: &Path) -> Result<Vec<Entry>, String
         Ok::<_, String>((service, tools))
     });
     let (service, tools) = started?;
-    let connection = Rc::new(Connection {
+    let connection = Rc::new(McpConnection {
         runtime,
         service: Some(service),
     });
-    let entry = |tool: rmcp::model::Tool| Entry {
-        spec: Spec {
+    let entry = |tool: rmcp::model::Tool| RegisteredTool {
+        spec: ToolSpec {
             name: full_name(&server.name, &tool.name),
             description: tool.description.as_deref().unwrap_or_default().to_owned(),
             schema: schema(&tool.input_schema),
         },
-        tool: Box::new(Remote {
+        tool: Box::new(McpTool {
             connection: Rc::clone(&connection),
             name: tool.name.to_string(),
         }),
@@ -139,13 +139,13 @@ fn schema(found: &Map<String, Value>) -> Value {
 }
 
 /// A tool of a server.
-struct Remote {
-    connection: Rc<Connection>,
+struct McpTool {
+    connection: Rc<McpConnection>,
     name: String,
 }
 
-impl Callable for Remote {
-    fn call(&self, input: &str) -> Outcome {
+impl CallableTool for McpTool {
+    fn call(&self, input: &str) -> ToolOutcome {
         let input: Map<String, Value> = serde_json::from_str(input)
             .map_err(|error| format!("the input is not a JSON object: {error}"))?;
         let Some(service) = &self.connection.service else {
@@ -164,7 +164,7 @@ impl Callable for Remote {
     }
 }
 
-fn outcome(result: &CallToolResult) -> Outcome {
+fn outcome(result: &CallToolResult) -> ToolOutcome {
     let mut parts: Vec<String> = result.content.iter().map(words).collect();
     if let (true, Some(structured)) = (parts.is_empty(), &result.structured_content) {
         parts.push(structured.to_string());

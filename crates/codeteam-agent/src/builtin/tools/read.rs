@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Outcome, Tool, place};
+use super::{Tool, ToolOutcome, place};
 
 /// What can be read at once; for more there is `run_command`.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
@@ -16,11 +16,11 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// How many lines are given if nobody says.
 const LINES: u64 = 2000;
 
-pub(super) struct Read {
+pub(super) struct ReadFile {
     root: PathBuf,
 }
 
-impl Read {
+impl ReadFile {
     pub(super) fn new(root: &Path) -> Self {
         let root = root.to_owned();
         Self { root }
@@ -28,7 +28,7 @@ impl Read {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Input {
+pub(super) struct ReadFileInput {
     /// The file, relative to the work tree.
     path: String,
     /// The first line to read, from 1.
@@ -37,14 +37,14 @@ pub(super) struct Input {
     limit: Option<u64>,
 }
 
-impl Tool for Read {
-    type Input = Input;
+impl Tool for ReadFile {
+    type Input = ReadFileInput;
 
     const NAME: &'static str = "read_file";
     const DESCRIPTION: &'static str = "Reads a text file of the work tree, or some of its lines. \
         The text is given as it stands in the file.";
 
-    fn call(&self, input: Input) -> Outcome {
+    fn call(&self, input: ReadFileInput) -> ToolOutcome {
         let text = text(&self.root, &input.path)?;
         if text.is_empty() {
             return Ok(format!("(`{}` is empty)", input.path).into());

@@ -10,12 +10,12 @@ use tempfile::TempDir;
 use super::*;
 
 /// A work tree, with something outside of it.
-struct Tree {
+struct ToolTestTree {
     dir: TempDir,
     root: PathBuf,
 }
 
-impl Tree {
+impl ToolTestTree {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap().join("tree");
@@ -35,34 +35,34 @@ impl Tree {
     }
 
     fn call<T: Tool>(&self, new: fn(&Path) -> T, input: &Value) -> Result<String, String> {
-        let tool = Typed(new(&self.root));
+        let tool = TypedTool(new(&self.root));
         tool.call(&input.to_string()).map(|output| output.text)
     }
 
     fn read(&self, input: &Value) -> Result<String, String> {
-        self.call(read::Read::new, input)
+        self.call(read::ReadFile::new, input)
     }
 
     fn write(&self, input: &Value) -> Result<String, String> {
-        self.call(edit::Write::new, input)
+        self.call(edit::WriteFile::new, input)
     }
 
     fn edit(&self, input: &Value) -> Result<String, String> {
-        self.call(edit::Edit::new, input)
+        self.call(edit::EditFile::new, input)
     }
 
     fn list(&self, input: &Value) -> Result<String, String> {
-        self.call(find::List::new, input)
+        self.call(find::ListFiles::new, input)
     }
 
     fn search(&self, input: &Value) -> Result<String, String> {
-        self.call(find::Search::new, input)
+        self.call(find::SearchFiles::new, input)
     }
 }
 
 #[test]
 fn files_are_read_whole_or_by_lines() {
-    let tree = Tree::new();
+    let tree = ToolTestTree::new();
     tree.file("a.txt", "one\ntwo\nthree\nfour");
     tree.file("empty", "");
     let read = |input| tree.read(&input);
@@ -90,7 +90,7 @@ fn files_are_read_whole_or_by_lines() {
 
 #[test]
 fn what_is_no_text_is_not_read() {
-    let tree = Tree::new();
+    let tree = ToolTestTree::new();
     tree.file("binary", b"a\0b");
     tree.file("latin", b"caf\xe9");
     fs::create_dir(tree.root.join("dir")).unwrap();
@@ -116,7 +116,7 @@ fn what_is_no_text_is_not_read() {
 
 #[test]
 fn no_path_leads_out_of_the_work_tree() {
-    let tree = Tree::new();
+    let tree = ToolTestTree::new();
     tree.file("a", "inside");
     let above = tree.dir.path();
     symlink(above, tree.root.join("out")).unwrap();
@@ -159,7 +159,7 @@ fn no_path_leads_out_of_the_work_tree() {
 
 #[test]
 fn whole_files_are_written() {
-    let tree = Tree::new();
+    let tree = ToolTestTree::new();
     let told = tree.write(&json!({"path": "new/dir/a.txt", "content": "one\ntwo\n"}));
     assert_eq!(told.unwrap(), "wrote 2 lines to `new/dir/a.txt`");
     assert_eq!(tree.text("new/dir/a.txt"), "one\ntwo\n");
@@ -186,7 +186,7 @@ fn whole_files_are_written() {
 
 #[test]
 fn a_part_is_replaced_only_if_it_is_clear_which() {
-    let tree = Tree::new();
+    let tree = ToolTestTree::new();
     tree.file("a", "x = 1\ny = 1\nx = 1\n");
     let edit = |old: &str, new: &str, all: bool| {
         tree.edit(&json!({"path": "a", "old": old, "new": new, "all": all}))
@@ -225,15 +225,15 @@ fn a_part_is_replaced_only_if_it_is_clear_which() {
 
 #[test]
 fn a_files_line_ends_stay_what_they_are() {
-    let tree = Tree::new();
+    let tree = ToolTestTree::new();
     tree.file("dos", "one\r\ntwo\r\nthree\r\n");
     tree.edit(&json!({"path": "dos", "old": "one\ntwo\n", "new": "1\n2\n"}))
         .unwrap();
     assert_eq!(tree.text("dos"), "1\r\n2\r\nthree\r\n");
 }
 
-fn project() -> Tree {
-    let tree = Tree::new();
+fn project() -> ToolTestTree {
+    let tree = ToolTestTree::new();
     tree.file(".gitignore", "target/\n*.log\n");
     tree.file(".git/HEAD", "ref: main");
     tree.file(".github/ci.yml", "run: main");
@@ -309,7 +309,7 @@ fn lines_are_found_by_a_pattern() {
 
 #[test]
 fn there_is_an_end_to_what_is_found() {
-    let tree = Tree::new();
+    let tree = ToolTestTree::new();
     tree.file("many", "x\n".repeat(1000));
     let found = tree.search(&json!({"pattern": "x"})).unwrap();
     assert_eq!(found.lines().count(), 201);
@@ -323,7 +323,7 @@ fn there_is_an_end_to_what_is_found() {
 
 #[test]
 fn input_that_does_not_fit_is_an_error_for_the_model() {
-    let tree = Tree::new();
+    let tree = ToolTestTree::new();
     let error = tree.read(&json!({"file": "a"})).unwrap_err();
     assert!(
         error.starts_with("the input of `read_file` does not fit: missing field `path`"),

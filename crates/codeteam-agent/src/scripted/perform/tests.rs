@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use super::*;
 
 /// A stage for one list of actions, written as in a script.
-struct Rehearsal {
+struct PlayTest {
     root: tempfile::TempDir,
-    ending: Result<Ending, Error>,
+    ending: Result<PlayEnding, Error>,
     out: Vec<u8>,
 }
 
-fn rehearse(actions: &str) -> Rehearsal {
+fn rehearse(actions: &str) -> PlayTest {
     let mut text = "version: 1\nplays:\n  - match: {role: coder}\n    do:\n".to_owned();
     for line in actions.lines() {
         text.push_str("      ");
@@ -23,14 +23,14 @@ fn rehearse(actions: &str) -> Rehearsal {
     }
     let script = Script::parse(&text, "x.yml").unwrap();
     let json = r#"{"role":"coder","attempt":3,"task":{"id":"task-007","title":"Tea"}}"#;
-    let assignment = Assignment::parse(json).unwrap();
+    let assignment = ScriptedAssignment::parse(json).unwrap();
     let root = tempfile::tempdir().unwrap();
     let mut out = Vec::new();
     let ending = perform(&script, &assignment, root.path(), &mut out);
-    Rehearsal { root, ending, out }
+    PlayTest { root, ending, out }
 }
 
-impl Rehearsal {
+impl PlayTest {
     fn events(&self) -> Vec<Value> {
         let text = std::str::from_utf8(&self.out).unwrap();
         text.lines()
@@ -39,7 +39,7 @@ impl Rehearsal {
     }
 
     #[track_caller]
-    fn ends(&self, expected: Ending) {
+    fn ends(&self, expected: PlayEnding) {
         assert_eq!(*self.ending.as_ref().unwrap(), expected);
     }
 }
@@ -54,7 +54,7 @@ fn a_good_worker() {
          - usage: {input_tokens: 1}\n\
          - submit: {summary: 'did {{task.id}}', files: []}",
     );
-    played.ends(Ending::Exit(0));
+    played.ends(PlayEnding::Exit(0));
     assert_eq!(
         played.events(),
         [
@@ -74,7 +74,7 @@ fn a_good_worker() {
 #[test]
 fn commands_run_in_the_worktree_and_their_failure_is_told() {
     let played = rehearse("- run: echo out; echo err >&2; touch here; exit 3\n- text: going on");
-    played.ends(Ending::Exit(0));
+    played.ends(PlayEnding::Exit(0));
     let texts: Vec<_> = played.events().iter().map(|e| e["text"].clone()).collect();
     assert_eq!(texts[1..3], ["out", "err"]);
     assert!(
@@ -90,7 +90,7 @@ fn commands_run_in_the_worktree_and_their_failure_is_told() {
 #[test]
 fn a_command_that_must_succeed_ends_the_play() {
     let played = rehearse("- run: {command: exit 3, must: true}\n- submit: {}");
-    played.ends(Ending::Exit(1));
+    played.ends(PlayEnding::Exit(1));
     assert_eq!(played.events()[1]["type"], "error");
     assert_eq!(played.events().len(), 2);
 }
@@ -98,12 +98,12 @@ fn a_command_that_must_succeed_ends_the_play() {
 #[test]
 fn endings_are_answered_and_nothing_follows() {
     for (action, expected) in [
-        ("exit: 3", Ending::Exit(3)),
-        ("crash: true", Ending::Crash),
-        ("hang: true", Ending::Hang { ignore_term: false }),
+        ("exit: 3", PlayEnding::Exit(3)),
+        ("crash: true", PlayEnding::Crash),
+        ("hang: true", PlayEnding::Hang { ignore_term: false }),
         (
             "hang: {ignore_term: true}",
-            Ending::Hang { ignore_term: true },
+            PlayEnding::Hang { ignore_term: true },
         ),
     ] {
         let played = rehearse(&format!("- {action}\n- text: never"));
@@ -118,7 +118,7 @@ fn errors_and_limits_are_events() {
         "- error: {message: overloaded, status: 529}\n- rate_limit: {resets_in_ms: 500}\n\
          - text: never",
     );
-    played.ends(Ending::Exit(1));
+    played.ends(PlayEnding::Exit(1));
     assert_eq!(
         played.events(),
         [
@@ -153,7 +153,7 @@ fn garbage_is_one_line_and_the_same_every_time() {
 #[test]
 fn a_file_is_waited_for() {
     let played = rehearse("- run: touch barrier >/dev/null 2>&1 &\n- wait_for: {path: barrier}");
-    played.ends(Ending::Exit(0));
+    played.ends(PlayEnding::Exit(0));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_path_outside_is_refused() {
 #[test]
 fn an_assignment_without_a_play_is_named() {
     let script = Script::parse("version: 1\nplays: []\n", "x.yml").unwrap();
-    let assignment = Assignment::parse(r#"{"role":"coder","attempt":2}"#).unwrap();
+    let assignment = ScriptedAssignment::parse(r#"{"role":"coder","attempt":2}"#).unwrap();
     let error = perform(&script, &assignment, Path::new("."), &mut Vec::new()).unwrap_err();
     assert_eq!(
         error.to_string(),

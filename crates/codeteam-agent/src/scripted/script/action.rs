@@ -10,21 +10,21 @@ use serde_json::Value;
 /// One thing a play does.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum ScriptAction {
     /// Says something.
     Text(String),
     /// Writes a file; its directories are made.
-    Write(Content),
+    Write(FileContent),
     /// Adds to a file.
-    Append(Content),
+    Append(FileContent),
     /// Removes a file or a directory.
     Delete(String),
     /// Makes a file executable, or not.
-    Chmod(Mode),
+    Chmod(FileMode),
     /// Runs a command and says what it prints.
-    Run(Run),
+    Run(ShellCommand),
     /// Reports what was used.
-    Usage(Usage),
+    Usage(ReportedUsage),
     /// Submits an answer, whatever it is.
     Submit(Value),
     /// Prints a line that need not be an event.
@@ -32,29 +32,29 @@ pub enum Action {
     /// Prints a line to standard error.
     Stderr(String),
     /// Prints noise that is not UTF-8, as one line.
-    Garbage(Garbage),
+    Garbage(GarbageOutput),
     /// Says little by little.
-    Slow(Slow),
+    Slow(SlowOutput),
     /// Never ends.
-    Hang(Hang),
+    Hang(HangMode),
     /// Ends with this code.
     Exit(u8),
     /// Ends by a signal.
-    Crash(True),
+    Crash(TrueLiteral),
     /// Reports an exhausted quota, and ends.
-    RateLimit(RateLimit),
+    RateLimit(ReportedRateLimit),
     /// Reports an error, and goes on.
-    Error(Failure),
+    Error(ReportedError),
     /// Submits this text as it stands, valid or not.
     DuplicateKeys(String),
     /// Goes on when a file exists.
-    WaitFor(WaitFor),
+    WaitFor(FileWait),
 }
 
 /// A file and what is to be in it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Content {
+pub struct FileContent {
     /// The file, from the worktree.
     pub path: String,
     /// The text.
@@ -64,7 +64,7 @@ pub struct Content {
 /// A file and whether it is executable.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Mode {
+pub struct FileMode {
     /// The file, from the worktree.
     pub path: String,
     /// Whether it is to be executable.
@@ -73,7 +73,7 @@ pub struct Mode {
 
 /// A command for `sh`: just its text, or this.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
+pub struct ShellCommand {
     /// The command.
     pub command: String,
     /// Whether the play ends (with code 1) if the command fails.
@@ -83,7 +83,7 @@ pub struct Run {
 /// What was used.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Usage {
+pub struct ReportedUsage {
     /// Tokens read.
     #[serde(default)]
     pub input_tokens: u64,
@@ -92,12 +92,12 @@ pub struct Usage {
     pub output_tokens: u64,
     /// What it cost, if that is known.
     #[serde(default)]
-    pub cost_usd: Option<Dollars>,
+    pub cost_usd: Option<DollarAmount>,
 }
 
 /// An amount of money in millionths of a dollar, written in dollars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Dollars {
+pub struct DollarAmount {
     /// The amount.
     pub micros: u64,
 }
@@ -105,7 +105,7 @@ pub struct Dollars {
 /// How much noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Garbage {
+pub struct GarbageOutput {
     /// How many bytes, without the newline.
     pub bytes: u64,
 }
@@ -113,7 +113,7 @@ pub struct Garbage {
 /// How many lines, and how slowly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Slow {
+pub struct SlowOutput {
     /// How many lines.
     pub lines: u64,
     /// The time before each.
@@ -122,19 +122,19 @@ pub struct Slow {
 
 /// How to hang: `true`, or this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hang {
+pub struct HangMode {
     /// Whether `SIGTERM` is ignored.
     pub ignore_term: bool,
 }
 
 /// The word `true`, for actions that have nothing to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct True;
+pub struct TrueLiteral;
 
 /// When the quota is back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RateLimit {
+pub struct ReportedRateLimit {
     /// The time until then.
     pub resets_in_ms: u64,
 }
@@ -142,7 +142,7 @@ pub struct RateLimit {
 /// An error as a model's API reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Failure {
+pub struct ReportedError {
     /// What it says.
     pub message: String,
     /// The HTTP status, if there was one.
@@ -156,7 +156,7 @@ pub struct Failure {
 /// A file to wait for.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WaitFor {
+pub struct FileWait {
     /// The file: absolute, or from the worktree.
     pub path: String,
 }
@@ -164,89 +164,91 @@ pub struct WaitFor {
 // The short and the long form are told apart by hand: serde's untagged enums
 // forget where in the file an error is.
 
-impl<'de> Deserialize<'de> for Run {
+impl<'de> Deserialize<'de> for ShellCommand {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Long {
+        struct ShellCommandForm {
             command: String,
             #[serde(default)]
             must: bool,
         }
 
-        struct Form;
+        struct ShellCommandVisitor;
 
-        impl<'de> Visitor<'de> for Form {
-            type Value = Run;
+        impl<'de> Visitor<'de> for ShellCommandVisitor {
+            type Value = ShellCommand;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a command, or `{command: …, must: true}`")
             }
 
-            fn visit_str<E: de::Error>(self, command: &str) -> Result<Run, E> {
-                Ok(Run {
+            fn visit_str<E: de::Error>(self, command: &str) -> Result<ShellCommand, E> {
+                Ok(ShellCommand {
                     command: command.to_owned(),
                     must: false,
                 })
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Run, A::Error> {
-                let Long { command, must } = Long::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Run { command, must })
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ShellCommand, A::Error> {
+                let ShellCommandForm { command, must } =
+                    ShellCommandForm::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(ShellCommand { command, must })
             }
         }
 
-        deserializer.deserialize_any(Form)
+        deserializer.deserialize_any(ShellCommandVisitor)
     }
 }
 
-impl<'de> Deserialize<'de> for Hang {
+impl<'de> Deserialize<'de> for HangMode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Long {
+        struct HangForm {
             ignore_term: bool,
         }
 
-        struct Form;
+        struct HangVisitor;
 
-        impl<'de> Visitor<'de> for Form {
-            type Value = Hang;
+        impl<'de> Visitor<'de> for HangVisitor {
+            type Value = HangMode;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("`true`, or `{ignore_term: true}`")
             }
 
-            fn visit_bool<E: de::Error>(self, is_meant: bool) -> Result<Hang, E> {
+            fn visit_bool<E: de::Error>(self, is_meant: bool) -> Result<HangMode, E> {
                 only_true(is_meant)?;
-                Ok(Hang { ignore_term: false })
+                Ok(HangMode { ignore_term: false })
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Hang, A::Error> {
-                let Long { ignore_term } = Long::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Hang { ignore_term })
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<HangMode, A::Error> {
+                let HangForm { ignore_term } =
+                    HangForm::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(HangMode { ignore_term })
             }
         }
 
-        deserializer.deserialize_any(Form)
+        deserializer.deserialize_any(HangVisitor)
     }
 }
 
-impl<'de> Deserialize<'de> for True {
+impl<'de> Deserialize<'de> for TrueLiteral {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         only_true(bool::deserialize(deserializer)?)
     }
 }
 
-fn only_true<E: de::Error>(is_meant: bool) -> Result<True, E> {
+fn only_true<E: de::Error>(is_meant: bool) -> Result<TrueLiteral, E> {
     if is_meant {
-        Ok(True)
+        Ok(TrueLiteral)
     } else {
         Err(E::custom("write `true`, or leave the action out"))
     }
 }
 
-impl<'de> Deserialize<'de> for Dollars {
+impl<'de> Deserialize<'de> for DollarAmount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let dollars = f64::deserialize(deserializer)?;
         // Far above any bill and far below where the conversion loses cents.
@@ -268,7 +270,7 @@ mod tests {
     use super::super::Script;
     use super::*;
 
-    fn parse(action: &str) -> Result<Action, String> {
+    fn parse(action: &str) -> Result<ScriptAction, String> {
         let text = format!("version: 1\nplays:\n  - do:\n      - {action}\n");
         let script = Script::parse(&text, "x.yml").map_err(|error| error.to_string())?;
         Ok(script.plays[0].actions[0].clone())
@@ -277,7 +279,7 @@ mod tests {
     #[test]
     fn short_and_long_forms() {
         let run = |command: &str, must| {
-            Action::Run(Run {
+            ScriptAction::Run(ShellCommand {
                 command: command.to_owned(),
                 must,
             })
@@ -285,10 +287,10 @@ mod tests {
         assert_eq!(parse("run: ls -l"), Ok(run("ls -l", false)));
         assert_eq!(parse("run: {command: ls}"), Ok(run("ls", false)));
         assert_eq!(parse("run: {command: ls, must: true}"), Ok(run("ls", true)));
-        let hang = |ignore_term| Action::Hang(Hang { ignore_term });
+        let hang = |ignore_term| ScriptAction::Hang(HangMode { ignore_term });
         assert_eq!(parse("hang: true"), Ok(hang(false)));
         assert_eq!(parse("hang: {ignore_term: true}"), Ok(hang(true)));
-        assert_eq!(parse("crash: true"), Ok(Action::Crash(True)));
+        assert_eq!(parse("crash: true"), Ok(ScriptAction::Crash(TrueLiteral)));
     }
 
     #[test]
@@ -310,17 +312,17 @@ mod tests {
 
     #[test]
     fn money_is_counted_in_millionths() {
-        let Ok(Action::Usage(usage)) = parse("usage: {cost_usd: 0.021}") else {
+        let Ok(ScriptAction::Usage(usage)) = parse("usage: {cost_usd: 0.021}") else {
             panic!("a usage");
         };
-        assert_eq!(usage.cost_usd, Some(Dollars { micros: 21_000 }));
+        assert_eq!(usage.cost_usd, Some(DollarAmount { micros: 21_000 }));
         assert_eq!(usage.input_tokens, 0);
     }
 
     #[test]
     fn a_submission_keeps_its_types_and_order() {
         let action = parse("submit: {z: no, a: [1, 2.5, true, null, 'x']}");
-        let Ok(Action::Submit(value)) = action else {
+        let Ok(ScriptAction::Submit(value)) = action else {
             panic!("{action:?}");
         };
         assert_eq!(value.to_string(), r#"{"z":"no","a":[1,2.5,true,null,"x"]}"#);

@@ -8,17 +8,17 @@ use serde::Deserialize;
 
 /// Vectors of tokens.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct EmbeddingTable {
     bytes: Vec<u8>,
     place: Range<usize>,
-    form: Form,
+    form: FloatFormat,
     rows: usize,
     width: usize,
 }
 
 /// How a number is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum FloatFormat {
     F32,
     F16,
     Bf16,
@@ -26,13 +26,13 @@ enum Form {
 
 /// What the header says of a tensor.
 #[derive(Debug, Deserialize)]
-struct Tensor {
+struct TensorHeader {
     dtype: String,
     shape: Vec<usize>,
     data_offsets: [usize; 2],
 }
 
-impl Table {
+impl EmbeddingTable {
     /// Finds the one table with a row for each token.
     pub(super) fn read(bytes: Vec<u8>, tokens: usize) -> Result<Self, String> {
         let (header, start) = header(&bytes).ok_or("it has no header")?;
@@ -44,9 +44,9 @@ impl Table {
             return Err("it must hold exactly one table of vectors".to_owned());
         };
         let form = match tensor.dtype.as_str() {
-            "F32" => Form::F32,
-            "F16" => Form::F16,
-            "BF16" => Form::Bf16,
+            "F32" => FloatFormat::F32,
+            "F16" => FloatFormat::F16,
+            "BF16" => FloatFormat::Bf16,
             other => {
                 return Err(format!(
                     "the numbers of `{name}` are `{other}`, not `F32`, `F16` or `BF16`"
@@ -101,7 +101,7 @@ impl Table {
     }
 }
 
-fn header(bytes: &[u8]) -> Option<(BTreeMap<String, Tensor>, usize)> {
+fn header(bytes: &[u8]) -> Option<(BTreeMap<String, TensorHeader>, usize)> {
     let (long, rest) = bytes.split_first_chunk::<8>()?;
     let long = usize::try_from(u64::from_le_bytes(*long)).ok()?;
     let mut header: BTreeMap<String, serde_json::Value> =
@@ -113,7 +113,7 @@ fn header(bytes: &[u8]) -> Option<(BTreeMap<String, Tensor>, usize)> {
     Some((tensors.collect::<Option<_>>()?, 8 + long))
 }
 
-impl Form {
+impl FloatFormat {
     fn bytes(self) -> usize {
         match self {
             Self::F32 => 4,
@@ -175,7 +175,8 @@ mod tests {
     fn vectors_are_read() {
         let header =
             r#"{"__metadata__":{"a":"b"},"e":{"dtype":"F16","shape":[2,2],"data_offsets":[0,8]}}"#;
-        let table = Table::read(file(header, &[0, 0x3c, 0, 0xc0, 0, 0, 0, 0x3c]), 2).unwrap();
+        let table =
+            EmbeddingTable::read(file(header, &[0, 0x3c, 0, 0xc0, 0, 0, 0, 0x3c]), 2).unwrap();
         let mut sum = [0.0, 0.0];
         table.add(0, &mut sum);
         table.add(1, &mut sum);
@@ -205,7 +206,7 @@ mod tests {
                 "1 vectors, and the tokenizer 2 tokens",
             ),
         ] {
-            let error = Table::read(bytes, 2).unwrap_err();
+            let error = EmbeddingTable::read(bytes, 2).unwrap_err();
             assert!(error.contains(what), "{error}");
         }
     }

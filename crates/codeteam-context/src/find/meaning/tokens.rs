@@ -15,14 +15,14 @@ const LONGEST: usize = 100;
 
 /// Splits words into tokens.
 #[derive(Debug)]
-pub(super) struct Tokenizer {
-    kind: Kind,
+pub(super) struct WordTokenizer {
+    kind: SubwordMethod,
     ids: HashMap<String, u32>,
     tokens: usize,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum SubwordMethod {
     /// The longest token that fits, again and again; all but the first begin with a prefix.
     WordPiece { prefix: String },
     /// Two tokens that stand beside each other become one, the pair that comes first in the list first.
@@ -34,15 +34,15 @@ enum Kind {
 }
 
 #[derive(Deserialize)]
-struct File {
-    model: Model,
+struct TokenizerFile {
+    model: TokenizerModelFile,
     #[serde(default)]
     pre_tokenizer: serde_json::Value,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "type")]
-enum Model {
+enum TokenizerModelFile {
     WordPiece {
         vocab: BTreeMap<String, u32>,
         continuing_subword_prefix: Option<String>,
@@ -50,7 +50,7 @@ enum Model {
     #[serde(rename = "BPE")]
     Bpe {
         vocab: BTreeMap<String, u32>,
-        merges: Vec<Merge>,
+        merges: Vec<MergeRule>,
     },
     Unigram {
         vocab: Vec<(String, f64)>,
@@ -60,15 +60,15 @@ enum Model {
 /// Two tokens, as one text or as two.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Merge {
+enum MergeRule {
     Text(String),
     Two(String, String),
 }
 
-impl Tokenizer {
+impl WordTokenizer {
     /// Reads one; what is wrong with it otherwise.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
-        let file: File = serde_json::from_slice(bytes).map_err(|error| {
+        let file: TokenizerFile = serde_json::from_slice(bytes).map_err(|error| {
             format!("it must be a tokenizer with a model `WordPiece`, `BPE` or `Unigram` ({error})")
         })?;
         if file.pre_tokenizer.to_string().contains("\"ByteLevel\"") {
@@ -77,36 +77,39 @@ impl Tokenizer {
             );
         }
         let (kind, ids) = match file.model {
-            Model::WordPiece {
+            TokenizerModelFile::WordPiece {
                 vocab,
                 continuing_subword_prefix,
             } => {
                 let prefix = continuing_subword_prefix.unwrap_or_else(|| "##".to_owned());
-                (Kind::WordPiece { prefix }, vocab.into_iter().collect())
+                (
+                    SubwordMethod::WordPiece { prefix },
+                    vocab.into_iter().collect(),
+                )
             }
-            Model::Bpe { vocab, merges } => {
+            TokenizerModelFile::Bpe { vocab, merges } => {
                 let two = |merge| match merge {
-                    Merge::Two(one, other) => Some((one, other)),
-                    Merge::Text(text) => text
+                    MergeRule::Two(one, other) => Some((one, other)),
+                    MergeRule::Text(text) => text
                         .split_once(' ')
                         .map(|(a, b)| (a.to_owned(), b.to_owned())),
                 };
                 let merges = merges.into_iter().filter_map(two).zip(0..);
                 (
-                    Kind::Bpe {
+                    SubwordMethod::Bpe {
                         merges: merges.collect(),
                     },
                     vocab.into_iter().collect(),
                 )
             }
-            Model::Unigram { vocab } => {
+            TokenizerModelFile::Unigram { vocab } => {
                 let ids: HashMap<String, u32> = vocab
                     .iter()
                     .map(|(token, _)| token.clone())
                     .zip(0..)
                     .collect();
                 let likely = vocab.into_iter().collect();
-                (Kind::Unigram { likely }, ids)
+                (SubwordMethod::Unigram { likely }, ids)
             }
         };
         let last = ids.values().max().ok_or("it has no tokens")?;
@@ -125,9 +128,9 @@ impl Tokenizer {
             return Vec::new();
         }
         match &self.kind {
-            Kind::WordPiece { prefix } => self.pieces(word, prefix),
-            Kind::Bpe { merges } => self.merged(word, merges),
-            Kind::Unigram { likely } => self.likeliest(word, likely),
+            SubwordMethod::WordPiece { prefix } => self.pieces(word, prefix),
+            SubwordMethod::Bpe { merges } => self.merged(word, merges),
+            SubwordMethod::Unigram { likely } => self.likeliest(word, likely),
         }
     }
 
@@ -225,7 +228,7 @@ mod tests {
     use super::*;
 
     fn words(json: &str, words: &[&str]) -> Vec<Vec<u32>> {
-        let tokenizer = Tokenizer::read(json.as_bytes()).unwrap();
+        let tokenizer = WordTokenizer::read(json.as_bytes()).unwrap();
         words.iter().map(|word| tokenizer.word(word)).collect()
     }
 
@@ -272,7 +275,7 @@ mod tests {
                 "`ByteLevel`",
             ),
         ] {
-            let error = Tokenizer::read(json.as_bytes()).unwrap_err();
+            let error = WordTokenizer::read(json.as_bytes()).unwrap_err();
             assert!(error.contains(what), "{error}");
         }
     }

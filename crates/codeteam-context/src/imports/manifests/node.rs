@@ -12,7 +12,7 @@ const MAX_TARGETS: usize = 16;
 
 /// What a `package.json` says.
 #[derive(Debug, Default)]
-pub(crate) struct Package {
+pub(crate) struct PackageJson {
     /// Its name.
     pub(crate) name: Option<String>,
     /// Files that stand for the package as a whole, the first best.
@@ -26,12 +26,12 @@ pub(crate) struct Package {
 }
 
 /// Reads a `package.json`.
-pub(crate) fn package_json(text: &str) -> Option<Package> {
+pub(crate) fn package_json(text: &str) -> Option<PackageJson> {
     let value = jsonc::parse(text)?;
     let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-    let mut package = Package {
+    let mut package = PackageJson {
         name: text("name").filter(|name| !name.is_empty()),
-        ..Package::default()
+        ..PackageJson::default()
     };
     for key in ["source", "types", "typings", "module", "main", "browser"] {
         package.main.extend(text(key));

@@ -2,46 +2,46 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::patterns::Patterns;
-use crate::imports::Read;
+use super::patterns::StarPatterns;
+use crate::imports::ManifestReader;
 use crate::imports::manifests::{TsConfig, ts_config};
-use crate::imports::paths::{Paths, folder_of, join, upwards};
+use crate::imports::paths::{PathTable, folder_of, join, upwards};
 
 /// How many files one may build on.
 const MAX_EXTENDS: usize = 16;
 
 /// What holds below a folder.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Settings {
+pub(super) struct PathSettings {
     /// From where names without a beginning are looked for.
     pub(super) base: Option<String>,
     /// Names, and paths from the top.
-    pub(super) paths: Patterns,
+    pub(super) paths: StarPatterns,
 }
 
 /// What holds below each folder that says something.
 #[derive(Debug, Default)]
-pub(super) struct Configs<'a> {
-    settings: HashMap<&'a str, Settings>,
+pub(super) struct TsConfigTable<'a> {
+    settings: HashMap<&'a str, PathSettings>,
 }
 
 /// What has been gathered of a file and those it builds on.
 #[derive(Default)]
-struct Gathered {
+struct MergedTsConfig {
     base: Option<String>,
     /// Patterns, with paths from the top.
     paths: Option<Vec<(String, Vec<String>)>>,
 }
 
-impl<'a> Configs<'a> {
+impl<'a> TsConfigTable<'a> {
     /// Reads them all. `named` knows the folders of packages.
     pub(super) fn read(
-        paths: &Paths<'a>,
-        read: &Read<'_>,
+        paths: &PathTable<'a>,
+        read: &ManifestReader<'_>,
         named: impl Fn(&str) -> Option<&'a str>,
     ) -> Self {
         let mut configs = Self::default();
-        let reader = Reader {
+        let reader = TsConfigReader {
             paths,
             read,
             named: &named,
@@ -59,9 +59,9 @@ impl<'a> Configs<'a> {
                     }
                     gathered.paths = Some(found);
                 }
-                let settings = Settings {
+                let settings = PathSettings {
                     base: gathered.base,
-                    paths: Patterns::new(gathered.paths.unwrap_or_default()),
+                    paths: StarPatterns::new(gathered.paths.unwrap_or_default()),
                 };
                 configs.settings.insert(folder_of(path), settings);
             }
@@ -70,25 +70,25 @@ impl<'a> Configs<'a> {
     }
 
     /// What holds in a folder.
-    pub(super) fn of(&self, folder: &str) -> Option<&Settings> {
+    pub(super) fn of(&self, folder: &str) -> Option<&PathSettings> {
         upwards(folder).find_map(|folder| self.settings.get(folder))
     }
 }
 
-struct Reader<'r, 'a, F> {
-    paths: &'r Paths<'a>,
-    read: &'r Read<'r>,
+struct TsConfigReader<'r, 'a, F> {
+    paths: &'r PathTable<'a>,
+    read: &'r ManifestReader<'r>,
     named: &'r F,
 }
 
-impl<'a, F: Fn(&str) -> Option<&'a str>> Reader<'_, 'a, F> {
+impl<'a, F: Fn(&str) -> Option<&'a str>> TsConfigReader<'_, 'a, F> {
     fn parse(&self, path: &str) -> Option<TsConfig> {
         ts_config(&(self.read)(path)?)
     }
 
     /// What a file says, and before it what it builds on.
-    fn gather(&self, path: &str) -> Gathered {
-        let mut gathered = Gathered::default();
+    fn gather(&self, path: &str) -> MergedTsConfig {
+        let mut gathered = MergedTsConfig::default();
         let mut open = vec![path.to_owned()];
         let mut seen = BTreeSet::new();
         // The nearest counts most, so that what is found first stays.

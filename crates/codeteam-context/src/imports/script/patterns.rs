@@ -7,12 +7,12 @@ const MAX_ALIKE: usize = 16;
 
 /// Patterns, by what stands before the `*`.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Patterns {
+pub(super) struct StarPatterns {
     exact: HashMap<String, Vec<String>>,
     starred: HashMap<String, Vec<(String, Vec<String>)>>,
 }
 
-impl Patterns {
+impl StarPatterns {
     pub(super) fn new(patterns: Vec<(String, Vec<String>)>) -> Self {
         let mut found = Self::default();
         for (pattern, targets) in patterns {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
-use super::{Below, Form, Found, children, walk};
+use super::{ChildVisit, ImportCollector, ImportForm, children, walk};
 
 /// Types that every file has without naming where they are from. Hardly anybody has their own.
 const EVERYWHERE: &[&str] = &[
@@ -43,7 +43,7 @@ const EVERYWHERE: &[&str] = &[
 ];
 
 /// Finds them.
-pub(super) fn find(root: Node<'_>, found: &mut Found<'_>) {
+pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
     let mut package = String::new();
     let mut known: BTreeSet<&str> = EVERYWHERE.iter().copied().collect();
     let mut met: Vec<(Node<'_>, &str)> = Vec::new();
@@ -52,14 +52,14 @@ pub(super) fn find(root: Node<'_>, found: &mut Found<'_>) {
         match node.kind() {
             "package_declaration" => {
                 package = dotted(node, found).unwrap_or_default();
-                found.add(node, &package, Vec::new(), Form::Within);
-                return Below::Skipped;
+                found.add(node, &package, Vec::new(), ImportForm::Within);
+                return ChildVisit::Skipped;
             }
             "import_declaration" => {
                 if let Some(name) = import(node, found) {
                     known.insert(name);
                 }
-                return Below::Skipped;
+                return ChildVisit::Skipped;
             }
             "class_declaration"
             | "interface_declaration"
@@ -70,7 +70,7 @@ pub(super) fn find(root: Node<'_>, found: &mut Found<'_>) {
             }
             "type_parameter" => {
                 known.extend(node.named_child(0).map(|name| found.text(name)));
-                return Below::Seen;
+                return ChildVisit::Seen;
             }
             _ => {}
         }
@@ -82,8 +82,8 @@ pub(super) fn find(root: Node<'_>, found: &mut Found<'_>) {
         }
         match node.kind() {
             // The inner ones of `Outer.Inner` belong to the outer one.
-            "scoped_type_identifier" => Below::Skipped,
-            _ => Below::Seen,
+            "scoped_type_identifier" => ChildVisit::Skipped,
+            _ => ChildVisit::Seen,
         }
     });
     if package.is_empty() {
@@ -92,21 +92,21 @@ pub(super) fn find(root: Node<'_>, found: &mut Found<'_>) {
     }
     for (node, name) in met {
         if !known.contains(name) {
-            found.add_line(node, &package, vec![name.to_owned()], Form::Mention);
+            found.add_line(node, &package, vec![name.to_owned()], ImportForm::Mention);
         }
     }
 }
 
 /// `import a.b.C;`, `import a.b.*;`, `import static a.b.C.d;`. Gives the name it brings along.
-fn import<'t>(node: Node<'_>, found: &mut Found<'t>) -> Option<&'t str> {
+fn import<'t>(node: Node<'_>, found: &mut ImportCollector<'t>) -> Option<&'t str> {
     let path = dotted(node, found)?;
     let parts = children(node);
     if parts.iter().any(|part| part.kind() == "asterisk") {
-        found.add(node, &path, vec!["*".to_owned()], Form::Import);
+        found.add(node, &path, vec!["*".to_owned()], ImportForm::Import);
         return None;
     }
     let (module, name) = path.rsplit_once('.')?;
-    found.add(node, module, vec![name.to_owned()], Form::Import);
+    found.add(node, module, vec![name.to_owned()], ImportForm::Import);
     let last = parts
         .iter()
         .find(|part| part.kind() == "scoped_identifier")?;
@@ -114,7 +114,7 @@ fn import<'t>(node: Node<'_>, found: &mut Found<'t>) -> Option<&'t str> {
 }
 
 /// The dotted name in a declaration.
-fn dotted(node: Node<'_>, found: &Found<'_>) -> Option<String> {
+fn dotted(node: Node<'_>, found: &ImportCollector<'_>) -> Option<String> {
     let is_name = |part: &Node<'_>| matches!(part.kind(), "scoped_identifier" | "identifier");
     let name = children(node).into_iter().find(is_name)?;
     Some(found.text(name).split_whitespace().collect())

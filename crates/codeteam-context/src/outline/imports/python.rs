@@ -2,10 +2,10 @@
 
 use tree_sitter::Node;
 
-use super::{Below, Form, Found, children, walk};
+use super::{ChildVisit, ImportCollector, ImportForm, children, walk};
 
 /// Finds them, wherever they stand: in functions and below conditions too.
-pub(super) fn find(root: Node<'_>, found: &mut Found<'_>) {
+pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
     // How deep the blocks lie that only type checkers read; and the next one of them.
     let mut checking: Vec<usize> = Vec::new();
     let mut next = None;
@@ -14,40 +14,40 @@ pub(super) fn find(root: Node<'_>, found: &mut Found<'_>) {
             checking.pop();
         }
         let form = if checking.is_empty() {
-            Form::Import
+            ImportForm::Import
         } else {
-            Form::Types
+            ImportForm::Types
         };
         match node.kind() {
             "import_statement" => plain(node, form, found),
             "import_from_statement" => from(node, form, found),
             "call" => {
                 called(node, found);
-                return Below::Seen;
+                return ChildVisit::Seen;
             }
             "if_statement" => {
                 next = for_types(node, found).or(next);
-                return Below::Seen;
+                return ChildVisit::Seen;
             }
             "block" if next == Some(node) => {
                 checking.push(depth);
-                return Below::Seen;
+                return ChildVisit::Seen;
             }
-            _ => return Below::Seen,
+            _ => return ChildVisit::Seen,
         }
-        Below::Skipped
+        ChildVisit::Skipped
     });
 }
 
 /// What an `if TYPE_CHECKING:` leads to.
-fn for_types<'t>(node: Node<'t>, found: &Found<'_>) -> Option<Node<'t>> {
+fn for_types<'t>(node: Node<'t>, found: &ImportCollector<'_>) -> Option<Node<'t>> {
     let condition = found.field(node, "condition")?;
     let is_asked = condition == "TYPE_CHECKING" || condition.ends_with(".TYPE_CHECKING");
     node.child_by_field_name("consequence").filter(|_| is_asked)
 }
 
 /// `import a.b, c as d`.
-fn plain(node: Node<'_>, form: Form, found: &mut Found<'_>) {
+fn plain(node: Node<'_>, form: ImportForm, found: &mut ImportCollector<'_>) {
     for name in children(node) {
         let name = named(name, found);
         if let Some(name) = name {
@@ -57,7 +57,7 @@ fn plain(node: Node<'_>, form: Form, found: &mut Found<'_>) {
 }
 
 /// `from ..a import b as c, d`.
-fn from(node: Node<'_>, form: Form, found: &mut Found<'_>) {
+fn from(node: Node<'_>, form: ImportForm, found: &mut ImportCollector<'_>) {
     let Some(module) = node.child_by_field_name("module_name") else {
         return;
     };
@@ -76,7 +76,7 @@ fn from(node: Node<'_>, form: Form, found: &mut Found<'_>) {
 }
 
 /// The dotted name that a part of an import is about.
-fn named(part: Node<'_>, found: &Found<'_>) -> Option<String> {
+fn named(part: Node<'_>, found: &ImportCollector<'_>) -> Option<String> {
     let name = match part.kind() {
         "aliased_import" => part.child_by_field_name("name")?,
         "dotted_name" => part,
@@ -91,7 +91,7 @@ fn unspaced(text: &str) -> String {
 }
 
 /// `__import__("a")` and `importlib.import_module(".a", "b")`.
-fn called(node: Node<'_>, found: &mut Found<'_>) {
+fn called(node: Node<'_>, found: &mut ImportCollector<'_>) {
     let Some(function) = found.field(node, "function") else {
         return;
     };
@@ -108,7 +108,7 @@ fn called(node: Node<'_>, found: &mut Found<'_>) {
     let literal = |at: usize| arguments.get(at).and_then(|node| literal(*node, found));
     let Some(module) = literal(0) else { return };
     if !module.starts_with('.') {
-        found.add_line(node, module, Vec::new(), Form::Import);
+        found.add_line(node, module, Vec::new(), ImportForm::Import);
     } else if let Some(package) = literal(1) {
         // Relative to a package that is named: each dot but the first goes up from it.
         let dots = module.bytes().take_while(|byte| *byte == b'.').count();
@@ -117,12 +117,17 @@ fn called(node: Node<'_>, found: &mut Found<'_>) {
             return;
         };
         let module = format!("{}.{}", parts[..kept].join("."), &module[dots..]);
-        found.add_line(node, module.trim_matches('.'), Vec::new(), Form::Import);
+        found.add_line(
+            node,
+            module.trim_matches('.'),
+            Vec::new(),
+            ImportForm::Import,
+        );
     }
 }
 
 /// What a string says that is nothing but its text.
-fn literal<'t>(node: Node<'_>, found: &Found<'t>) -> Option<&'t str> {
+fn literal<'t>(node: Node<'_>, found: &ImportCollector<'t>) -> Option<&'t str> {
     let parts = children(node);
     let (first, rest) = parts.split_first()?;
     let is_plain = node.kind() == "string"

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
-use super::{Below, Form, Found, Import, children, line, one_line, walk};
+use super::{ChildVisit, Import, ImportCollector, ImportForm, children, line, one_line, walk};
 
 /// How many names a tree of one `use` may have.
 const MAX_LEAVES: usize = 2_000;
@@ -20,8 +20,8 @@ const NOWHERE: &[&str] = &[
 ];
 
 /// Finds them.
-pub(super) fn find(root: Node<'_>, found: &mut Found<'_>) {
-    let mut state = State {
+pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
+    let mut state = RustImportFinder {
         inside: Vec::new(),
         local: BTreeSet::new(),
         met: BTreeSet::new(),
@@ -36,7 +36,7 @@ pub(super) fn find(root: Node<'_>, found: &mut Found<'_>) {
             "extern_crate_declaration" => {
                 let name = found.field(node, "name").unwrap_or("");
                 if name != "self" {
-                    found.add(node, &format!("::{name}"), Vec::new(), Form::Import);
+                    found.add(node, &format!("::{name}"), Vec::new(), ImportForm::Import);
                 }
             }
             "mod_item" => {
@@ -44,19 +44,19 @@ pub(super) fn find(root: Node<'_>, found: &mut Found<'_>) {
                 if node.child_by_field_name("body").is_some() {
                     state.local.insert(name.clone());
                     state.inside.push((depth, name));
-                    return Below::Seen;
+                    return ChildVisit::Seen;
                 }
                 state.part(node, name, found);
             }
             "scoped_identifier" | "scoped_type_identifier" => state.path(node, found),
-            _ => return Below::Seen,
+            _ => return ChildVisit::Seen,
         }
-        Below::Skipped
+        ChildVisit::Skipped
     });
     state.finish(found);
 }
 
-struct State<'t> {
+struct RustImportFinder<'t> {
     /// The modules within the file that are open, and how deep they lie.
     inside: Vec<(usize, String)>,
     /// Names that this file gives a meaning.
@@ -67,15 +67,15 @@ struct State<'t> {
     paths: Vec<(Node<'t>, Vec<String>)>,
 }
 
-impl<'t> State<'t> {
+impl<'t> RustImportFinder<'t> {
     /// `use a::{b, c::d as e, f::*}`: one import for each path before a name.
-    fn used(&mut self, node: Node<'_>, found: &mut Found<'_>) {
+    fn used(&mut self, node: Node<'_>, found: &mut ImportCollector<'_>) {
         let Some(tree) = node.child_by_field_name("argument") else {
             return;
         };
         let leaves = leaves(tree, found);
         let mut imports: Vec<(Vec<String>, Vec<String>)> = Vec::new();
-        for Leaf { mut path, alias } in leaves {
+        for UseLeaf { mut path, alias } in leaves {
             let is_lone = path.len() < 2;
             let name = if is_lone { None } else { path.pop() };
             match alias {
@@ -93,12 +93,12 @@ impl<'t> State<'t> {
             }
         }
         for (path, names) in imports {
-            found.add(node, &path.join("::"), names, Form::Import);
+            found.add(node, &path.join("::"), names, ImportForm::Import);
         }
     }
 
     /// `mod x;`, which may say where it lies.
-    fn part(&self, node: Node<'_>, name: String, found: &mut Found<'_>) {
+    fn part(&self, node: Node<'_>, name: String, found: &mut ImportCollector<'_>) {
         if self.inside.len() > MAX_DEPTH {
             return;
         }
@@ -112,7 +112,7 @@ impl<'t> State<'t> {
                     format!("{}/", folders.join("/"))
                 };
                 let path = format!("./{inside}{path}");
-                found.add(node, &path, vec![name], Form::Part);
+                found.add(node, &path, vec![name], ImportForm::Part);
                 return;
             }
             before = attribute.prev_named_sibling();
@@ -120,11 +120,11 @@ impl<'t> State<'t> {
         let mut path = vec!["self".to_owned()];
         path.extend(self.inside.iter().map(|(_, name)| name.clone()));
         path.push(name);
-        found.add(node, &path.join("::"), Vec::new(), Form::Part);
+        found.add(node, &path.join("::"), Vec::new(), ImportForm::Part);
     }
 
     /// A path in the code.
-    fn path(&mut self, node: Node<'t>, found: &Found<'_>) {
+    fn path(&mut self, node: Node<'t>, found: &ImportCollector<'_>) {
         let text = found.text(node);
         let mut path: Vec<String> = Vec::new();
         for part in text.split("::") {
@@ -174,9 +174,9 @@ impl<'t> State<'t> {
 
     /// Imports of what the file itself gives a meaning are no imports of other files; paths that
     /// begin with what is imported are shown by the import.
-    fn finish(self, found: &mut Found<'_>) {
+    fn finish(self, found: &mut ImportCollector<'_>) {
         let declared = |import: &Import| {
-            let form = import.form == Form::Part;
+            let form = import.form == ImportForm::Part;
             form.then(|| import.module.strip_prefix("self::").map(str::to_owned))?
         };
         let declared: BTreeSet<String> = found.imports.iter().filter_map(declared).collect();
@@ -188,8 +188,8 @@ impl<'t> State<'t> {
             let is_own = first.starts_with(char::is_uppercase)
                 || (import.module == first && import.names.is_empty())
                 || ((is_local || is_lone) && !declared.contains(first));
-            if import.form == Form::Import && is_own {
-                import.form = Form::Mention;
+            if import.form == ImportForm::Import && is_own {
+                import.form = ImportForm::Mention;
             }
         }
         for (node, path) in self.paths {
@@ -198,7 +198,13 @@ impl<'t> State<'t> {
             if !is_imported && let Some((name, module)) = path.split_last() {
                 let shown = one_line(found.text(node));
                 let names = vec![name.clone()];
-                found.add_shown(line(node), shown, &module.join("::"), names, Form::Mention);
+                found.add_shown(
+                    line(node),
+                    shown,
+                    &module.join("::"),
+                    names,
+                    ImportForm::Mention,
+                );
             }
         }
     }
@@ -213,13 +219,13 @@ fn said_path(attribute: &str) -> Option<&str> {
 }
 
 /// One name of a tree of names.
-struct Leaf {
+struct UseLeaf {
     path: Vec<String>,
     alias: Option<String>,
 }
 
 /// The names of a tree of names, in their order.
-fn leaves(tree: Node<'_>, found: &Found<'_>) -> Vec<Leaf> {
+fn leaves(tree: Node<'_>, found: &ImportCollector<'_>) -> Vec<UseLeaf> {
     let mut leaves = Vec::new();
     let mut open: Vec<(Node<'_>, Vec<String>)> = vec![(tree, Vec::new())];
     while let Some((node, before)) = open.pop() {
@@ -253,17 +259,17 @@ fn leaves(tree: Node<'_>, found: &Found<'_>) -> Vec<Leaf> {
             "use_as_clause" => {
                 let path = with(found.field(node, "path").unwrap_or(""));
                 let alias = found.field(node, "alias").map(str::to_owned);
-                leaves.push(Leaf { path, alias });
+                leaves.push(UseLeaf { path, alias });
             }
             "use_wildcard" => {
                 let path = node.named_child(0).map(|path| found.text(path));
                 let mut path = path.map_or_else(|| before.clone(), with);
                 path.push("*".to_owned());
-                leaves.push(Leaf { path, alias: None });
+                leaves.push(UseLeaf { path, alias: None });
             }
             "identifier" | "self" | "super" | "crate" | "scoped_identifier" | "metavariable" => {
                 let path = with(found.text(node));
-                leaves.push(Leaf { path, alias: None });
+                leaves.push(UseLeaf { path, alias: None });
             }
             _ => {}
         }

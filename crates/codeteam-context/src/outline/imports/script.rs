@@ -2,32 +2,32 @@
 
 use tree_sitter::Node;
 
-use super::{Below, Form, Found, children, walk};
+use super::{ChildVisit, ImportCollector, ImportForm, children, walk};
 
 /// Finds them: static ones, what is exported from elsewhere, `require` and `import()`.
-pub(super) fn find(root: Node<'_>, found: &mut Found<'_>) {
+pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
     walk(root, |node, _| {
         match node.kind() {
             "import_statement" => {
                 statement(node, found);
-                return Below::Skipped;
+                return ChildVisit::Skipped;
             }
             "export_statement" => {
                 if let Some(module) = source(node, found) {
                     let names = names(node, found);
                     found.add(node, module, names, form(node));
-                    return Below::Skipped;
+                    return ChildVisit::Skipped;
                 }
             }
             "call_expression" => called(node, found),
             _ => {}
         }
-        Below::Seen
+        ChildVisit::Seen
     });
 }
 
 /// `import a, { b as c } from "d"`, `import "d"`, `import a = require("d")`.
-fn statement(node: Node<'_>, found: &mut Found<'_>) {
+fn statement(node: Node<'_>, found: &mut ImportCollector<'_>) {
     let required = children(node)
         .into_iter()
         .find(|part| part.kind() == "import_require_clause");
@@ -39,20 +39,24 @@ fn statement(node: Node<'_>, found: &mut Found<'_>) {
 }
 
 /// Whether a statement is about types only.
-fn form(node: Node<'_>) -> Form {
+fn form(node: Node<'_>) -> ImportForm {
     let is_type = node
         .children(&mut node.walk())
         .any(|part| part.kind() == "type");
-    if is_type { Form::Types } else { Form::Import }
+    if is_type {
+        ImportForm::Types
+    } else {
+        ImportForm::Import
+    }
 }
 
 /// What a statement names after `from`.
-fn source<'t>(node: Node<'_>, found: &Found<'t>) -> Option<&'t str> {
+fn source<'t>(node: Node<'_>, found: &ImportCollector<'t>) -> Option<&'t str> {
     literal(node.child_by_field_name("source")?, found)
 }
 
 /// The names of a statement, as the other file calls them.
-fn names(node: Node<'_>, found: &Found<'_>) -> Vec<String> {
+fn names(node: Node<'_>, found: &ImportCollector<'_>) -> Vec<String> {
     let mut names = Vec::new();
     for clause in children(node) {
         match clause.kind() {
@@ -72,7 +76,7 @@ fn names(node: Node<'_>, found: &Found<'_>) -> Vec<String> {
     names
 }
 
-fn specified(list: Node<'_>, found: &Found<'_>) -> Vec<String> {
+fn specified(list: Node<'_>, found: &ImportCollector<'_>) -> Vec<String> {
     let names = children(list).into_iter();
     names
         .filter_map(|name| found.field(name, "name").map(str::to_owned))
@@ -80,7 +84,7 @@ fn specified(list: Node<'_>, found: &Found<'_>) -> Vec<String> {
 }
 
 /// `require("a")`, `require.resolve("a")` and `import("a")`.
-fn called(node: Node<'_>, found: &mut Found<'_>) {
+fn called(node: Node<'_>, found: &mut ImportCollector<'_>) {
     let function = found.field(node, "function");
     if !matches!(
         function,
@@ -93,11 +97,11 @@ fn called(node: Node<'_>, found: &mut Found<'_>) {
     let Some(module) = first.and_then(|first| literal(first, found)) else {
         return;
     };
-    found.add_line(node, module, Vec::new(), Form::Import);
+    found.add_line(node, module, Vec::new(), ImportForm::Import);
 }
 
 /// What a string or a template says, if it is nothing but its text.
-fn literal<'t>(node: Node<'_>, found: &Found<'t>) -> Option<&'t str> {
+fn literal<'t>(node: Node<'_>, found: &ImportCollector<'t>) -> Option<&'t str> {
     if !matches!(node.kind(), "string" | "template_string") {
         return None;
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 
-use super::{Form, Import};
+use super::{Import, ImportForm};
 use crate::language::Language;
 use crate::outline::outline;
 
@@ -25,7 +25,7 @@ fn found(language: Language, text: &str) -> String {
             format!(" [{}]", names.join(" "))
         };
         let form = match form {
-            Form::Import => String::new(),
+            ImportForm::Import => String::new(),
             other => format!("{other:?} "),
         };
         writeln!(out, "{line}: {form}{module}{names} | {statement}").unwrap();

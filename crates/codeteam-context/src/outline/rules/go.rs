@@ -2,11 +2,11 @@
 
 use tree_sitter::Node;
 
-use super::{Out, Place, Rules};
-use crate::outline::definitions::{Found, Kind, signature, value};
-use crate::outline::references::Role::{Bound, Nothing, Own, Plain, Sure};
+use super::{GrammarRules, NodeContext, NodeOutput};
+use crate::outline::definitions::{DefinitionKind, DefinitionNode, signature, value};
+use crate::outline::references::NameRole::{Bound, Nothing, Own, Plain, Sure};
 
-pub(super) const RULES: Rules = Rules {
+pub(super) const RULES: GrammarRules = GrammarRules {
     defines: &[
         "function_declaration",
         "method_declaration",
@@ -51,7 +51,7 @@ pub(super) const RULES: Rules = Rules {
     finish: |_, _| {},
 };
 
-fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn define<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     if node.kind() == "import_spec" {
         out.foreign.extend(own_package(node, place));
         return;
@@ -60,20 +60,20 @@ fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
         return;
     };
     let kind = match node.kind() {
-        "function_declaration" => Kind::Function,
-        "method_declaration" => Kind::Method,
-        "method_elem" if place.in_type() => Kind::Method,
+        "function_declaration" => DefinitionKind::Function,
+        "method_declaration" => DefinitionKind::Method,
+        "method_elem" if place.in_type() => DefinitionKind::Method,
         "method_elem" => return,
         "const_spec" | "var_spec" if place.in_function => return,
         "const_spec" | "var_spec" => return values(node, place, out),
-        "type_alias" => Kind::Alias,
+        "type_alias" => DefinitionKind::Alias,
         _ if node
             .child_by_field_name("type")
             .is_some_and(|of| of.kind() == "interface_type") =>
         {
-            Kind::Interface
+            DefinitionKind::Interface
         }
-        _ => Kind::Type,
+        _ => DefinitionKind::Type,
     };
     let signature = match node.kind() {
         "type_spec" | "type_alias" => type_signature(node, place),
@@ -85,7 +85,7 @@ fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
         }
     };
     let name = place.text(name);
-    out.found.push(Found {
+    out.found.push(DefinitionNode {
         name,
         kind,
         public: name.starts_with(char::is_uppercase),
@@ -95,7 +95,7 @@ fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
 }
 
 /// The name of a package of Go's own library: its path has no dot in its first part.
-fn own_package<'t>(node: Node<'t>, place: &Place<'_, 't>) -> Option<&'t str> {
+fn own_package<'t>(node: Node<'t>, place: &NodeContext<'_, 't>) -> Option<&'t str> {
     let path = place.field(node, "path")?.trim_matches(['"', '`']);
     if path.split('/').next()?.contains('.') {
         return None;
@@ -106,7 +106,7 @@ fn own_package<'t>(node: Node<'t>, place: &Place<'_, 't>) -> Option<&'t str> {
 }
 
 /// `type Server struct`: without the fields, but with what another type is made of.
-fn type_signature(node: Node<'_>, place: &Place<'_, '_>) -> String {
+fn type_signature(node: Node<'_>, place: &NodeContext<'_, '_>) -> String {
     let mut end = node.end_byte();
     if let Some(of) = node.child_by_field_name("type") {
         match of.kind() {
@@ -121,7 +121,7 @@ fn type_signature(node: Node<'_>, place: &Place<'_, '_>) -> String {
     )
 }
 
-fn values<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn values<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let keyword = if node.kind() == "const_spec" {
         "const"
     } else {
@@ -136,9 +136,9 @@ fn values<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
     for name in node.children_by_field_name("name", &mut node.walk()) {
         let name = place.text(name);
         if name != "_" && name != "," {
-            out.found.push(Found {
+            out.found.push(DefinitionNode {
                 name,
-                kind: Kind::Value,
+                kind: DefinitionKind::Value,
                 public: name.starts_with(char::is_uppercase),
                 signature: format!("{keyword} {declared}"),
                 whole: node,

@@ -2,11 +2,11 @@
 
 use tree_sitter::Node;
 
-use super::{Out, Place, Rules};
-use crate::outline::definitions::{Found, Kind, joined, signature};
-use crate::outline::references::Role::{Bound, Nothing, Own, Plain, Sure};
+use super::{GrammarRules, NodeContext, NodeOutput};
+use crate::outline::definitions::{DefinitionKind, DefinitionNode, joined, signature};
+use crate::outline::references::NameRole::{Bound, Nothing, Own, Plain, Sure};
 
-pub(super) const RULES: Rules = Rules {
+pub(super) const RULES: GrammarRules = GrammarRules {
     defines: &[
         "class_declaration",
         "interface_declaration",
@@ -69,7 +69,7 @@ pub(super) const RULES: Rules = Rules {
     finish: |_, _| {},
 };
 
-fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn define<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let kind = match node.kind() {
         "import_declaration" => {
             let path = place.text(node).trim_start_matches("import").trim_start();
@@ -82,9 +82,9 @@ fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
             return;
         }
         "field_declaration" | "constant_declaration" => return constants(node, place, out),
-        "interface_declaration" | "annotation_type_declaration" => Kind::Interface,
-        "class_declaration" | "enum_declaration" | "record_declaration" => Kind::Type,
-        _ => Kind::Method,
+        "interface_declaration" | "annotation_type_declaration" => DefinitionKind::Interface,
+        "class_declaration" | "enum_declaration" | "record_declaration" => DefinitionKind::Type,
+        _ => DefinitionKind::Method,
     };
     let Some(name) = place.field(node, "name") else {
         return;
@@ -92,7 +92,7 @@ fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
     let end = node
         .child_by_field_name("body")
         .map_or(node.end_byte(), |body| body.start_byte());
-    out.found.push(Found {
+    out.found.push(DefinitionNode {
         name,
         kind,
         public: !has(node, "private"),
@@ -102,7 +102,7 @@ fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
 }
 
 /// Constants of a class, and those of an interface, where `static final` goes without saying.
-fn constants<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn constants<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let of_interface = node.kind() == "constant_declaration";
     if !of_interface && !["static", "final"].iter().all(|word| has(node, word)) {
         return;
@@ -122,9 +122,9 @@ fn constants<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
         } else {
             declared(node, place, end) + " …"
         };
-        out.found.push(Found {
+        out.found.push(DefinitionNode {
             name,
-            kind: Kind::Value,
+            kind: DefinitionKind::Value,
             public: !has(node, "private"),
             signature,
             whole: node,
@@ -145,7 +145,7 @@ fn has(node: Node<'_>, modifier: &str) -> bool {
 }
 
 /// How it is declared up to a place, without its annotations.
-fn declared(node: Node<'_>, place: &Place<'_, '_>, end: usize) -> String {
+fn declared(node: Node<'_>, place: &NodeContext<'_, '_>, end: usize) -> String {
     let Some(modifiers) = modifiers(node) else {
         return signature(place.text, node, node.start_byte()..end);
     };

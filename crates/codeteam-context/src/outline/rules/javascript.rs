@@ -2,12 +2,12 @@
 
 use tree_sitter::Node;
 
-use super::{Out, Place, Rules};
-use crate::outline::definitions::{Definition, Found, Kind, signature, value};
-use crate::outline::references::Names;
-use crate::outline::references::Role::{Bound, Exported, Imported, Nothing, Own, Plain, Sure};
+use super::{GrammarRules, NodeContext, NodeOutput};
+use crate::outline::definitions::{Definition, DefinitionKind, DefinitionNode, signature, value};
+use crate::outline::references::NameCollector;
+use crate::outline::references::NameRole::{Bound, Exported, Imported, Nothing, Own, Plain, Sure};
 
-pub(super) const RULES: Rules = Rules {
+pub(super) const RULES: GrammarRules = GrammarRules {
     defines: &[
         "function_declaration",
         "generator_function_declaration",
@@ -103,7 +103,7 @@ pub(super) const RULES: Rules = Rules {
 
 /// What a module does not hand out, others cannot see. A file that neither imports nor exports is
 /// a script, and what is at its top is everyone's.
-fn finish(definitions: &mut [Definition], names: &Names<'_>) {
+fn finish(definitions: &mut [Definition], names: &NameCollector<'_>) {
     let module = names.module
         || !names.exported.is_empty()
         || definitions
@@ -117,7 +117,7 @@ fn finish(definitions: &mut [Definition], names: &Names<'_>) {
     }
 }
 
-fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn define<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     match node.kind() {
         "variable_declarator" => variable(node, place, out),
         "assignment_expression" => assigned(node, place, out),
@@ -133,15 +133,15 @@ fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
     }
 }
 
-fn declared<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn declared<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let kind = match node.kind() {
         "class_declaration" | "abstract_class_declaration" | "class" | "enum_declaration" => {
-            Kind::Type
+            DefinitionKind::Type
         }
-        "interface_declaration" => Kind::Interface,
-        "type_alias_declaration" => Kind::Alias,
-        "internal_module" | "module" => Kind::Module,
-        _ => Kind::Function,
+        "interface_declaration" => DefinitionKind::Interface,
+        "type_alias_declaration" => DefinitionKind::Alias,
+        "internal_module" | "module" => DefinitionKind::Module,
+        _ => DefinitionKind::Function,
     };
     // What is exported as the default needs no name.
     let name = match place.field(node, "name") {
@@ -150,12 +150,12 @@ fn declared<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
         None => return,
     };
     let (whole, start) = beginning(node, place);
-    let signature = if kind == Kind::Alias {
+    let signature = if kind == DefinitionKind::Alias {
         value(place.text, node, start, node.child_by_field_name("value"))
     } else {
         signature(place.text, node, start..before_body(node))
     };
-    out.found.push(Found {
+    out.found.push(DefinitionNode {
         name,
         kind,
         public: is_exported(place),
@@ -170,7 +170,7 @@ fn before_body(node: Node<'_>) -> usize {
 }
 
 /// Where a declaration begins: with `export` and `declare`, without decorators.
-fn beginning<'t>(node: Node<'t>, place: &Place<'_, 't>) -> (Node<'t>, usize) {
+fn beginning<'t>(node: Node<'t>, place: &NodeContext<'_, 't>) -> (Node<'t>, usize) {
     let whole = place
         .above
         .iter()
@@ -203,7 +203,7 @@ fn after_decorators(node: Node<'_>) -> usize {
         })
 }
 
-fn is_exported(place: &Place<'_, '_>) -> bool {
+fn is_exported(place: &NodeContext<'_, '_>) -> bool {
     place
         .above
         .iter()
@@ -222,15 +222,15 @@ fn given(value: Option<Node<'_>>) -> Option<Node<'_>> {
     })
 }
 
-fn kind_of(value: Node<'_>) -> Kind {
+fn kind_of(value: Node<'_>) -> DefinitionKind {
     if value.kind() == "class" {
-        Kind::Type
+        DefinitionKind::Type
     } else {
-        Kind::Function
+        DefinitionKind::Function
     }
 }
 
-fn variable<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn variable<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let Some(name) = node.child_by_field_name("name") else {
         return;
     };
@@ -247,7 +247,7 @@ fn variable<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
         && (place.in_function
             || place
                 .inside
-                .is_some_and(|inside| inside.kind != Kind::Module))
+                .is_some_and(|inside| inside.kind != DefinitionKind::Module))
     {
         return;
     }
@@ -266,9 +266,9 @@ fn variable<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
         ),
         None => value(place.text, node_of(whole, node, alone), start, declarator),
     };
-    out.found.push(Found {
+    out.found.push(DefinitionNode {
         name: place.text(name),
-        kind: value_of.map_or(Kind::Value, kind_of),
+        kind: value_of.map_or(DefinitionKind::Value, kind_of),
         public: is_exported(place),
         signature,
         whole: if alone { whole } else { node },
@@ -276,13 +276,13 @@ fn variable<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
 }
 
 /// `const x = require("…")`, and `require("…").x`: an import.
-fn is_required<'t>(node: Node<'t>, place: &Place<'_, 't>) -> bool {
+fn is_required<'t>(node: Node<'t>, place: &NodeContext<'_, 't>) -> bool {
     place
         .field(node, "value")
         .is_some_and(|value| value.starts_with("require(") && !value.contains('\n'))
 }
 
-fn required<'t>(name: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn required<'t>(name: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     match name.kind() {
         "identifier" => out.imported.push(place.text(name)),
         "object_pattern" => {
@@ -305,7 +305,7 @@ fn node_of<'t>(whole: Node<'t>, node: Node<'t>, alone: bool) -> Node<'t> {
 }
 
 /// Whether it is a variable of the file, and none of a loop or a block.
-fn in_declaration(place: &Place<'_, '_>) -> bool {
+fn in_declaration(place: &NodeContext<'_, '_>) -> bool {
     place.above.iter().rev().skip(1).all(|above| {
         matches!(
             above.kind(),
@@ -321,7 +321,7 @@ fn in_declaration(place: &Place<'_, '_>) -> bool {
 }
 
 /// `exports.name = function …`, `Type.prototype.name = …`, `module.exports = …`.
-fn assigned<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn assigned<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let (Some(left), Some(right)) = (
         node.child_by_field_name("left"),
         node.child_by_field_name("right"),
@@ -352,10 +352,10 @@ fn assigned<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
         },
     };
     let kind = match kind_of(of) {
-        Kind::Function if target.contains(".prototype.") => Kind::Method,
+        DefinitionKind::Function if target.contains(".prototype.") => DefinitionKind::Method,
         kind => kind,
     };
-    out.found.push(Found {
+    out.found.push(DefinitionNode {
         name,
         kind,
         public: !place.in_function,
@@ -365,7 +365,7 @@ fn assigned<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
 }
 
 /// The names that a value hands out: its own, or those in an object.
-fn exported<'t>(value: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn exported<'t>(value: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     match value.kind() {
         "identifier" => out.exported.push(place.text(value)),
         "object" => {
@@ -387,7 +387,7 @@ fn exported<'t>(value: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
 }
 
 /// A field, or an entry of an object, that is a function.
-fn member<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn member<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let Some(of) = given(node.child_by_field_name("value")) else {
         return;
     };
@@ -397,32 +397,32 @@ fn member<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
     let Some(name) = name.filter(|name| name.kind() != "computed_property_name") else {
         return;
     };
-    out.found.push(Found {
+    out.found.push(DefinitionNode {
         name: place.text(name),
-        kind: Kind::Method,
+        kind: DefinitionKind::Method,
         public: visible(node, name, place),
         signature: signature(place.text, node, after_decorators(node)..before_body(of)),
         whole: node,
     });
 }
 
-fn method<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn method<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let Some(name) = node.child_by_field_name("name") else {
         return;
     };
     if name.kind() == "computed_property_name" || place.within("object_type") {
         return;
     }
-    out.found.push(Found {
+    out.found.push(DefinitionNode {
         name: place.text(name),
-        kind: Kind::Method,
+        kind: DefinitionKind::Method,
         public: visible(node, name, place),
         signature: signature(place.text, node, after_decorators(node)..before_body(node)),
         whole: node,
     });
 }
 
-fn visible(node: Node<'_>, name: Node<'_>, place: &Place<'_, '_>) -> bool {
+fn visible(node: Node<'_>, name: Node<'_>, place: &NodeContext<'_, '_>) -> bool {
     // What an object has that is nobody's is nobody's either.
     if place.inside.is_none() && !place.within("class_body") {
         return false;

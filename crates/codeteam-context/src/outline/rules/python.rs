@@ -2,11 +2,11 @@
 
 use tree_sitter::Node;
 
-use super::{Out, Place, Rules};
-use crate::outline::definitions::{Found, Kind, signature, value};
-use crate::outline::references::Role::{Bound, Imported, Nothing, Plain, Sure};
+use super::{GrammarRules, NodeContext, NodeOutput};
+use crate::outline::definitions::{DefinitionKind, DefinitionNode, signature, value};
+use crate::outline::references::NameRole::{Bound, Imported, Nothing, Plain, Sure};
 
-pub(super) const RULES: Rules = Rules {
+pub(super) const RULES: GrammarRules = GrammarRules {
     defines: &[
         "function_definition",
         "class_definition",
@@ -57,7 +57,7 @@ pub(super) const RULES: Rules = Rules {
     finish: |_, _| {},
 };
 
-fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn define<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     match node.kind() {
         "function_definition" | "class_definition" => declared(node, place, out),
         "import_from_statement" => imported(node, place, out),
@@ -68,9 +68,9 @@ fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
             };
             let name = place.text(left);
             let name = name.split('[').next().unwrap_or(name);
-            out.found.push(Found {
+            out.found.push(DefinitionNode {
                 name,
-                kind: Kind::Alias,
+                kind: DefinitionKind::Alias,
                 public: !name.starts_with('_'),
                 signature: value(
                     place.text,
@@ -139,7 +139,7 @@ const OWN: &[&str] = &[
 ];
 
 /// What comes from Python's own library is no name of the project's.
-fn imported<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn imported<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let module = place.field(node, "module_name").unwrap_or_default();
     let top = module.split('.').next().unwrap_or(module);
     if OWN.contains(&top) {
@@ -149,28 +149,28 @@ fn imported<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
     }
 }
 
-fn declared<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn declared<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let Some(name) = place.field(node, "name") else {
         return;
     };
     let kind = if node.kind() == "function_definition" {
         if place.in_type() {
-            Kind::Method
+            DefinitionKind::Method
         } else {
-            Kind::Function
+            DefinitionKind::Function
         }
     } else if place
         .field(node, "superclasses")
         .is_some_and(|bases| bases.contains("Protocol"))
     {
-        Kind::Interface
+        DefinitionKind::Interface
     } else {
-        Kind::Type
+        DefinitionKind::Type
     };
     let end = node
         .child_by_field_name("body")
         .map_or(node.end_byte(), |body| body.start_byte());
-    out.found.push(Found {
+    out.found.push(DefinitionNode {
         name,
         kind,
         public: visible(name),
@@ -179,7 +179,7 @@ fn declared<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
     });
 }
 
-fn assigned<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn assigned<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let Some(left) = node.child_by_field_name("left") else {
         return;
     };
@@ -187,9 +187,9 @@ fn assigned<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
         return;
     }
     let name = place.text(left);
-    out.found.push(Found {
+    out.found.push(DefinitionNode {
         name,
-        kind: Kind::Value,
+        kind: DefinitionKind::Value,
         public: visible(name),
         signature: value(
             place.text,

@@ -2,11 +2,11 @@
 
 use tree_sitter::Node;
 
-use super::{Out, Place, Rules};
-use crate::outline::definitions::{Found, Kind, signature, value};
-use crate::outline::references::Role::{Bound, Nothing, Own, Plain, Sure};
+use super::{GrammarRules, NodeContext, NodeOutput};
+use crate::outline::definitions::{DefinitionKind, DefinitionNode, signature, value};
+use crate::outline::references::NameRole::{Bound, Nothing, Own, Plain, Sure};
 
-pub(super) const RULES: Rules = Rules {
+pub(super) const RULES: GrammarRules = GrammarRules {
     defines: &[
         "function_item",
         "function_signature_item",
@@ -79,20 +79,20 @@ pub(super) const RULES: Rules = Rules {
     finish: |_, _| {},
 };
 
-fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn define<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let kind = match node.kind() {
-        "function_item" | "function_signature_item" if place.in_type() => Kind::Method,
-        "function_item" | "function_signature_item" => Kind::Function,
-        "trait_item" => Kind::Interface,
+        "function_item" | "function_signature_item" if place.in_type() => DefinitionKind::Method,
+        "function_item" | "function_signature_item" => DefinitionKind::Function,
+        "trait_item" => DefinitionKind::Interface,
         "type_item" if place.in_type() => return,
-        "type_item" => Kind::Alias,
+        "type_item" => DefinitionKind::Alias,
         "const_item" | "static_item" if place.in_function => return,
-        "const_item" | "static_item" => Kind::Value,
-        "macro_definition" => Kind::Macro,
-        "mod_item" => Kind::Module,
+        "const_item" | "static_item" => DefinitionKind::Value,
+        "macro_definition" => DefinitionKind::Macro,
+        "mod_item" => DefinitionKind::Module,
         "impl_item" => return implementation(node, place, out),
         "use_declaration" => return used(node, place, out),
-        _ => Kind::Type,
+        _ => DefinitionKind::Type,
     };
     let Some(name) = place.field(node, "name") else {
         return;
@@ -106,17 +106,17 @@ fn define<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
         "macro_definition" => format!("macro_rules! {name}"),
         _ => signature(place.text, node, start..before_body(node)),
     };
-    out.found.push(Found {
+    out.found.push(DefinitionNode {
         name,
         kind,
-        public: visible(node, place) || kind == Kind::Macro,
+        public: visible(node, place) || kind == DefinitionKind::Macro,
         signature,
         whole: node,
     });
 }
 
 /// What comes from Rust's own library is no name of the project's.
-fn used<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn used<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let Some(argument) = place.field(node, "argument") else {
         return;
     };
@@ -137,10 +137,10 @@ fn before_body(node: Node<'_>) -> usize {
 }
 
 /// What a trait asks for, and what is given for one, is as visible as the trait.
-fn visible(node: Node<'_>, place: &Place<'_, '_>) -> bool {
+fn visible(node: Node<'_>, place: &NodeContext<'_, '_>) -> bool {
     let given = place.inside.is_some_and(|inside| {
-        inside.kind == Kind::Interface
-            || (inside.kind == Kind::Impl && inside.signature.contains(" for "))
+        inside.kind == DefinitionKind::Interface
+            || (inside.kind == DefinitionKind::Impl && inside.signature.contains(" for "))
     });
     given
         || node
@@ -148,15 +148,15 @@ fn visible(node: Node<'_>, place: &Place<'_, '_>) -> bool {
             .any(|child| child.kind() == "visibility_modifier")
 }
 
-fn implementation<'t>(node: Node<'t>, place: &Place<'_, 't>, out: &mut Out<'t>) {
+fn implementation<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let Some(of) = node.child_by_field_name("type") else {
         return;
     };
     let bare = of.child_by_field_name("type").unwrap_or(of);
     let bare = bare.child_by_field_name("name").unwrap_or(bare);
-    out.found.push(Found {
+    out.found.push(DefinitionNode {
         name: place.text(bare),
-        kind: Kind::Impl,
+        kind: DefinitionKind::Impl,
         public: true,
         signature: signature(place.text, node, node.start_byte()..before_body(node)),
         whole: node,

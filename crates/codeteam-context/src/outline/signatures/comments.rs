@@ -10,14 +10,14 @@ use crate::language::Language;
 const FAR: usize = 500;
 
 /// The comments of a file, as they are met.
-pub(super) struct Comments<'t> {
+pub(super) struct CommentTrimmer<'t> {
     text: &'t str,
     language: Language,
     /// The line after the last comment.
     next: usize,
 }
 
-impl<'t> Comments<'t> {
+impl<'t> CommentTrimmer<'t> {
     pub(super) fn new(text: &'t str, language: Language) -> Self {
         Self {
             text,

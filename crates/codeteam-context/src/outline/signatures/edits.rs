@@ -7,13 +7,13 @@ use tree_sitter::Node;
 /// What is replaced by what. Stretches do not overlap, but for those within another, which are
 /// ignored.
 #[derive(Default)]
-pub(super) struct Edits {
+pub(super) struct TextEdits {
     /// What is replaced by nothing at all stays as it is.
     edits: Vec<(Range<usize>, Option<String>)>,
     replaced: usize,
 }
 
-impl Edits {
+impl TextEdits {
     pub(super) fn push(&mut self, range: Range<usize>, by: String) {
         self.replaced += 1;
         self.edits.push((range, Some(by)));
@@ -35,7 +35,7 @@ impl Edits {
     pub(super) fn applied(mut self, text: &str) -> String {
         self.edits
             .sort_by_key(|(range, by)| (range.start, usize::MAX - range.end, by.is_none()));
-        let mut out = Squeezed::default();
+        let mut out = SqueezedText::default();
         let mut at = 0;
         for (range, by) in self.edits {
             if range.start < at {
@@ -55,13 +55,13 @@ impl Edits {
 
 /// A text with no more than one empty line in a row.
 #[derive(Default)]
-struct Squeezed {
+struct SqueezedText {
     text: String,
     /// How many line breaks it ends with.
     breaks: usize,
 }
 
-impl Squeezed {
+impl SqueezedText {
     fn push_as_it_is(&mut self, part: &str) {
         self.text.push_str(part);
         self.breaks = 0;

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::json;
 
-use super::{End, Entry, Head, Piece};
+use super::{FileBlock, PackEntry, PackFooter, PackHeader};
 
 pub(super) const START: &str = "{\"made_by\":\"codeteam pack\"";
 
-pub(super) fn head(head: &Head<'_>) -> String {
+pub(super) fn head(head: &PackHeader<'_>) -> String {
     let tree = head
         .tree
         .map_or_else(String::new, |tree| format!(",\"tree\":{}", string(tree)));
@@ -16,13 +16,13 @@ pub(super) fn head(head: &Head<'_>) -> String {
     format!("{START},\"name\":{name},\"about\":{about}{tree},\"files\":[")
 }
 
-pub(super) fn file<'t>(entry: &Entry<'t>) -> Piece<'t> {
+pub(super) fn file<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
     let compressed = if entry.compressed {
         ",\"compressed\":\"signatures\""
     } else {
         ""
     };
-    Piece {
+    FileBlock {
         open: format!(
             "\n{{\"path\":{}{compressed},\"content\":",
             string(entry.path)
@@ -32,7 +32,7 @@ pub(super) fn file<'t>(entry: &Entry<'t>) -> Piece<'t> {
     }
 }
 
-pub(super) fn end(end: &End<'_>) -> String {
+pub(super) fn end(end: &PackFooter<'_>) -> String {
     let left_out: Vec<_> = end
         .left_out
         .iter()

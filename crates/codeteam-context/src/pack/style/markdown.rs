@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::{End, Entry, Head, Piece, line_end, lines, longest_run};
+use super::{FileBlock, PackEntry, PackFooter, PackHeader, line_end, lines, longest_run};
 
 pub(super) const START: &str = "<!-- codeteam pack -->";
 
-pub(super) fn head(head: &Head<'_>) -> String {
+pub(super) fn head(head: &PackHeader<'_>) -> String {
     let mut out = format!("{START}\n# {}\n\n{}\n", span(head.name), head.about());
     if let Some(tree) = head.tree {
         let fence = fence(tree);
@@ -16,14 +16,14 @@ pub(super) fn head(head: &Head<'_>) -> String {
     out
 }
 
-pub(super) fn file<'t>(entry: &Entry<'t>) -> Piece<'t> {
+pub(super) fn file<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
     let fence = fence(entry.text);
     let compressed = if entry.compressed {
         " (signatures only)"
     } else {
         ""
     };
-    Piece {
+    FileBlock {
         open: format!(
             "\n### {}{compressed}\n\n{fence}{}\n",
             span(entry.path),
@@ -34,7 +34,7 @@ pub(super) fn file<'t>(entry: &Entry<'t>) -> Piece<'t> {
     }
 }
 
-pub(super) fn end(end: &End<'_>) -> String {
+pub(super) fn end(end: &PackFooter<'_>) -> String {
     let lines = lines(end);
     if lines.is_empty() {
         return String::new();

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::{End, Entry, Head, Piece, line_end, lines, longest_run};
+use super::{FileBlock, PackEntry, PackFooter, PackHeader, line_end, lines, longest_run};
 
 pub(super) const START: &str = "codeteam pack: ";
 
-pub(super) fn head(head: &Head<'_>) -> String {
+pub(super) fn head(head: &PackHeader<'_>) -> String {
     let mut out = format!(
         "{START}{}\n{} A file's content ends with a line of as many `=` as its first has.\n\n",
         head.name,
@@ -19,21 +19,21 @@ pub(super) fn head(head: &Head<'_>) -> String {
     out
 }
 
-pub(super) fn file<'t>(entry: &Entry<'t>) -> Piece<'t> {
+pub(super) fn file<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
     let bar = bar(entry.text);
     let compressed = if entry.compressed {
         " (signatures only)"
     } else {
         ""
     };
-    Piece {
+    FileBlock {
         open: format!("{bar} file: {}{compressed}\n", entry.path),
         body: Cow::Borrowed(entry.text),
         close: format!("{}{bar}\n\n", line_end(entry.text)),
     }
 }
 
-pub(super) fn end(end: &End<'_>) -> String {
+pub(super) fn end(end: &PackFooter<'_>) -> String {
     let lines = lines(end);
     if lines.is_empty() {
         return String::new();

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::{End, Entry, Head, Piece, lines};
+use super::{FileBlock, PackEntry, PackFooter, PackHeader, lines};
 
 pub(super) const START: &str = "<pack by=\"codeteam\"";
 
-pub(super) fn head(head: &Head<'_>) -> String {
+pub(super) fn head(head: &PackHeader<'_>) -> String {
     let tree = head.tree.map_or_else(String::new, |tree| {
         format!("<tree>\n{}</tree>\n", escaped(tree))
     });
@@ -17,21 +17,21 @@ pub(super) fn head(head: &Head<'_>) -> String {
     )
 }
 
-pub(super) fn file<'t>(entry: &Entry<'t>) -> Piece<'t> {
+pub(super) fn file<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
     let path = escaped(entry.path);
     let compressed = if entry.compressed {
         " compressed=\"signatures\""
     } else {
         ""
     };
-    Piece {
+    FileBlock {
         open: format!("<file path=\"{path}\"{compressed}><![CDATA[\n"),
         body: cdata(entry.text),
         close: "]]></file>\n".to_owned(),
     }
 }
 
-pub(super) fn end(end: &End<'_>) -> String {
+pub(super) fn end(end: &PackFooter<'_>) -> String {
     let lines = lines(end);
     if lines.is_empty() {
         return "</files>\n</pack>\n".to_owned();

@@ -12,14 +12,14 @@ const LONGEST_TYPE: usize = 48;
 
 /// A value, and how it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Value {
+pub(super) struct AssignedValue {
     pub(super) range: Range<usize>,
-    pub(super) style: Style,
+    pub(super) style: ValueStyle,
 }
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::redact) enum Style {
+pub(in crate::redact) enum ValueStyle {
     /// As a string.
     Quoted,
     /// Without quotes where settings are: an environment file, YAML, an option, a header, a query.
@@ -39,12 +39,12 @@ pub(super) fn name(line: &str, keyword: Range<usize>) -> Range<usize> {
 }
 
 /// The value of a name.
-pub(super) fn value(line: &str, name: Range<usize>) -> Option<Value> {
+pub(super) fn value(line: &str, name: Range<usize>) -> Option<AssignedValue> {
     let bytes = line.as_bytes();
     if bytes.get(name.end) == Some(&b'>') {
         return element(line, name);
     }
-    let closing = Quote::at(bytes, name.end);
+    let closing = QuoteMark::at(bytes, name.end);
     let mut at = closing.map_or(name.end, |quote| quote.end);
     if closing.is_some() && bytes.get(at) == Some(&b']') {
         at += 1;
@@ -64,7 +64,7 @@ pub(super) fn value(line: &str, name: Range<usize>) -> Option<Value> {
         at = past_type(bytes, at);
     }
     at = past_string_prefix(bytes, at);
-    match Quote::at(bytes, at) {
+    match QuoteMark::at(bytes, at) {
         Some(opening) => {
             if closing.is_some_and(|closing| {
                 closing.mark == opening.mark && closing.depth != opening.depth
@@ -78,14 +78,18 @@ pub(super) fn value(line: &str, name: Range<usize>) -> Option<Value> {
         None => {
             let range = bare(line, at)?;
             let setting = is_option || is_setting(line, &name, separated, blanks + gap, range.end);
-            let style = if setting { Style::Setting } else { Style::Bare };
-            Some(Value { range, style })
+            let style = if setting {
+                ValueStyle::Setting
+            } else {
+                ValueStyle::Bare
+            };
+            Some(AssignedValue { range, style })
         }
     }
 }
 
 /// `<password>…</password>`.
-fn element(line: &str, name: Range<usize>) -> Option<Value> {
+fn element(line: &str, name: Range<usize>) -> Option<AssignedValue> {
     if !line[..name.start].ends_with('<') {
         return None;
     }
@@ -93,9 +97,9 @@ fn element(line: &str, name: Range<usize>) -> Option<Value> {
     let rest = &line.as_bytes()[start..];
     let stops = |byte: &u8| b"<>\"'\\ \t".contains(byte);
     let length = rest.iter().take(LONGEST_VALUE).position(stops)?;
-    (rest[length] == b'<').then_some(Value {
+    (rest[length] == b'<').then_some(AssignedValue {
         range: start..start + length,
-        style: Style::Quoted,
+        style: ValueStyle::Quoted,
     })
 }
 
@@ -134,7 +138,7 @@ fn past_type(bytes: &[u8], at: usize) -> usize {
         return at;
     }
     let value = equals + 1 + blanks(bytes, equals + 1);
-    if Quote::at(bytes, value).is_some() {
+    if QuoteMark::at(bytes, value).is_some() {
         value
     } else {
         at
@@ -153,7 +157,7 @@ fn past_string_prefix(bytes: &[u8], at: usize) -> usize {
 
 /// A quotation mark, with the backslashes that stand before it where JSON is inside JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Quote {
+struct QuoteMark {
     mark: u8,
     /// How many backslashes.
     depth: usize,
@@ -161,7 +165,7 @@ struct Quote {
     end: usize,
 }
 
-impl Quote {
+impl QuoteMark {
     fn at(bytes: &[u8], at: usize) -> Option<Self> {
         let depth = bytes[at..]
             .iter()
@@ -184,7 +188,7 @@ impl Quote {
 
 /// The inside of a string: up to the mark that closes it, and never past one that closes a string
 /// which this one is in.
-fn quoted(line: &str, opening: Quote) -> Option<Value> {
+fn quoted(line: &str, opening: QuoteMark) -> Option<AssignedValue> {
     let start = opening.end;
     let bytes = line.as_bytes();
     let mut end = None;
@@ -211,9 +215,9 @@ fn quoted(line: &str, opening: Quote) -> Option<Value> {
     let range = start..end?;
     // Where a string has ended rather than begun, JSON goes on with one of these.
     let is_between = line[range.clone()].starts_with([',', ':', '}', ']']);
-    (!range.is_empty() && !is_between).then_some(Value {
+    (!range.is_empty() && !is_between).then_some(AssignedValue {
         range,
-        style: Style::Quoted,
+        style: ValueStyle::Quoted,
     })
 }
 

@@ -1,16 +1,16 @@
 use super::*;
-use crate::files::Content;
+use crate::files::FileContent;
 
 /// A project whose files import each other as it says.
-struct Sample {
-    files: Vec<File>,
+struct SampleProject {
+    files: Vec<FileEntry>,
 }
 
-impl Sample {
+impl SampleProject {
     fn new(paths: &[&str]) -> Self {
         let mut paths: Vec<&str> = paths.to_vec();
         paths.sort_unstable();
-        let file = |path: &&str| File {
+        let file = |path: &&str| FileEntry {
             path: (*path).to_owned(),
             bytes: 1,
             stamp: None,
@@ -21,13 +21,13 @@ impl Sample {
     }
 }
 
-impl Files for Sample {
-    fn list(&self) -> &[File] {
+impl FileSet for SampleProject {
+    fn list(&self) -> &[FileEntry] {
         &self.files
     }
 
-    fn read(&self, _at: usize) -> Content {
-        Content::Gone
+    fn read(&self, _at: usize) -> FileContent {
+        FileContent::Gone
     }
 }
 
@@ -38,8 +38,8 @@ const IMPORTS: &[(&str, &str)] = &[
     ("src/main.py", "src/web/login.py"),
 ];
 
-impl Project for Sample {
-    fn files(&self) -> &dyn Files {
+impl ProjectFacts for SampleProject {
+    fn files(&self) -> &dyn FileSet {
         self
     }
 
@@ -72,8 +72,8 @@ impl Project for Sample {
     }
 }
 
-fn sample() -> Sample {
-    Sample::new(&[
+fn sample() -> SampleProject {
+    SampleProject::new(&[
         "README.md",
         "CONTRIBUTING.md",
         "api/openapi.yml",
@@ -92,19 +92,19 @@ fn texts(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn part(name: &str, include: &[&str]) -> Part {
-    Part {
+fn part(name: &str, include: &[&str]) -> StrategyPart {
+    StrategyPart {
         name: name.to_owned(),
         include: texts(include),
-        ..Part::default()
+        ..StrategyPart::default()
     }
 }
 
 /// `target: src/a.py src/b.py~`, with `~` for signatures and `^` for what is public.
-fn shown(chosen: &Choice) -> Vec<String> {
+fn shown(chosen: &ContextSelection) -> Vec<String> {
     let words = chosen.parts.iter().map(|part| match &part.body {
-        Body::Special => part.name.clone(),
-        Body::Files(picks) => {
+        PartBody::Special => part.name.clone(),
+        PartBody::Files(picks) => {
             let picks = picks.iter().map(|pick| {
                 let mark = ["", "~", "^"][pick.form as usize];
                 let missing = if pick.at.is_none() { "?" } else { "" };
@@ -123,8 +123,8 @@ fn parts_are_made_of_what_the_task_touches() {
             part("target", &["$TARGET"]),
             part("diff", &[]),
             part("imports", &["$TARGET_IMPORTS"]),
-            Part {
-                form: Form::Signatures,
+            StrategyPart {
+                form: FileForm::Signatures,
                 ..part("importers", &["$TARGET_IMPORTERS"])
             },
             part("tests", &["$TARGET_TESTS"]),
@@ -134,13 +134,13 @@ fn parts_are_made_of_what_the_task_touches() {
         ..Strategy::default()
     };
     let targets = texts(&["src/api/auth.py", "src/api/new.py"]);
-    let matter = Matter {
+    let matter = TaskFacts {
         targets: &targets,
-        ..Matter::default()
+        ..TaskFacts::default()
     };
-    let wishes = Wishes {
+    let wishes = ContextRequest {
         strategy: Some(&targeted),
-        ..Wishes::default()
+        ..ContextRequest::default()
     };
     let chosen = choose(&wishes, &matter, &sample()).unwrap();
     assert_eq!(
@@ -159,7 +159,7 @@ fn parts_are_made_of_what_the_task_touches() {
     // What a role says itself stands before what is only related; nothing is shown twice.
     let (include, exclude) = (texts(&["docs/", "$TARGET"]), texts(&["src/main.py"]));
     let (always, hidden) = (texts(&["README*"]), texts(&["src/web/**"]));
-    let wishes = Wishes {
+    let wishes = ContextRequest {
         include: &include,
         exclude: &exclude,
         always_include: &always,
@@ -182,7 +182,7 @@ fn parts_are_made_of_what_the_task_touches() {
 
     // Near to the component only.
     let scope = texts(&["src/api/auth.py"]);
-    let near = Matter {
+    let near = TaskFacts {
         scope: &scope,
         ..matter
     };
@@ -192,7 +192,7 @@ fn parts_are_made_of_what_the_task_touches() {
 
 #[test]
 fn tests_are_written_in_the_language_of_what_they_test() {
-    let project = Sample::new(&[
+    let project = SampleProject::new(&[
         "lib/user.rb",
         "docs/config.rst",
         "src/app.ts",
@@ -208,9 +208,9 @@ fn tests_are_written_in_the_language_of_what_they_test() {
         parts: vec![part("tests", &["$TARGET_TESTS"])],
         ..Strategy::default()
     };
-    let wishes = Wishes {
+    let wishes = ContextRequest {
         strategy: Some(&strategy),
-        ..Wishes::default()
+        ..ContextRequest::default()
     };
     for (target, tests) in [
         (
@@ -222,9 +222,9 @@ fn tests_are_written_in_the_language_of_what_they_test() {
         ("lib/user.rb", " tests/user.rb"),
     ] {
         let targets = texts(&[target]);
-        let matter = Matter {
+        let matter = TaskFacts {
             targets: &targets,
-            ..Matter::default()
+            ..TaskFacts::default()
         };
         let chosen = choose(&wishes, &matter, &project).unwrap();
         let tests = (!tests.is_empty()).then(|| format!("tests:{tests}"));
@@ -234,7 +234,7 @@ fn tests_are_written_in_the_language_of_what_they_test() {
 
 #[test]
 fn documents_are_known_in_capitals_and_in_small_letters() {
-    let project = Sample::new(&[
+    let project = SampleProject::new(&[
         "Contributing.md",
         "Readme.md",
         "docs/Design.rst",
@@ -244,11 +244,11 @@ fn documents_are_known_in_capitals_and_in_small_letters() {
         parts: vec![part("docs", &["$DOCS", "$STANDARDS"])],
         ..Strategy::default()
     };
-    let wishes = Wishes {
+    let wishes = ContextRequest {
         strategy: Some(&strategy),
-        ..Wishes::default()
+        ..ContextRequest::default()
     };
-    let chosen = choose(&wishes, &Matter::default(), &project).unwrap();
+    let chosen = choose(&wishes, &TaskFacts::default(), &project).unwrap();
     assert_eq!(
         shown(&chosen),
         ["docs: Readme.md docs/Design.rst Contributing.md"]
@@ -258,9 +258,9 @@ fn documents_are_known_in_capitals_and_in_small_letters() {
 #[test]
 fn whoever_tests_sees_what_is_public() {
     let targets = texts(&["src/api/auth.py"]);
-    let matter = Matter {
+    let matter = TaskFacts {
         targets: &targets,
-        ..Matter::default()
+        ..TaskFacts::default()
     };
     let include = texts(&[
         "$INTERFACE_DEFINITIONS",
@@ -268,10 +268,10 @@ fn whoever_tests_sees_what_is_public() {
         "src/api/**",
     ]);
     let exclude = texts(&["$IMPLEMENTATION_INTERNALS"]);
-    let wishes = Wishes {
+    let wishes = ContextRequest {
         include: &include,
         exclude: &exclude,
-        ..Wishes::default()
+        ..ContextRequest::default()
     };
     let chosen = choose(&wishes, &matter, &sample()).unwrap();
     assert_eq!(
@@ -285,15 +285,15 @@ fn whoever_tests_sees_what_is_public() {
 #[test]
 fn whoever_cannot_look_sees_the_files_and_the_tree() {
     let targets = texts(&["src/api/", "src/main.py"]);
-    let matter = Matter {
+    let matter = TaskFacts {
         targets: &targets,
         blind: true,
-        ..Matter::default()
+        ..TaskFacts::default()
     };
     let include = texts(&["git diff --cached"]);
-    let wishes = Wishes {
+    let wishes = ContextRequest {
         include: &include,
-        ..Wishes::default()
+        ..ContextRequest::default()
     };
     let chosen = choose(&wishes, &matter, &sample()).unwrap();
     assert_eq!(
@@ -310,12 +310,12 @@ fn whoever_cannot_look_sees_the_files_and_the_tree() {
 fn whoever_cannot_look_sees_the_files_whole_whatever_else_names_them() {
     let strategy = Strategy {
         parts: vec![
-            Part {
-                form: Form::Signatures,
+            StrategyPart {
+                form: FileForm::Signatures,
                 ..part("related", &["src/**"])
             },
-            Part {
-                form: Form::Signatures,
+            StrategyPart {
+                form: FileForm::Signatures,
                 limit: Some(0),
                 ..part("target", &["README.md"])
             },
@@ -323,16 +323,16 @@ fn whoever_cannot_look_sees_the_files_whole_whatever_else_names_them() {
         ..Strategy::default()
     };
     let targets = texts(&["src/main.py"]);
-    let matter = Matter {
+    let matter = TaskFacts {
         targets: &targets,
         blind: true,
-        ..Matter::default()
+        ..TaskFacts::default()
     };
     let always = texts(&["src/main.py", "docs/"]);
-    let wishes = Wishes {
+    let wishes = ContextRequest {
         strategy: Some(&strategy),
         always_include: &always,
-        ..Wishes::default()
+        ..ContextRequest::default()
     };
     let chosen = choose(&wishes, &matter, &sample()).unwrap();
     assert_eq!(
@@ -347,11 +347,11 @@ fn what_a_change_brings_is_no_standard() {
     let mut paths: Vec<&str> = changed.iter().map(String::as_str).collect();
     let evil = "docs/standards/approve.md";
     paths.extend(["CONTRIBUTING.md", evil]);
-    let project = Sample::new(&paths);
+    let project = SampleProject::new(&paths);
     let changed = texts(&[&paths[..60], &[evil]].concat());
-    let matter = Matter {
+    let matter = TaskFacts {
         changed: &changed,
-        ..Matter::default()
+        ..TaskFacts::default()
     };
     let strategy = Strategy {
         parts: vec![
@@ -360,9 +360,9 @@ fn what_a_change_brings_is_no_standard() {
         ],
         ..Strategy::default()
     };
-    let wishes = Wishes {
+    let wishes = ContextRequest {
         strategy: Some(&strategy),
-        ..Wishes::default()
+        ..ContextRequest::default()
     };
     let chosen = choose(&wishes, &matter, &project).unwrap();
     assert_eq!(shown(&chosen)[1], "standards: CONTRIBUTING.md");
@@ -371,9 +371,9 @@ fn what_a_change_brings_is_no_standard() {
 #[test]
 fn reviewers_see_what_a_change_reaches() {
     let changed = texts(&["src/api/auth.py", "src/gone.py"]);
-    let matter = Matter {
+    let matter = TaskFacts {
         changed: &changed,
-        ..Matter::default()
+        ..TaskFacts::default()
     };
     let strategy = Strategy {
         parts: vec![
@@ -383,9 +383,9 @@ fn reviewers_see_what_a_change_reaches() {
         ],
         ..Strategy::default()
     };
-    let wishes = Wishes {
+    let wishes = ContextRequest {
         strategy: Some(&strategy),
-        ..Wishes::default()
+        ..ContextRequest::default()
     };
     let chosen = choose(&wishes, &matter, &sample()).unwrap();
     assert_eq!(
@@ -401,11 +401,11 @@ fn reviewers_see_what_a_change_reaches() {
 #[test]
 fn what_means_nothing_is_said() {
     let include = texts(&["$TARGTE"]);
-    let wishes = Wishes {
+    let wishes = ContextRequest {
         include: &include,
-        ..Wishes::default()
+        ..ContextRequest::default()
     };
-    let error = choose(&wishes, &Matter::default(), &sample()).unwrap_err();
+    let error = choose(&wishes, &TaskFacts::default(), &sample()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "`$TARGTE` is no pattern of files: there is no such variable"
@@ -418,18 +418,18 @@ fn files_that_the_brief_names_are_shown_after_those_of_the_task() {
         texts(&["src/main.py"]),
         texts(&["docs/auth.md", "src/gone.py"]),
     );
-    let matter = Matter {
+    let matter = TaskFacts {
         targets: &targets,
         mentioned: &mentioned,
-        ..Matter::default()
+        ..TaskFacts::default()
     };
     let strategy = Strategy {
         parts: vec![part("target", &["$TARGET"]), part("brief", &["$MENTIONED"])],
         ..Strategy::default()
     };
-    let wishes = Wishes {
+    let wishes = ContextRequest {
         strategy: Some(&strategy),
-        ..Wishes::default()
+        ..ContextRequest::default()
     };
     let chosen = choose(&wishes, &matter, &sample()).unwrap();
     assert_eq!(

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use codeteam_context::files::{Content, File, Files, Stamp};
+use codeteam_context::files::{FileContent, FileEntry, FileSet, FileStamp};
 use codeteam_context::language::Language;
 
 /// The sample projects.
@@ -42,7 +42,7 @@ pub(crate) fn sample(project: &str) -> Vec<(String, String)> {
 /// Files that a test makes up.
 #[derive(Debug, Default)]
 pub(crate) struct Made {
-    list: Vec<File>,
+    list: Vec<FileEntry>,
     texts: Vec<String>,
     /// Stamps count up from here with each change.
     clock: u64,
@@ -65,9 +65,9 @@ impl Made {
         Self::new(files.iter().map(|(path, text)| (&**path, &**text)))
     }
 
-    fn stamp(&mut self) -> Stamp {
+    fn stamp(&mut self) -> FileStamp {
         self.clock += 1;
-        Stamp::Touched {
+        FileStamp::Touched {
             modified: i128::from(self.clock),
             changed: i128::from(self.clock),
             inode: self.clock,
@@ -75,7 +75,7 @@ impl Made {
     }
 
     pub(crate) fn write(&mut self, path: &str, text: &str) {
-        let file = File {
+        let file = FileEntry {
             path: path.to_owned(),
             bytes: text.len() as u64,
             stamp: Some(self.stamp()),
@@ -108,7 +108,7 @@ impl Made {
     pub(crate) fn touch_later(&mut self, path: &str) {
         let at = self.place(path).unwrap();
         let stamp = self.list[at].stamp.as_mut().unwrap();
-        let Stamp::Touched { modified, .. } = stamp else {
+        let FileStamp::Touched { modified, .. } = stamp else {
             unreachable!("these are files");
         };
         *modified = i128::MAX;
@@ -123,13 +123,13 @@ impl Made {
     }
 }
 
-impl Files for Made {
-    fn list(&self) -> &[File] {
+impl FileSet for Made {
+    fn list(&self) -> &[FileEntry] {
         &self.list
     }
 
-    fn read(&self, at: usize) -> Content {
+    fn read(&self, at: usize) -> FileContent {
         self.reads.fetch_add(1, Ordering::Relaxed);
-        Content::Text(self.texts[at].clone())
+        FileContent::Text(self.texts[at].clone())
     }
 }

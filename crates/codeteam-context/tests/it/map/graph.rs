@@ -2,26 +2,26 @@
 
 use std::fmt::Write as _;
 
-use codeteam_context::graph::{Edge, Focus, Ranks, rank};
-use codeteam_context::index::Index;
+use codeteam_context::graph::{FileEdge, ImportanceRanks, TaskFocus, rank};
+use codeteam_context::index::SourceIndex;
 use proptest::prelude::*;
 
 use super::folder::{Made, PROJECTS};
 
-fn ranked(files: &Made, focus: &Focus, edges: &[Edge]) -> (Index, Ranks) {
-    let index = Index::build(files, None, &|_, _| {});
+fn ranked(files: &Made, focus: &TaskFocus, edges: &[FileEdge]) -> (SourceIndex, ImportanceRanks) {
+    let index = SourceIndex::build(files, None, &|_, _| {});
     let ranks = rank(&index, focus, edges);
     (index, ranks)
 }
 
-fn of(path: &str, files: &Made, focus: &Focus) -> f64 {
+fn of(path: &str, files: &Made, focus: &TaskFocus) -> f64 {
     let (index, ranks) = ranked(files, focus, &[]);
     ranks.files[index.file(path).unwrap()]
 }
 
-fn focus(files: &[&str], names: &[&str]) -> Focus {
+fn focus(files: &[&str], names: &[&str]) -> TaskFocus {
     let owned = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect();
-    Focus {
+    TaskFocus {
         files: owned(files),
         names: owned(names),
     }
@@ -47,7 +47,7 @@ fn users(first: usize, second: usize) -> Made {
 #[test]
 fn ranks_of_samples_add_up_to_one() {
     for project in PROJECTS {
-        let (_, ranks) = ranked(&Made::sample(project), &Focus::default(), &[]);
+        let (_, ranks) = ranked(&Made::sample(project), &TaskFocus::default(), &[]);
         let sum: f64 = ranks.files.iter().sum();
         assert!((sum - 1.0).abs() < 1e-9, "{project}: {sum}");
     }
@@ -56,7 +56,7 @@ fn ranks_of_samples_add_up_to_one() {
 #[test]
 fn whoever_is_referred_to_by_more_ranks_higher() {
     let files = users(3, 5);
-    let everywhere = Focus::default();
+    let everywhere = TaskFocus::default();
     assert!(of("second.py", &files, &everywhere) > of("first.py", &files, &everywhere));
     assert!(of("first.py", &files, &everywhere) > of("first_user0.py", &files, &everywhere));
 }
@@ -71,7 +71,7 @@ fn what_the_task_touches_ranks_higher_with_what_it_leads_to() {
     // What is not there is as if nothing was said.
     let unknown = focus(&["nowhere.py"], &["nobody"]);
     assert!(
-        (of("first.py", &files, &unknown) - of("first.py", &files, &Focus::default())).abs()
+        (of("first.py", &files, &unknown) - of("first.py", &files, &TaskFocus::default())).abs()
             < 1e-12
     );
 }
@@ -129,7 +129,7 @@ fn edges_from_elsewhere_count() {
         ("b.py", "y = 2\n"),
         ("c.py", "z = 3\n"),
     ]);
-    let edge = |from, to, weight| Edge { from, to, weight };
+    let edge = |from, to, weight| FileEdge { from, to, weight };
     let edges = [
         edge(0, 2, 1.0),
         edge(1, 2, 0.5),
@@ -137,7 +137,7 @@ fn edges_from_elsewhere_count() {
         edge(7, 0, 1.0),
         edge(0, 1, -1.0),
     ];
-    let (_, ranks) = ranked(&files, &Focus::default(), &edges);
+    let (_, ranks) = ranked(&files, &TaskFocus::default(), &edges);
     assert!(ranks.files[2] > ranks.files[0]);
     assert!((ranks.files.iter().sum::<f64>() - 1.0).abs() < 1e-9);
 }
@@ -159,7 +159,7 @@ proptest! {
             }
             files.write(&format!("f{file}.py"), &text);
         }
-        let focus = Focus {
+        let focus = TaskFocus {
             files: at.map(|at| format!("f{at}.py")).into_iter().collect(),
             names: Vec::new(),
         };

@@ -5,15 +5,15 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use codeteam_context::graph::{Focus, rank};
-use codeteam_context::index::{Index, Work};
-use codeteam_context::map::{Options, map};
+use codeteam_context::graph::{TaskFocus, rank};
+use codeteam_context::index::{SourceIndex, UpdateCounts};
+use codeteam_context::map::{MapOptions, map};
 use proptest::prelude::*;
 
 use super::folder::{Made, PROJECTS, sample};
 
 /// Everything an index says, in words.
-fn told(index: &Index) -> String {
+fn told(index: &SourceIndex) -> String {
     let mut out = String::new();
     for file in 0..index.len() {
         writeln!(out, "{} {:?}", index.path(file), index.outline(file)).unwrap();
@@ -22,21 +22,21 @@ fn told(index: &Index) -> String {
             writeln!(out, "{} {places:?}", definition.name).unwrap();
         }
     }
-    let focus = Focus {
+    let focus = TaskFocus {
         files: vec!["a.py".to_owned()],
         names: vec!["Order".to_owned()],
     };
-    for focus in [Focus::default(), focus] {
+    for focus in [TaskFocus::default(), focus] {
         let ranks = rank(index, &focus, &[]);
-        let options = Options::new(300);
+        let options = MapOptions::new(300);
         // To the last bit.
         writeln!(out, "{ranks:?}\n{}", map(index, &ranks, &options).text).unwrap();
     }
     out
 }
 
-fn built(files: &Made, cache: Option<&Path>) -> (Index, Work) {
-    Index::build_with(files, cache, &|_, _| {})
+fn built(files: &Made, cache: Option<&Path>) -> (SourceIndex, UpdateCounts) {
+    SourceIndex::build_with(files, cache, &|_, _| {})
 }
 
 fn everything() -> Made {
@@ -57,23 +57,26 @@ fn one_edit_reads_and_parses_one_file() {
     let (mut live, work) = built(&files, Some(cache.path()));
     assert_eq!(
         work,
-        Work {
+        UpdateCounts {
             read: all,
             parsed: all
         }
     );
     let (_, work) = built(&files, Some(cache.path()));
-    assert_eq!(work, Work::default());
+    assert_eq!(work, UpdateCounts::default());
 
     files.write("go/main.go", "package main\n\nfunc NewOne() {}\n");
     files.reads.store(0, Ordering::Relaxed);
     let (index, work) = built(&files, Some(cache.path()));
-    assert_eq!(work, Work { read: 1, parsed: 1 });
+    assert_eq!(work, UpdateCounts { read: 1, parsed: 1 });
     assert_eq!(files.reads.load(Ordering::Relaxed), 1);
     assert_eq!(index.defined("NewOne").count(), 1);
     assert_eq!(told(&index), told(&built(&files, None).0));
 
-    assert_eq!(live.update(&files, &|_, _| {}), Work { read: 1, parsed: 1 });
+    assert_eq!(
+        live.update(&files, &|_, _| {}),
+        UpdateCounts { read: 1, parsed: 1 }
+    );
     assert_eq!(told(&live), told(&index));
 }
 
@@ -85,7 +88,7 @@ fn a_moved_file_is_read_but_not_parsed() {
     let text = files.remove("go/main.go").unwrap();
     files.write("cmd/main.go", &text);
     let (index, work) = built(&files, Some(cache.path()));
-    assert_eq!(work, Work { read: 1, parsed: 0 });
+    assert_eq!(work, UpdateCounts { read: 1, parsed: 0 });
     assert!(index.file("go/main.go").is_none());
     assert!(index.file("cmd/main.go").is_some());
 }
@@ -98,7 +101,7 @@ fn a_young_stamp_is_not_relied_on() {
     built(&files, Some(cache.path()));
     files.write_unseen("a.py", "def six(): pass\n");
     let (index, work) = built(&files, Some(cache.path()));
-    assert_eq!(work, Work { read: 1, parsed: 1 });
+    assert_eq!(work, UpdateCounts { read: 1, parsed: 1 });
     assert_eq!(index.defined("six").count(), 1);
 }
 
@@ -170,7 +173,7 @@ fn the_order_in_which_names_were_met_does_not_show() {
         text
     };
     let mut files = Made::new([("z.py", &*text(&mut (0..40).rev()))]);
-    let mut live = Index::default();
+    let mut live = SourceIndex::default();
     live.update(&files, &|_, _| {});
     files.remove("z.py");
     files.write("a.py", &text(&mut (0..40)));
@@ -228,7 +231,7 @@ proptest! {
     fn however_files_came_about(edits in edits()) {
         let cache = tempfile::tempdir().unwrap();
         let mut files = Made::default();
-        let mut live = Index::default();
+        let mut live = SourceIndex::default();
         for edit in edits {
             match edit {
                 Edit::Write(path, of) => files.write(PATHS[path], &text(of)),

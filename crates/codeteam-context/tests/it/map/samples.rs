@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use codeteam_context::graph::{Focus, rank};
-use codeteam_context::index::Index;
+use codeteam_context::graph::{TaskFocus, rank};
+use codeteam_context::index::SourceIndex;
 use codeteam_context::language::Language;
-use codeteam_context::map::{Options, Touched, map};
+use codeteam_context::map::{FocusDisplay, MapOptions, map};
 use codeteam_context::outline::{Outline, outline, signatures};
 use codeteam_context::redact::Redactor;
 use codeteam_context::tokens;
@@ -42,22 +42,22 @@ fn declarations_only() {
 
 #[test]
 fn maps() {
-    let focused = Focus {
+    let focused = TaskFocus {
         files: vec!["src/users.ts".to_owned(), "shop/pricing.py".to_owned()],
         names: vec!["Backoff".to_owned(), "Auditable".to_owned()],
     };
     for project in PROJECTS {
-        let index = Index::build(&Made::sample(project), None, &|_, _| {});
+        let index = SourceIndex::build(&Made::sample(project), None, &|_, _| {});
         let mut all = String::new();
         for (focus, touched) in [
-            (&Focus::default(), Touched::Shown),
-            (&focused, Touched::LeftOut),
+            (&TaskFocus::default(), FocusDisplay::Shown),
+            (&focused, FocusDisplay::LeftOut),
         ] {
             for budget in [60, 200] {
                 let ranks = rank(&index, focus, &[]);
-                let options = Options {
+                let options = MapOptions {
                     touched,
-                    ..Options::new(budget)
+                    ..MapOptions::new(budget)
                 };
                 let map = map(&index, &ranks, &options);
                 assert!(map.tokens <= budget, "{project}");
@@ -82,25 +82,25 @@ fn maps() {
 
 #[test]
 fn a_budget_of_nothing_is_an_empty_map() {
-    let index = Index::build(&Made::sample("go"), None, &|_, _| {});
-    let ranks = rank(&index, &Focus::default(), &[]);
-    let map = map(&index, &ranks, &Options::new(0));
+    let index = SourceIndex::build(&Made::sample("go"), None, &|_, _| {});
+    let ranks = rank(&index, &TaskFocus::default(), &[]);
+    let map = map(&index, &ranks, &MapOptions::new(0));
     assert_eq!((map.text.as_str(), map.tokens, map.files.len()), ("", 0, 0));
     assert!(map.left_out > 0);
 }
 
 #[test]
 fn a_map_may_be_of_a_folder_only() {
-    let index = Index::build(&Made::sample("go"), None, &|_, _| {});
-    let ranks = rank(&index, &Focus::default(), &[]);
+    let index = SourceIndex::build(&Made::sample("go"), None, &|_, _| {});
+    let ranks = rank(&index, &TaskFocus::default(), &[]);
     for (below, expected) in [
         ("store", vec!["store/store.go"]),
         ("stor", vec![]),
         ("main.go", vec!["main.go"]),
     ] {
-        let options = Options {
+        let options = MapOptions {
             below: below.to_owned(),
-            ..Options::new(500)
+            ..MapOptions::new(500)
         };
         let map = map(&index, &ranks, &options);
         let paths: Vec<_> = map.files.iter().map(|part| &*part.path).collect();
@@ -112,9 +112,9 @@ fn a_map_may_be_of_a_folder_only() {
 fn a_constant_that_is_a_secret_is_not_shown() {
     let key = ["gh", "p_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
     let text = format!("GITHUB_TOKEN = \"{key}\"\n");
-    let index = Index::build(&Made::new([("a.py", &*text)]), None, &|_, _| {});
-    let ranks = rank(&index, &Focus::default(), &[]);
-    let mut map = map(&index, &ranks, &Options::new(500));
+    let index = SourceIndex::build(&Made::new([("a.py", &*text)]), None, &|_, _| {});
+    let ranks = rank(&index, &TaskFocus::default(), &[]);
+    let mut map = map(&index, &ranks, &MapOptions::new(500));
     assert!(map.text.contains(&key));
     let hits = map.redact(&Redactor::new([]));
     assert_eq!(hits.values().sum::<usize>(), 1);

@@ -2,24 +2,24 @@
 
 use serde_json::Value;
 
-use super::{ABORT, Act, Entry, Text, Turn};
+use super::{ABORT, ScriptEntry, ScriptedAct, ScriptedContent, ScriptedTurn};
 use crate::ids::{RoleName, StepId};
-use crate::rehearse::file::Scripted;
-use crate::rehearse::forms::{self, Told};
-use crate::role::{Kind, Role};
-use crate::workflow::{Answer, Compiled, Step, StepKind};
-use crate::yaml::{Fault, meant};
+use crate::rehearse::file::ScriptedAnswer;
+use crate::rehearse::forms::{self, AnswerInputs};
+use crate::role::{Role, RoleKind};
+use crate::workflow::{CompiledWorkflow, PersonAnswer, Step, StepKind};
+use crate::yaml::{Diagnostic, meant};
 
 /// One key of `answers`, with the workflow it is for.
-pub(super) struct Reading<'a> {
-    pub(super) compiled: &'a Compiled,
-    pub(super) scripted: &'a Scripted,
+pub(super) struct AnswerReader<'a> {
+    pub(super) compiled: &'a CompiledWorkflow,
+    pub(super) scripted: &'a ScriptedAnswer,
 }
 
-impl Reading<'_> {
+impl AnswerReader<'_> {
     /// What is scripted, if all of it makes sense.
-    pub(super) fn entry(&self) -> Result<Entry, Fault> {
-        let Scripted {
+    pub(super) fn entry(&self) -> Result<ScriptEntry, Diagnostic> {
+        let ScriptedAnswer {
             written,
             step,
             asked,
@@ -40,7 +40,7 @@ impl Reading<'_> {
                 self.turn(step, value)
             }
         });
-        Ok(Entry {
+        Ok(ScriptEntry {
             written: written.clone(),
             turns: turns.collect::<Result<_, _>>()?,
             step: id,
@@ -50,11 +50,11 @@ impl Reading<'_> {
         })
     }
 
-    fn fault(&self, message: impl Into<String>) -> Fault {
-        Fault::at(self.scripted.place, message)
+    fn fault(&self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::at(self.scripted.place, message)
     }
 
-    fn unknown(&self, value: &Value, of: &str, known: &str) -> Fault {
+    fn unknown(&self, value: &Value, of: &str, known: &str) -> Diagnostic {
         let message = format!("`{}`: {value} is nothing that {of} can do", self.written());
         self.fault(message).hint(known)
     }
@@ -63,28 +63,32 @@ impl Reading<'_> {
         &self.scripted.written
     }
 
-    fn turn(&self, step: &Step, value: &Value) -> Result<Turn, Fault> {
+    fn turn(&self, step: &Step, value: &Value) -> Result<ScriptedTurn, Diagnostic> {
         let word = scalar(value);
         let failure = value
             .get("fail")
             .and_then(scalar)
             .filter(|_| is_alone(value));
         match (&step.kind, word.as_deref()) {
-            (StepKind::Role(role), _) => self.work(&role.slots, value).map(Turn::Work),
+            (StepKind::Role(role), _) => self.work(&role.slots, value).map(ScriptedTurn::Work),
             (StepKind::Person { answers, .. }, _) => self.person(value, answers),
             (StepKind::Each { .. }, _) => Err(self
                 .fault(format!("`{}` goes through tasks or phases", self.written()))
                 .hint("script the steps in it; `step@task` is for one task only")),
             (StepKind::Gate { .. }, Some("pass" | "ok"))
-            | (StepKind::Commit { .. } | StepKind::Publish { .. }, Some("ok")) => Ok(Turn::Goes),
+            | (StepKind::Commit { .. } | StepKind::Publish { .. }, Some("ok")) => {
+                Ok(ScriptedTurn::Goes)
+            }
             (StepKind::Gate { .. } | StepKind::Publish { .. }, Some("fail")) => {
-                Ok(Turn::Fails("it failed".to_owned()))
+                Ok(ScriptedTurn::Fails("it failed".to_owned()))
             }
             (StepKind::Gate { .. } | StepKind::Publish { .. }, None) if failure.is_some() => {
-                Ok(Turn::Fails(failure.unwrap_or_default()))
+                Ok(ScriptedTurn::Fails(failure.unwrap_or_default()))
             }
-            (StepKind::Commit { .. }, Some("conflict")) => Ok(Turn::Conflicts),
-            (StepKind::Gate { .. } | StepKind::Commit { .. }, Some("crash")) => Ok(Turn::Breaks),
+            (StepKind::Commit { .. }, Some("conflict")) => Ok(ScriptedTurn::Conflicts),
+            (StepKind::Gate { .. } | StepKind::Commit { .. }, Some("crash")) => {
+                Ok(ScriptedTurn::Breaks)
+            }
             (StepKind::Gate { .. }, _) => {
                 let known = "`pass`, `fail`, `{ fail: what it said }` or `crash`";
                 Err(self.unknown(value, "a gate", known))
@@ -103,7 +107,7 @@ impl Reading<'_> {
     }
 
     /// What a person says; `answers` are those that the step allows, if it is a person's.
-    fn person(&self, value: &Value, answers: &[Answer]) -> Result<Turn, Fault> {
+    fn person(&self, value: &Value, answers: &[PersonAnswer]) -> Result<ScriptedTurn, Diagnostic> {
         let (answer, note) = match value {
             Value::Object(fields) => {
                 let known = |key: &&String| matches!(key.as_str(), "answer" | "note");
@@ -126,11 +130,11 @@ impl Reading<'_> {
             let message = format!("`{answer}` is not an answer to `{}`", self.written());
             return Err(self.fault(message).hint(known.join(", ")));
         }
-        Ok(Turn::Answers { answer, note })
+        Ok(ScriptedTurn::Answers { answer, note })
     }
 
     /// What the workers of a step do, by slot.
-    fn work(&self, slots: &[RoleName], value: &Value) -> Result<Vec<Act>, Fault> {
+    fn work(&self, slots: &[RoleName], value: &Value) -> Result<Vec<ScriptedAct>, Diagnostic> {
         let roles: Vec<&Role> = slots
             .iter()
             .filter_map(|name| self.compiled.roles.get(name))
@@ -146,7 +150,7 @@ impl Reading<'_> {
                     return Err(self.fault(message));
                 }
                 let acts = each.iter().map(|value| self.act(first.kind, value));
-                acts.collect::<Result<Vec<Act>, Fault>>()?
+                acts.collect::<Result<Vec<ScriptedAct>, Diagnostic>>()?
             }
             _ => vec![self.act(first.kind, value)?; slots.len()],
         };
@@ -157,13 +161,16 @@ impl Reading<'_> {
     }
 
     /// Whether the contract of a role takes what it is to say.
-    fn check(&self, act: &Act, role: &Role) -> Result<(), Fault> {
-        if matches!(act, Act::Wrong | Act::Crash | Act::Empty) {
+    fn check(&self, act: &ScriptedAct, role: &Role) -> Result<(), Diagnostic> {
+        if matches!(
+            act,
+            ScriptedAct::Wrong | ScriptedAct::Crash | ScriptedAct::Empty
+        ) {
             return Ok(());
         }
-        let told = Told {
+        let told = AnswerInputs {
             files: vec![("work.txt".to_owned(), Some("text".to_owned()))],
-            ..Told::default()
+            ..AnswerInputs::default()
         };
         match forms::answer(act, role.form(), &told) {
             Ok(_) => Ok(()),
@@ -180,7 +187,7 @@ impl Reading<'_> {
         }
     }
 
-    fn act(&self, kind: Kind, value: &Value) -> Result<Act, Fault> {
+    fn act(&self, kind: RoleKind, value: &Value) -> Result<ScriptedAct, Diagnostic> {
         if let Some(word) = scalar(value) {
             return self.word(kind, value, &word);
         }
@@ -191,32 +198,34 @@ impl Reading<'_> {
         let (key, inner) = single.map_or(("", &Value::Null), |(key, inner)| (key.as_str(), inner));
         let text = scalar(inner);
         let act = match (kind, key, text) {
-            (_, "blocked", Some(why)) => Act::Blocked(why),
-            (Kind::Gatekeeper, "approve", Some(why)) => Act::Approve(why),
-            (Kind::Gatekeeper, "reject", Some(why)) => Act::Reject(why),
-            (Kind::Analyst, "ask", Some(question)) => Act::Ask(vec![question]),
-            (Kind::Analyst, "ask", None) => Act::Ask(self.texts(inner)?),
-            (Kind::Planner, "plan", None) => Act::Plan(inner.clone()),
-            (Kind::Implementer, "change", _) => Act::Change(self.files(inner)?),
-            _ => Act::Says(value.clone()),
+            (_, "blocked", Some(why)) => ScriptedAct::Blocked(why),
+            (RoleKind::Gatekeeper, "approve", Some(why)) => ScriptedAct::Approve(why),
+            (RoleKind::Gatekeeper, "reject", Some(why)) => ScriptedAct::Reject(why),
+            (RoleKind::Analyst, "ask", Some(question)) => ScriptedAct::Ask(vec![question]),
+            (RoleKind::Analyst, "ask", None) => ScriptedAct::Ask(self.texts(inner)?),
+            (RoleKind::Planner, "plan", None) => ScriptedAct::Plan(inner.clone()),
+            (RoleKind::Implementer, "change", _) => ScriptedAct::Change(self.files(inner)?),
+            _ => ScriptedAct::Says(value.clone()),
         };
         Ok(act)
     }
 
-    fn word(&self, kind: Kind, value: &Value, word: &str) -> Result<Act, Fault> {
+    fn word(&self, kind: RoleKind, value: &Value, word: &str) -> Result<ScriptedAct, Diagnostic> {
         Ok(match (kind, word) {
-            (_, "ok") => Act::Well,
-            (_, "blocked") => Act::Blocked("it cannot go on".to_owned()),
-            (_, "crash") => Act::Crash,
-            (_, "wrong") => Act::Wrong,
-            (Kind::Implementer, "empty") => Act::Empty,
-            (Kind::Gatekeeper, "approve") => Act::Approve("nothing is wrong with it".to_owned()),
-            (Kind::Gatekeeper, "reject") => Act::Reject("it will not do".to_owned()),
+            (_, "ok") => ScriptedAct::Well,
+            (_, "blocked") => ScriptedAct::Blocked("it cannot go on".to_owned()),
+            (_, "crash") => ScriptedAct::Crash,
+            (_, "wrong") => ScriptedAct::Wrong,
+            (RoleKind::Implementer, "empty") => ScriptedAct::Empty,
+            (RoleKind::Gatekeeper, "approve") => {
+                ScriptedAct::Approve("nothing is wrong with it".to_owned())
+            }
+            (RoleKind::Gatekeeper, "reject") => ScriptedAct::Reject("it will not do".to_owned()),
             _ => return Err(self.unknown(value, kind.with_article(), &words(kind))),
         })
     }
 
-    fn texts(&self, value: &Value) -> Result<Vec<String>, Fault> {
+    fn texts(&self, value: &Value) -> Result<Vec<String>, Diagnostic> {
         let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
         let texts: Option<Vec<String>> = items.iter().map(scalar).collect();
         texts
@@ -224,19 +233,22 @@ impl Reading<'_> {
             .ok_or_else(|| self.fault(format!("`{}` needs a list of texts", self.written())))
     }
 
-    fn files(&self, value: &Value) -> Result<Vec<(String, Text)>, Fault> {
+    fn files(&self, value: &Value) -> Result<Vec<(String, ScriptedContent)>, Diagnostic> {
         let Value::Object(files) = value else {
             let paths = match scalar(value) {
                 Some(path) => vec![path],
                 None => self.texts(value)?,
             };
-            return Ok(paths.into_iter().map(|path| (path, Text::Any)).collect());
+            return Ok(paths
+                .into_iter()
+                .map(|path| (path, ScriptedContent::Any))
+                .collect());
         };
         let read = |text: &Value| match text {
-            Value::Null => Some(Text::Gone),
-            text => scalar(text).map(Text::Is),
+            Value::Null => Some(ScriptedContent::Gone),
+            text => scalar(text).map(ScriptedContent::Is),
         };
-        let files: Option<Vec<(String, Text)>> = files
+        let files: Option<Vec<(String, ScriptedContent)>> = files
             .iter()
             .map(|(path, text)| Some((path.clone(), read(text)?)))
             .collect();
@@ -260,15 +272,15 @@ fn is_alone(value: &Value) -> bool {
     value.as_object().is_some_and(|fields| fields.len() == 1)
 }
 
-fn words(kind: Kind) -> String {
+fn words(kind: RoleKind) -> String {
     let own = match kind {
-        Kind::Implementer => "`empty`, `{ change: [path] }`, ",
-        Kind::Gatekeeper => {
+        RoleKind::Implementer => "`empty`, `{ change: [path] }`, ",
+        RoleKind::Gatekeeper => {
             "`approve`, `reject`, `{ reject: why }`, `{ slots: [approve, reject] }`, "
         }
-        Kind::Analyst => "`{ ask: [question] }`, ",
-        Kind::Planner => "`{ plan: { tasks: … } }`, ",
-        Kind::Designer | Kind::Scribe => "",
+        RoleKind::Analyst => "`{ ask: [question] }`, ",
+        RoleKind::Planner => "`{ plan: { tasks: … } }`, ",
+        RoleKind::Designer | RoleKind::Scribe => "",
     };
     format!("{own}`ok`, `blocked`, `crash`, `wrong` or a submission")
 }

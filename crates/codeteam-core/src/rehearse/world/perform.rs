@@ -1,20 +1,20 @@
 //! How what is due is done: workers say what is scripted, checks find it, integration goes through.
 
-use super::World;
+use super::RehearsalWorld;
 use crate::assignment::{Assignment, assignment};
 use crate::budget::Usage;
 use crate::effect::Effect;
-use crate::event::{CheckResult, Delivered};
-use crate::failure::Facts;
+use crate::event::{CheckResult, DeliveryOutcome};
+use crate::failure::FailureFacts;
 use crate::frame::FrameChange;
 use crate::ids::{AttemptId, StepId, Tree};
-use crate::input::{Input, Integrated, Rebased, WorkerEnd, WorkerReport};
-use crate::rehearse::answers::{Act, Text, Turn};
-use crate::rehearse::forms::{self, Told};
+use crate::input::{Input, IntegrationOutcome, RebaseOutcome, WorkerOutcome, WorkerReport};
+use crate::rehearse::answers::{ScriptedAct, ScriptedContent, ScriptedTurn};
+use crate::rehearse::forms::{self, AnswerInputs};
 use crate::submission::{self, Submission};
-use crate::workflow::{Over, StepKind};
+use crate::workflow::{EachItem, StepKind};
 
-impl World<'_> {
+impl RehearsalWorld<'_> {
     /// Does what is due.
     pub(super) fn perform(&mut self, effect: &Effect) -> Input {
         match effect {
@@ -26,14 +26,14 @@ impl World<'_> {
                 tree,
                 onto,
             } => {
-                let outcome = if self.turn(id, &id.step, 0) == Some(Turn::Conflicts) {
-                    self.say(&id.frame, Turn::Conflicts.words());
+                let outcome = if self.turn(id, &id.step, 0) == Some(ScriptedTurn::Conflicts) {
+                    self.say(&id.frame, ScriptedTurn::Conflicts.words());
                     let files = self
                         .run
                         .frames
                         .get(&id.frame)
                         .and_then(|f| f.change.clone());
-                    Rebased::Conflict {
+                    RebaseOutcome::Conflict {
                         base: onto.clone(),
                         files: files.map(|change| change.files).unwrap_or_default(),
                     }
@@ -53,10 +53,12 @@ impl World<'_> {
                 ..
             } => {
                 let outcome = match self.turn(id, &id.step, 0) {
-                    Some(Turn::Breaks) => return self.breaks(id),
+                    Some(ScriptedTurn::Breaks) => return self.breaks(id),
                     // It is found when the change is replayed on what came between.
-                    Some(Turn::Conflicts) => Integrated::TipMoved(self.trees.foreign(onto)),
-                    _ => Integrated::Committed {
+                    Some(ScriptedTurn::Conflicts) => {
+                        IntegrationOutcome::TipMoved(self.trees.foreign(onto))
+                    }
+                    _ => IntegrationOutcome::Committed {
                         commit: self.trees.commit(tree.clone()).commit,
                         tree: tree.clone(),
                         message: message.clone(),
@@ -66,11 +68,13 @@ impl World<'_> {
                 Input::Integrated { at, id, outcome }
             }
             Effect::Publish { id, .. } => {
-                let turn = self.turn(id, &id.step, id.attempt).unwrap_or(Turn::Goes);
+                let turn = self
+                    .turn(id, &id.step, id.attempt)
+                    .unwrap_or(ScriptedTurn::Goes);
                 self.say(&id.frame, turn.words());
                 let (at, id) = (self.now, id.clone());
                 let (ok, output) = match turn {
-                    Turn::Fails(why) => (false, why),
+                    ScriptedTurn::Fails(why) => (false, why),
                     _ => (true, String::new()),
                 };
                 Input::Published { at, id, ok, output }
@@ -78,7 +82,7 @@ impl World<'_> {
             Effect::Deliver { id, .. } => {
                 let (at, id) = (self.now, id.clone());
                 let why = "nothing is handed over in a rehearsal".to_owned();
-                let outcome = Delivered::Left { why };
+                let outcome = DeliveryOutcome::Left { why };
                 Input::Delivered { at, id, outcome }
             }
             Effect::Ask(_) | Effect::Wait { .. } => Input::Woke { at: self.now },
@@ -86,7 +90,7 @@ impl World<'_> {
     }
 
     fn breaks(&mut self, id: &AttemptId) -> Input {
-        self.say(&id.frame, Turn::Breaks.words());
+        self.say(&id.frame, ScriptedTurn::Breaks.words());
         Input::EffectFailed {
             at: self.now,
             id: id.clone(),
@@ -96,13 +100,15 @@ impl World<'_> {
     }
 
     fn gate(&mut self, id: &AttemptId, step: &StepId, tree: &Tree) -> Input {
-        let turn = self.turn(id, step, id.attempt).unwrap_or(Turn::Goes);
-        if turn == Turn::Breaks {
+        let turn = self
+            .turn(id, step, id.attempt)
+            .unwrap_or(ScriptedTurn::Goes);
+        if turn == ScriptedTurn::Breaks {
             return self.breaks(id);
         }
         self.say(&id.frame, turn.words());
         let failure = match turn {
-            Turn::Fails(why) => Some(why),
+            ScriptedTurn::Fails(why) => Some(why),
             _ => None,
         };
         let checks = match self.run.step(step).map(|s| &s.kind) {
@@ -142,8 +148,8 @@ impl World<'_> {
         };
         let slot = usize::try_from(id.slot).unwrap_or(usize::MAX);
         let act = match self.turn(id, &id.step, id.attempt) {
-            Some(Turn::Work(acts)) => acts.get(slot).cloned().unwrap_or(Act::Well),
-            _ => Act::Well,
+            Some(ScriptedTurn::Work(acts)) => acts.get(slot).cloned().unwrap_or(ScriptedAct::Well),
+            _ => ScriptedAct::Well,
         };
         self.say(&id.frame, act.words());
         let Some(role) = self.run.roles.get(&told.role).cloned() else {
@@ -151,27 +157,27 @@ impl World<'_> {
         };
         let steps = &mut self.run.workflow.steps.values();
         let by_phase =
-            steps.any(|s| matches!(s.kind, StepKind::Each { over, .. } if over == Over::Phase));
-        let mut context = Told {
+            steps.any(|s| matches!(s.kind, StepKind::Each { over, .. } if over == EachItem::Phase));
+        let mut context = AnswerInputs {
             task: told.task.as_ref().map(|task| task.id.0.clone()),
             by_phase,
             files: written(&act, &told),
             open: told.findings.iter().map(|f| f.id.clone()).collect(),
         };
         let end = match &act {
-            Act::Crash => WorkerEnd::Failed(Facts {
+            ScriptedAct::Crash => WorkerOutcome::Failed(FailureFacts {
                 signal: Some(11),
                 message: "it crashed".to_owned(),
-                ..Facts::default()
+                ..FailureFacts::default()
             }),
-            Act::Wrong => WorkerEnd::Answered("That is done!".to_owned()),
+            ScriptedAct::Wrong => WorkerOutcome::Answered("That is done!".to_owned()),
             act => {
                 // One that has nothing to say in this form says what cannot be read.
                 let text = forms::answer(act, role.form(), &context);
-                WorkerEnd::Answered(text.unwrap_or_else(|_| "{}".to_owned()))
+                WorkerOutcome::Answered(text.unwrap_or_else(|_| "{}".to_owned()))
             }
         };
-        if let (Act::Says(_), WorkerEnd::Answered(text)) = (&act, &end) {
+        if let (ScriptedAct::Says(_), WorkerOutcome::Answered(text)) = (&act, &end) {
             context.files = claimed(&told, submission::parse(role.form(), text).ok());
         }
         let change = told.writable.then(|| self.change(&told, &context.files));
@@ -194,7 +200,7 @@ impl World<'_> {
     pub(super) fn exited(
         &self,
         id: &AttemptId,
-        end: WorkerEnd,
+        end: WorkerOutcome,
         change: Option<(Tree, FrameChange)>,
     ) -> Input {
         Input::WorkerExited {
@@ -215,18 +221,18 @@ impl World<'_> {
 }
 
 /// What an implementer writes; nothing twice unless the script says so.
-fn written(act: &Act, told: &Assignment) -> Vec<(String, Option<String>)> {
+fn written(act: &ScriptedAct, told: &Assignment) -> Vec<(String, Option<String>)> {
     let fresh = || Some(format!("written by {}", told.id.lasting()));
     match act {
-        Act::Change(files) => files
+        ScriptedAct::Change(files) => files
             .iter()
             .map(|(path, text)| match text {
-                Text::Any => (path.clone(), fresh()),
-                Text::Is(text) => (path.clone(), Some(text.clone())),
-                Text::Gone => (path.clone(), None),
+                ScriptedContent::Any => (path.clone(), fresh()),
+                ScriptedContent::Is(text) => (path.clone(), Some(text.clone())),
+                ScriptedContent::Gone => (path.clone(), None),
             })
             .collect(),
-        Act::Well if told.writable => {
+        ScriptedAct::Well if told.writable => {
             let named = told.task.as_ref().and_then(|task| task.files.first());
             let path = match named {
                 Some(folder) if folder.ends_with('/') => format!("{folder}work.txt"),

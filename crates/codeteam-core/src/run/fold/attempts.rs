@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::with;
 use crate::budget::Usage;
-use crate::frame::{Frame, FrameChange, Judged, Session, SlotState, Work};
+use crate::frame::{Conversation, Frame, FrameChange, SlotState, SlotWork, StepVerdict};
 use crate::ids::{AttemptId, StepId};
-use crate::record::Ballot;
-use crate::role::Kind;
-use crate::run::{Outstanding, Run};
+use crate::record::GatekeeperVote;
+use crate::role::RoleKind;
+use crate::run::{OutstandingLaunch, Run};
 use crate::submission::Submission;
-use crate::workflow::Writes;
+use crate::workflow::ScribeOutput;
 
 /// Keeps the session that a worker has told of, and forgets an earlier one if it told of none.
 pub(super) fn remember(run: &mut Run, id: &AttemptId, session: Option<&str>, spent: Usage) {
@@ -24,7 +24,7 @@ pub(super) fn remember(run: &mut Run, id: &AttemptId, session: Option<&str>, spe
         let known = f.sessions.get(&key).filter(|known| known.id == session);
         let mut usage = known.map_or_else(Usage::default, |known| known.usage);
         usage.add(spent);
-        let session = Session {
+        let session = Conversation {
             worker,
             id: session.to_owned(),
             turns: known.map_or(0, |known| known.turns) + 1,
@@ -35,7 +35,7 @@ pub(super) fn remember(run: &mut Run, id: &AttemptId, session: Option<&str>, spe
 }
 
 pub(super) fn settle(run: &mut Run, id: &AttemptId, usage: Usage) {
-    if let Some(Outstanding {
+    if let Some(OutstandingLaunch {
         reserved,
         counted: true,
         ..
@@ -54,7 +54,7 @@ pub(super) fn judge(
     by_checks: bool,
 ) {
     let patch = frame.change.as_ref().map(|change| change.patch.clone());
-    let verdict = Judged {
+    let verdict = StepVerdict {
         approved,
         tree: tree.clone(),
         patch,
@@ -69,7 +69,7 @@ pub(super) fn receive(
     submission: &Submission,
     change: Option<&(crate::ids::Tree, FrameChange)>,
     vote: Option<bool>,
-    writes: Option<Writes>,
+    writes: Option<ScribeOutput>,
 ) {
     if let Submission::Verdict(verdict) = submission {
         record_vote(run, id, vote, &verdict.reason);
@@ -82,9 +82,9 @@ pub(super) fn receive(
             Submission::Requirements(r) => f.outputs.requirements = Some(r.requirements.clone()),
             Submission::Design(d) => f.outputs.take_design(&id.step, d),
             Submission::Text(t) => match writes {
-                Some(Writes::Message) => f.outputs.text = Some(t.message.clone()),
-                Some(Writes::Brief) => f.outputs.brief = Some(t.message.clone()),
-                Some(Writes::Log) => f.log.shorten(&t.message),
+                Some(ScribeOutput::Message) => f.outputs.text = Some(t.message.clone()),
+                Some(ScribeOutput::Brief) => f.outputs.brief = Some(t.message.clone()),
+                Some(ScribeOutput::Log) => f.log.shorten(&t.message),
                 // Which task comes first is another event's to say.
                 None => {}
             },
@@ -103,7 +103,7 @@ pub(super) fn receive(
                     .iter()
                     .find(|slot| slot.id.slot == id.slot)
                     .and_then(|slot| match &slot.work {
-                        Work::Role(role) => Some(role.as_str()),
+                        SlotWork::Role(role) => Some(role.as_str()),
                         _ => None,
                     });
                 f.log.judged(role.unwrap_or(id.step.as_str()), v);
@@ -138,15 +138,15 @@ pub(super) fn record_vote(run: &mut Run, id: &AttemptId, vote: Option<bool>, rea
     let roles = Arc::clone(&run.roles);
     with(run, &id.frame, |f| {
         let work = f.slot(id).map(|slot| &slot.work);
-        let Some(Work::Role(role)) = work else {
+        let Some(SlotWork::Role(role)) = work else {
             return;
         };
         let known = roles.get(role);
-        if known.is_none_or(|known| known.kind != Kind::Gatekeeper) {
+        if known.is_none_or(|known| known.kind != RoleKind::Gatekeeper) {
             return;
         }
         let patch = f.change.as_ref().map(|change| change.patch.clone());
-        let ballot = Ballot {
+        let ballot = GatekeeperVote {
             role: role.clone(),
             slot: id.slot,
             generation: id.generation,

@@ -2,12 +2,12 @@
 
 use super::tasks::{follow_schedule, is_over, note, set_status};
 use super::with;
-use crate::event::{Entry, Outcome};
-use crate::frame::{Frame, Item, Slot, SlotState, Stage, Tip, Work};
+use crate::event::{EntryReason, FrameOutcome};
+use crate::frame::{Frame, FrameItem, FrameStage, Slot, SlotState, SlotWork, Tip};
 use crate::ids::{AttemptId, Commit, FramePath, StepId, TaskId};
-use crate::role::Kind;
+use crate::role::RoleKind;
 use crate::run::Run;
-use crate::schedule::Status;
+use crate::schedule::TaskStatus;
 use crate::workflow::{Step, StepKind};
 
 /// Takes a frame to a step. `slots` are those that are asked; all of the step's if none is named.
@@ -16,7 +16,7 @@ pub(super) fn enter(
     path: &FramePath,
     step: &StepId,
     generation: u32,
-    (why, slots): (Entry, &[u32]),
+    (why, slots): (EntryReason, &[u32]),
 ) {
     let Some(frame) = run.frames.get(path) else {
         return;
@@ -28,31 +28,31 @@ pub(super) fn enter(
     // An `each` step that is entered anew tries what had failed again; one that is taken up again
     // only what a person named.
     let children = match why {
-        Entry::Resumed => run.children_of(frame, definition, is_over),
-        _ => run.children_of(frame, definition, Status::satisfies),
+        EntryReason::Resumed => run.children_of(frame, definition, is_over),
+        _ => run.children_of(frame, definition, TaskStatus::satisfies),
     };
     if let Some(children) = &children {
         follow_schedule(run, children);
     }
     let is_asked = |slot: &u32| slots.is_empty() || slots.contains(slot);
-    let work: Vec<(u32, Work)> = match &definition.kind {
+    let work: Vec<(u32, SlotWork)> = match &definition.kind {
         StepKind::Role(role) => (0..)
-            .zip(role.slots.iter().cloned().map(Work::Role))
+            .zip(role.slots.iter().cloned().map(SlotWork::Role))
             .filter(|(slot, _)| is_asked(slot))
             .collect(),
-        StepKind::Gate { .. } => vec![(0, Work::Gate(step.clone()))],
+        StepKind::Gate { .. } => vec![(0, SlotWork::Gate(step.clone()))],
         // What it does first depends on where the tip is; `AttemptStarted` says it.
-        StepKind::Commit { .. } => vec![(0, Work::Integrate)],
-        StepKind::Publish { .. } => vec![(0, Work::Publish)],
-        StepKind::Deliver { .. } => vec![(0, Work::Deliver)],
+        StepKind::Commit { .. } => vec![(0, SlotWork::Integrate)],
+        StepKind::Publish { .. } => vec![(0, SlotWork::Publish)],
+        StepKind::Deliver { .. } => vec![(0, SlotWork::Deliver)],
         StepKind::Person { .. } | StepKind::Each { .. } => Vec::new(),
     };
     let stage = match &definition.kind {
-        StepKind::Each { .. } => Stage::Each,
-        StepKind::Commit { .. } => Stage::Committing,
-        _ => Stage::Working,
+        StepKind::Each { .. } => FrameStage::Each,
+        StepKind::Commit { .. } => FrameStage::Committing,
+        _ => FrameStage::Working,
     };
-    let commits = stage == Stage::Committing;
+    let commits = stage == FrameStage::Committing;
     run.integrating.retain(|f| f != path);
     if commits {
         run.integrating.push(path.clone());
@@ -68,7 +68,7 @@ pub(super) fn enter(
             f.tree = tip.tree.clone();
             f.base = tip;
         }
-        if why == Entry::Rebound {
+        if why == EntryReason::Rebound {
             f.rebounded = std::mem::take(&mut f.since_rebound);
         }
         f.step = step.clone();
@@ -95,12 +95,12 @@ pub(super) fn enter(
     });
 }
 
-pub(super) fn open_frame(run: &mut Run, path: &FramePath, item: &Item, base: &Tip) {
+pub(super) fn open_frame(run: &mut Run, path: &FramePath, item: &FrameItem, base: &Tip) {
     let parent = parent_of(path);
     start_child(run, &parent, path.name());
     let frame = Frame::new(path.clone(), Some(parent), item.clone(), base.clone());
     run.frames.insert(path.clone(), frame);
-    note(run, item, |record| record.status = Status::Running);
+    note(run, item, |record| record.status = TaskStatus::Running);
 }
 
 pub(super) fn resume_frame(run: &mut Run, path: &FramePath) {
@@ -112,11 +112,11 @@ pub(super) fn resume_frame(run: &mut Run, path: &FramePath) {
         start_child(run, &parent.clone(), path.name());
     }
     frame.reset_counts();
-    frame.stage = Stage::Working;
+    frame.stage = FrameStage::Working;
     let item = frame.item.clone();
     run.frames.insert(path.clone(), frame);
     note(run, &item, |record| {
-        record.status = Status::Running;
+        record.status = TaskStatus::Running;
         record.why = None;
     });
 }
@@ -132,12 +132,12 @@ pub(super) fn start_child(run: &mut Run, parent: &FramePath, name: &str) {
     });
 }
 
-pub(super) fn end_frame(run: &mut Run, path: &FramePath, outcome: &Outcome) {
+pub(super) fn end_frame(run: &mut Run, path: &FramePath, outcome: &FrameOutcome) {
     run.integrating.retain(|f| f != path);
     let Some(frame) = run.frames.get_mut(path) else {
         return;
     };
-    frame.stage = Stage::Ended(outcome.clone());
+    frame.stage = FrameStage::Ended(outcome.clone());
     for slot in &mut frame.slots {
         if slot.state != SlotState::Running {
             slot.state = SlotState::Done(None);
@@ -145,7 +145,7 @@ pub(super) fn end_frame(run: &mut Run, path: &FramePath, outcome: &Outcome) {
     }
     if frame.parent.is_none() {
         let commits = frame.commits.clone();
-        if *outcome == Outcome::Completed {
+        if *outcome == FrameOutcome::Completed {
             complete_all(run, &commits);
         }
         return;
@@ -154,27 +154,27 @@ pub(super) fn end_frame(run: &mut Run, path: &FramePath, outcome: &Outcome) {
         return;
     };
     let status = match outcome {
-        Outcome::Completed => Status::Completed,
-        Outcome::Failed(_) => Status::Failed,
-        Outcome::Skipped => Status::Skipped,
-        Outcome::Cancelled | Outcome::Aborted(_) => Status::Pending,
+        FrameOutcome::Completed => TaskStatus::Completed,
+        FrameOutcome::Failed(_) => TaskStatus::Failed,
+        FrameOutcome::Skipped => TaskStatus::Skipped,
+        FrameOutcome::Cancelled | FrameOutcome::Aborted(_) => TaskStatus::Pending,
     };
     note(run, &frame.item, |record| {
         record.status = status;
         record.rounds = frame.round;
         record.commits.clone_from(&frame.commits);
         record.findings = match status {
-            Status::Completed => frame.findings.open().cloned().collect(),
+            TaskStatus::Completed => frame.findings.open().cloned().collect(),
             // The frame itself is kept.
             _ => Vec::new(),
         };
-        if let Outcome::Failed(why) = outcome {
+        if let FrameOutcome::Failed(why) = outcome {
             record.why = Some(why.clone());
         }
     });
     let blocked = end_child(run, &frame, status);
     for name in blocked {
-        set_status(run, &TaskId(name), Status::Blocked);
+        set_status(run, &TaskId(name), TaskStatus::Blocked);
     }
     if !status.satisfies() {
         // Its counts go on if it is taken up again, so that no attempt has the name of another.
@@ -189,22 +189,22 @@ fn complete_all(run: &mut Run, commits: &[Commit]) {
     let makes = run
         .roles
         .values()
-        .any(|role| role.kind == Kind::Implementer);
+        .any(|role| role.kind == RoleKind::Implementer);
     if !makes || steps.any(|step| matches!(step.kind, StepKind::Each { .. })) {
         return;
     }
     let tasks = run.plan.iter().flat_map(|plan| &plan.tasks);
     let tasks: Vec<TaskId> = tasks.map(|task| task.id.clone()).collect();
     for task in tasks {
-        note(run, &Item::Task(task), |record| {
-            record.status = Status::Completed;
+        note(run, &FrameItem::Task(task), |record| {
+            record.status = TaskStatus::Completed;
             record.commits = commits.to_vec();
         });
     }
 }
 
 /// Tells the parent's schedule; returns the names of what is blocked now.
-pub(super) fn end_child(run: &mut Run, frame: &Frame, status: Status) -> Vec<String> {
+pub(super) fn end_child(run: &mut Run, frame: &Frame, status: TaskStatus) -> Vec<String> {
     let Some(parent) = frame.parent.as_ref().and_then(|p| run.frames.get_mut(p)) else {
         return Vec::new();
     };
@@ -220,8 +220,8 @@ pub(super) fn end_child(run: &mut Run, frame: &Frame, status: Status) -> Vec<Str
         return Vec::new();
     };
     let blocked = children.schedule.end(i, status);
-    children.halted |= halts && status == Status::Failed;
-    if !matches!(frame.item, Item::Task(_)) {
+    children.halted |= halts && status == TaskStatus::Failed;
+    if !matches!(frame.item, FrameItem::Task(_)) {
         return Vec::new();
     }
     blocked
@@ -235,9 +235,9 @@ pub(super) fn reopen(run: &mut Run) {
     run.outcome = None;
     with(run, &FramePath::root(), |f| {
         f.stage = if f.children.is_some() {
-            Stage::Each
+            FrameStage::Each
         } else {
-            Stage::Working
+            FrameStage::Working
         };
         if let Some(children) = &mut f.children {
             children.halted = false;

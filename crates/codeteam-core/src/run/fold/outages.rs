@@ -1,20 +1,26 @@
 //! Model APIs that do not answer: since when, and how often they have failed.
 
 use crate::budget::Usage;
-use crate::failure::{Action, Facts};
-use crate::ids::{Account, AttemptId, Time};
-use crate::park::Outage;
+use crate::failure::{FailureAction, FailureFacts};
+use crate::ids::{Account, AttemptId, EpochMillis};
+use crate::park::ApiOutage;
 use crate::run::Run;
 
 /// Notes that an API has failed; any other end of an attempt shows that it is there.
-pub(super) fn note_outage(run: &mut Run, id: &AttemptId, at: Time, action: Action, facts: &Facts) {
+pub(super) fn note_outage(
+    run: &mut Run,
+    id: &AttemptId,
+    at: EpochMillis,
+    action: FailureAction,
+    facts: &FailureFacts,
+) {
     if !action.is_waiting() || facts.quota.is_some() {
         return forget_outage(run, id);
     }
     let Some(account) = account_of(run, id) else {
         return;
     };
-    let outage = run.outages.entry(account).or_insert_with(|| Outage {
+    let outage = run.outages.entry(account).or_insert_with(|| ApiOutage {
         since: at,
         failures: 0,
         message: String::new(),

@@ -2,12 +2,12 @@
 
 use super::attempts::judged_round;
 use crate::event::Event;
-use crate::frame::{Feedback, Frame, QuestionKind, Stage};
-use crate::record::Decided;
+use crate::frame::{Feedback, Frame, FrameStage, QuestionKind};
+use crate::record::ChangeDecision;
 
 /// Keeps what a person decided, for reports. Questions of roles are not about a change.
 pub(super) fn record_decision(f: &mut Frame, event: &Event) {
-    let Stage::Asking(question) = &f.stage else {
+    let FrameStage::Asking(question) = &f.stage else {
         return;
     };
     let Event::Answered {
@@ -43,7 +43,7 @@ pub(super) fn decide_on(
     over: Vec<String>,
 ) {
     let patch = f.change.as_ref().map(|change| change.patch.clone());
-    let decided = Decided {
+    let decided = ChangeDecision {
         step: f.step.clone(),
         answer: answer.to_owned(),
         note: note.to_owned(),
@@ -60,7 +60,7 @@ pub(super) fn decide_on(
 const SAVE_PLAN: &str = "/save_plan";
 
 pub(super) fn answered(f: &mut Frame, event: &Event) {
-    let Stage::Asking(question) = &f.stage else {
+    let FrameStage::Asking(question) = &f.stage else {
         return;
     };
     let Event::Answered {
@@ -151,5 +151,5 @@ pub(super) fn answered(f: &mut Frame, event: &Event) {
         };
         f.feedback.push(feedback);
     }
-    f.stage = Stage::Working;
+    f.stage = FrameStage::Working;
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::frames::parent_of;
 use super::with;
-use crate::frame::{Children, Item};
+use crate::frame::{ChildFrames, FrameItem};
 use crate::ids::{FramePath, TaskId};
 use crate::plan::Plan;
 use crate::run::{Run, TaskRecord};
-use crate::schedule::Status;
+use crate::schedule::TaskStatus;
 
 pub(super) fn set_plan(run: &mut Run, plan: &Plan) {
     let positions = plan
@@ -33,7 +33,7 @@ pub(super) fn forget_dropped(run: &mut Run) {
         run.tasks.remove_mut(&task);
         let frames = run.failed.iter();
         let path = frames
-            .filter(|(_, frame)| frame.item == Item::Task(task.clone()))
+            .filter(|(_, frame)| frame.item == FrameItem::Task(task.clone()))
             .map(|(path, _)| path.clone())
             .next();
         if let Some(path) = path {
@@ -64,26 +64,26 @@ pub(super) fn rebuild_schedules(run: &mut Run) {
     }
 }
 
-pub(super) fn is_over(status: Status) -> bool {
-    status.satisfies() || status == Status::Failed
+pub(super) fn is_over(status: TaskStatus) -> bool {
+    status.satisfies() || status == TaskStatus::Failed
 }
 
 /// What a new schedule no longer blocks or counts as failed is so in the tasks' records too, and
 /// the other way round.
-pub(super) fn follow_schedule(run: &mut Run, children: &Children) {
-    let held_up = |status| matches!(status, Status::Blocked | Status::Failed);
+pub(super) fn follow_schedule(run: &mut Run, children: &ChildFrames) {
+    let held_up = |status| matches!(status, TaskStatus::Blocked | TaskStatus::Failed);
     for (i, name) in children.names.iter().enumerate() {
         let id = TaskId(name.clone());
         let (known, now) = (run.task_status(&id), children.schedule.status(i));
-        if known != now && (held_up(known) || now == Status::Blocked) {
+        if known != now && (held_up(known) || now == TaskStatus::Blocked) {
             set_status(run, &id, now);
         }
     }
 }
 
-pub(super) fn change_task(run: &mut Run, path: &FramePath, task: &TaskId, status: Status) {
+pub(super) fn change_task(run: &mut Run, path: &FramePath, task: &TaskId, status: TaskStatus) {
     set_status(run, task, status);
-    if status == Status::Skipped {
+    if status == TaskStatus::Skipped {
         run.failed.remove_mut(path);
     }
     let freed = {
@@ -95,36 +95,39 @@ pub(super) fn change_task(run: &mut Run, path: &FramePath, task: &TaskId, status
             return;
         };
         let freed = match status {
-            Status::Pending => children.schedule.reopen(i),
-            Status::Skipped => children.schedule.skip(i),
-            Status::Running | Status::Completed | Status::Failed | Status::Blocked => Vec::new(),
+            TaskStatus::Pending => children.schedule.reopen(i),
+            TaskStatus::Skipped => children.schedule.skip(i),
+            TaskStatus::Running
+            | TaskStatus::Completed
+            | TaskStatus::Failed
+            | TaskStatus::Blocked => Vec::new(),
         };
         let names = freed.into_iter().filter_map(|i| children.names.get(i));
         names.cloned().collect::<Vec<_>>()
     };
     for name in freed {
-        set_status(run, &TaskId(name), Status::Pending);
+        set_status(run, &TaskId(name), TaskStatus::Pending);
     }
 }
 
 /// Sets the status of a task of the plan; phases stand in the same schedules and are not tasks.
-pub(super) fn set_status(run: &mut Run, task: &TaskId, status: Status) {
+pub(super) fn set_status(run: &mut Run, task: &TaskId, status: TaskStatus) {
     if run.positions.contains_key(task) {
-        note(run, &Item::Task(task.clone()), |record| {
+        note(run, &FrameItem::Task(task.clone()), |record| {
             record.status = status;
         });
     }
 }
 
-pub(super) fn note(run: &mut Run, item: &Item, change: impl FnOnce(&mut TaskRecord)) {
+pub(super) fn note(run: &mut Run, item: &FrameItem, change: impl FnOnce(&mut TaskRecord)) {
     match item {
-        Item::Run => {}
-        Item::Phase(phase) => {
+        FrameItem::Run => {}
+        FrameItem::Phase(phase) => {
             let mut record = TaskRecord::default();
             change(&mut record);
             run.phases.insert_mut(phase.clone(), record.status);
         }
-        Item::Task(task) => {
+        FrameItem::Task(task) => {
             let mut record = run.tasks.get(task).cloned().unwrap_or_default();
             change(&mut record);
             run.tasks.insert_mut(task.clone(), record);

@@ -67,7 +67,7 @@ fn objection(schema: &Value, value: &Value, place: &str) -> Option<String> {
 
 #[test]
 fn every_schema_accepts_its_example_and_nothing_else() {
-    for form in Form::all() {
+    for form in AnswerForm::all() {
         let schema = schema(form);
         let answer = example(form);
         assert_eq!(objection(&schema, &answer, "answer"), None, "{form:?}");
@@ -93,7 +93,7 @@ fn every_schema_accepts_its_example_and_nothing_else() {
 
 #[test]
 fn a_schema_says_no_more_than_every_api_knows() {
-    for form in Form::all() {
+    for form in AnswerForm::all() {
         let text = schema(form).to_string();
         for word in ["$ref", "$defs", "format", "oneOf", "maxLength", "pattern"] {
             assert!(!text.contains(&format!("\"{word}\":")), "{word} in {text}");
@@ -128,8 +128,8 @@ fn outline(properties: &Value, required: &Value, depth: usize, out: &mut String)
     }
 }
 
-fn check(contract: Contract, kind: Kind, mode: Mode, expected: &Expect) {
-    let form = Form {
+fn check(contract: Contract, kind: RoleKind, mode: EditMode, expected: &Expect) {
+    let form = AnswerForm {
         kind,
         contract,
         mode,
@@ -145,8 +145,8 @@ fn check(contract: Contract, kind: Kind, mode: Mode, expected: &Expect) {
 fn a_verdict() {
     check(
         Contract::Native,
-        Kind::Gatekeeper,
-        Mode::Tools,
+        RoleKind::Gatekeeper,
+        EditMode::Tools,
         &expect![[r#"
         verdict: ["approve","reject"]: Approve or reject.
         reason: string: Why.
@@ -168,8 +168,8 @@ fn a_verdict() {
 fn a_team() {
     check(
         Contract::TeamMcp,
-        Kind::Analyst,
-        Mode::Tools,
+        RoleKind::Analyst,
+        EditMode::Tools,
         &expect![[r#"
         questions: [string]: At least one question.
         context: string: What is understood so far.
@@ -180,8 +180,8 @@ fn a_team() {
     );
     check(
         Contract::TeamMcp,
-        Kind::Implementer,
-        Mode::Tools,
+        RoleKind::Implementer,
+        EditMode::Tools,
         &expect![[r#"
             summary: string: What was done.
             files_changed: [string]: The files that were changed.
@@ -192,8 +192,8 @@ fn a_team() {
     );
     check(
         Contract::TeamMcp,
-        Kind::Gatekeeper,
-        Mode::Tools,
+        RoleKind::Gatekeeper,
+        EditMode::Tools,
         &expect![[r#"
         approved: boolean: Whether it may go on.
         reason: string: Why.
@@ -207,8 +207,8 @@ fn a_team() {
 fn strict() {
     check(
         Contract::Strict,
-        Kind::Planner,
-        Mode::Tools,
+        RoleKind::Planner,
+        EditMode::Tools,
         &expect![[r#"
             plan_id: string: The id that you were told; `plan_0001` if you were told none.
             tasks: [object]: Small tasks that can each be tested, in the order they are done: each starts when the one before it is complete.
@@ -223,8 +223,8 @@ fn strict() {
     );
     check(
         Contract::Strict,
-        Kind::Implementer,
-        Mode::Edits,
+        RoleKind::Implementer,
+        EditMode::Edits,
         &expect![[r#"
             edits: [object]: Every file that changes or is new, each once, in the order of their paths.
               path: string: Where it is, relative to the project.
@@ -235,8 +235,8 @@ fn strict() {
     );
     check(
         Contract::Strict,
-        Kind::Gatekeeper,
-        Mode::Tools,
+        RoleKind::Gatekeeper,
+        EditMode::Tools,
         &expect![[r#"
             task_id: string: The task that was judged.
             passed: boolean: Whether it passed.
@@ -251,8 +251,8 @@ fn strict() {
 fn supervisor() {
     check(
         Contract::Supervisor,
-        Kind::Planner,
-        Mode::Tools,
+        RoleKind::Planner,
+        EditMode::Tools,
         &expect![[r#"
             status: ["COMPLETE","NEEDS_REFINEMENT","BLOCKED"]: `COMPLETE` if the plan can be carried out as it is; `NEEDS_REFINEMENT` only sends it back to you. `BLOCKED` if you cannot plan: say in `risks` what keeps you from it.
             phases: [object]: What is built first, what next.
@@ -279,8 +279,8 @@ fn supervisor() {
     );
     check(
         Contract::Supervisor,
-        Kind::Designer,
-        Mode::Tools,
+        RoleKind::Designer,
+        EditMode::Tools,
         &expect![[r#"
             components: [object]: What is to be built, in parts that can be worked on side by side where nothing is in the way.
               id: string: Its id, unique among phases and components: letters, digits, `-`, `_` and `.`.
@@ -297,8 +297,8 @@ fn supervisor() {
     );
     check(
         Contract::Supervisor,
-        Kind::Implementer,
-        Mode::Tools,
+        RoleKind::Implementer,
+        EditMode::Tools,
         &expect![[r#"
             status: ["SUCCESS","PARTIAL","FAILED"]: `SUCCESS` if all of it is done. `PARTIAL` or `FAILED` if it is not: say in `blockers` what keeps you from going on.
             files_created: [string]: Files that are new.
@@ -310,8 +310,8 @@ fn supervisor() {
     );
     check(
         Contract::Supervisor,
-        Kind::Gatekeeper,
-        Mode::Tools,
+        RoleKind::Gatekeeper,
+        EditMode::Tools,
         &expect![[r#"
             status: ["APPROVED","CHANGES_REQUESTED","REJECTED"]: `APPROVED` if nothing has to change; `CHANGES_REQUESTED` if something has; `REJECTED` if the approach is wrong.
             issues: [object]: What is wrong. One that is serious enough holds the change up, whatever the status says; one that you do not name again is taken as mended.

@@ -3,19 +3,19 @@
 use serde_json::json;
 
 use super::*;
-use crate::role::{Contract, Kind, Mode};
-use crate::submission::{Form, parse, parse_about};
+use crate::role::{Contract, EditMode, RoleKind};
+use crate::submission::{AnswerForm, parse, parse_about};
 
-fn form(kind: Kind) -> Form {
-    Form {
+fn form(kind: RoleKind) -> AnswerForm {
+    AnswerForm {
         kind,
         contract: Contract::Strict,
-        mode: Mode::Edits,
+        mode: EditMode::Edits,
         asks: false,
     }
 }
 
-fn refused(kind: Kind, answer: &Value) -> String {
+fn refused(kind: RoleKind, answer: &Value) -> String {
     parse(form(kind), &answer.to_string()).unwrap_err()
 }
 
@@ -27,8 +27,8 @@ fn task(id: &str) -> Value {
 #[test]
 fn tasks_follow_each_other() {
     let answer = json!({"plan_id": "plan_0001", "tasks": [task("T1"), task("T2"), task("T3")]});
-    let parsed = parse(form(Kind::Planner), &answer.to_string());
-    let Ok(Submission::Plan(Planned { plan })) = parsed else {
+    let parsed = parse(form(RoleKind::Planner), &answer.to_string());
+    let Ok(Submission::Plan(PlanSubmission { plan })) = parsed else {
         panic!("{parsed:?}")
     };
     let on: Vec<Vec<&str>> = plan
@@ -51,10 +51,10 @@ fn what_is_wrong_with_a_plan_is_named_by_its_place() {
     let without = |key: &str, value: Value| {
         let mut task = task("T1");
         task[key] = value;
-        refused(Kind::Planner, &plan(&[task]))
+        refused(RoleKind::Planner, &plan(&[task]))
     };
     assert_eq!(
-        refused(Kind::Planner, &plan(&[task("T1"), task("T3")])),
+        refused(RoleKind::Planner, &plan(&[task("T1"), task("T3")])),
         "at `tasks[1].id`: it must be `T2`, not `T3`"
     );
     assert_eq!(
@@ -81,11 +81,11 @@ fn what_is_wrong_with_a_plan_is_named_by_its_place() {
 fn a_plan_has_the_name_that_was_told() {
     let answered = |plan_id: &str, told| -> Result<String, String> {
         let answer = json!({"plan_id": plan_id, "tasks": [task("T1")]}).to_string();
-        let about = About {
+        let about = SubmissionConstraints {
             plan: Some(told),
-            ..About::default()
+            ..SubmissionConstraints::default()
         };
-        match parse_about(form(Kind::Planner), &answer, &about)? {
+        match parse_about(form(RoleKind::Planner), &answer, &about)? {
             Submission::Plan(planned) => Ok(planned.plan.plan_id),
             other => panic!("{other:?}"),
         }
@@ -112,7 +112,7 @@ fn a_plan_has_the_name_that_was_told() {
 fn edits_are_whole_files_in_the_order_of_their_paths() {
     let edit = |path: &str| json!({"path": path, "content": path});
     let answer = json!({"edits": [edit("src/b.py"), edit("README.md"), edit("src/a.py")]});
-    let parsed = parse(form(Kind::Implementer), &answer.to_string());
+    let parsed = parse(form(RoleKind::Implementer), &answer.to_string());
     let Ok(Submission::Change(change)) = parsed else {
         panic!("{parsed:?}")
     };
@@ -121,15 +121,15 @@ fn edits_are_whole_files_in_the_order_of_their_paths() {
     assert_eq!(change.summary, "3 files are given whole");
 
     let twice =
-        |a: &str, b: &str| refused(Kind::Implementer, &json!({"edits": [edit(a), edit(b)]}));
+        |a: &str, b: &str| refused(RoleKind::Implementer, &json!({"edits": [edit(a), edit(b)]}));
     assert_eq!(twice("a.py", "a.py"), "`a.py` is edited twice");
     assert!(twice("src/a.py", "src//a.py").contains("is edited twice"));
-    let none = refused(Kind::Implementer, &json!({"edits": []}));
+    let none = refused(RoleKind::Implementer, &json!({"edits": []}));
     assert!(none.contains("every file that changes"), "{none}");
-    let outside = refused(Kind::Implementer, &json!({"edits": [edit("../a.py")]}));
+    let outside = refused(RoleKind::Implementer, &json!({"edits": [edit("../a.py")]}));
     assert!(outside.contains("not a file of the worktree"), "{outside}");
     let deleted = refused(
-        Kind::Implementer,
+        RoleKind::Implementer,
         &json!({"edits": [{"path": "a.py", "delete": true}]}),
     );
     assert!(deleted.contains("unknown field `delete`"), "{deleted}");
@@ -142,11 +142,11 @@ fn judged(task: &str, passed: bool, report: &str) -> String {
 #[test]
 fn a_report_is_the_reason_and_names_its_task() {
     let reason = |passed: bool, report: &str| {
-        let parsed = parse(form(Kind::Gatekeeper), &judged("T1", passed, report));
+        let parsed = parse(form(RoleKind::Gatekeeper), &judged("T1", passed, report));
         let Ok(Submission::Verdict(verdict)) = parsed else {
             panic!("{parsed:?}")
         };
-        assert_eq!(verdict.verdict == Choice::Approve, passed);
+        assert_eq!(verdict.verdict == VerdictChoice::Approve, passed);
         verdict.reason
     };
     assert_eq!(
@@ -161,11 +161,11 @@ fn a_report_is_the_reason_and_names_its_task() {
     assert_eq!(reason(false, " "), "the tests failed and printed nothing");
     let about = |task: &str| {
         let task = TaskId::from(task);
-        let about = About {
+        let about = SubmissionConstraints {
             task: Some(&task),
-            ..About::default()
+            ..SubmissionConstraints::default()
         };
-        parse_about(form(Kind::Gatekeeper), &judged("T1", true, "x"), &about).map(|_| ())
+        parse_about(form(RoleKind::Gatekeeper), &judged("T1", true, "x"), &about).map(|_| ())
     };
     assert_eq!(about("T1"), Ok(()));
     assert_eq!(
@@ -177,11 +177,11 @@ fn a_report_is_the_reason_and_names_its_task() {
 #[test]
 fn a_gatekeeper_says_what_the_tests_say_in_the_order_that_is_fixed() {
     let said = |answer: &str, passed: bool| {
-        let about = About {
+        let about = SubmissionConstraints {
             passed: Some(passed),
-            ..About::default()
+            ..SubmissionConstraints::default()
         };
-        parse_about(form(Kind::Gatekeeper), answer, &about).map(|_| ())
+        parse_about(form(RoleKind::Gatekeeper), answer, &about).map(|_| ())
     };
     assert_eq!(said(&judged("T1", true, "x"), true), Ok(()));
     assert_eq!(said(&judged("T1", false, "x"), false), Ok(()));
@@ -240,13 +240,13 @@ fn a_long_output_is_told_by_its_two_ends() {
 fn only_what_a_task_lists_is_touched() {
     let change = |path: &str, root: Option<&str>, files: &[&str]| {
         let files: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
-        let about = About {
+        let about = SubmissionConstraints {
             files: Some(&files),
             root,
-            ..About::default()
+            ..SubmissionConstraints::default()
         };
         let answer = json!({"edits": [{"path": path, "content": "x"}]}).to_string();
-        match parse_about(form(Kind::Implementer), &answer, &about)? {
+        match parse_about(form(RoleKind::Implementer), &answer, &about)? {
             Submission::Change(change) => Ok(change.edits[0].path.clone()),
             other => panic!("{other:?}"),
         }
@@ -290,13 +290,13 @@ fn only_what_a_task_lists_is_touched() {
 fn a_plan_is_told_as_it_was_given() {
     let given = r#"{"plan_id":"plan_0001","tasks":[{"id":"T1","title":"Implement get_user_stats","rationale":"Provide summary statistics for user data","acceptance":"get_user_stats(data) returns dict with count, mean","artifacts":["src/stats.py"]}]}"#;
     for root in [None, Some("workspace")] {
-        let about = About {
+        let about = SubmissionConstraints {
             plan: Some("plan_0001"),
             root,
-            ..About::default()
+            ..SubmissionConstraints::default()
         };
-        let parsed = parse_about(form(Kind::Planner), given, &about);
-        let Ok(Submission::Plan(Planned { plan })) = parsed else {
+        let parsed = parse_about(form(RoleKind::Planner), given, &about);
+        let Ok(Submission::Plan(PlanSubmission { plan })) = parsed else {
             panic!("{parsed:?}")
         };
         let file = if root.is_some() {
@@ -311,20 +311,24 @@ fn a_plan_is_told_as_it_was_given() {
     outside["artifacts"] = json!(["src/a.py", "../b.py"]);
     let plan = json!({"plan_id": "plan_0001", "tasks": [outside]});
     assert_eq!(
-        refused(Kind::Planner, &plan),
+        refused(RoleKind::Planner, &plan),
         "at `tasks[0].artifacts`: `../b.py` is not a file of the project"
     );
 }
 
 #[test]
 fn an_error_is_blocked() {
-    for kind in [Kind::Planner, Kind::Implementer, Kind::Gatekeeper] {
+    for kind in [
+        RoleKind::Planner,
+        RoleKind::Implementer,
+        RoleKind::Gatekeeper,
+    ] {
         let parsed = parse(
             form(kind),
             r#"{"status":"error","reason":"no such file","edits":null}"#,
         );
         let blocked = "no such file".to_owned();
-        assert_eq!(parsed, Ok(Submission::Blocked(Blocked { blocked })));
+        assert_eq!(parsed, Ok(Submission::Blocked(BlockedReason { blocked })));
         for (answer, words) in [
             (json!({"status": "error"}), "missing field `reason`"),
             (
@@ -355,30 +359,34 @@ fn an_error_is_blocked() {
 fn texts_are_short_and_files_are_not() {
     let (most, more) = ("ä".repeat(MAX_CHARS), "ä".repeat(MAX_CHARS + 1));
     let report = |report: &str| json!({"task_id": "T1", "passed": true, "report": report});
-    assert!(parse(form(Kind::Gatekeeper), &report(&most).to_string()).is_ok());
+    assert!(parse(form(RoleKind::Gatekeeper), &report(&most).to_string()).is_ok());
     assert_eq!(
-        refused(Kind::Gatekeeper, &report(&more)),
+        refused(RoleKind::Gatekeeper, &report(&more)),
         "at `report`: 4001 characters are too many; a text may have 4000"
     );
     let mut long = task("T1");
     long["artifacts"] = json!(["a.py", more]);
     let plan = json!({"plan_id": "plan_0001", "tasks": [long]});
-    assert!(refused(Kind::Planner, &plan).starts_with("at `tasks[0].artifacts[1]`: 4001"));
+    assert!(refused(RoleKind::Planner, &plan).starts_with("at `tasks[0].artifacts[1]`: 4001"));
     assert!(
-        refused(Kind::Planner, &json!({"status": "error", "reason": more})).contains("`reason`")
+        refused(
+            RoleKind::Planner,
+            &json!({"status": "error", "reason": more})
+        )
+        .contains("`reason`")
     );
-    assert!(refused(Kind::Planner, &json!({"blocked": more})).contains("`blocked`"));
+    assert!(refused(RoleKind::Planner, &json!({"blocked": more})).contains("`blocked`"));
 
     let hidden = json!({"edits": [{"path": "a.py", "content": {"content": more}}]});
-    assert!(refused(Kind::Implementer, &hidden).contains("4001"));
+    assert!(refused(RoleKind::Implementer, &hidden).contains("4001"));
     let edits = |path: &str| json!({"edits": [{"path": path, "content": more}]});
-    assert!(parse(form(Kind::Implementer), &edits("a.py").to_string()).is_ok());
-    assert!(refused(Kind::Implementer, &edits(&more)).starts_with("at `edits[0].path`: 4001"));
+    assert!(parse(form(RoleKind::Implementer), &edits("a.py").to_string()).is_ok());
+    assert!(refused(RoleKind::Implementer, &edits(&more)).starts_with("at `edits[0].path`: 4001"));
 }
 
 /// A place is written down once, and not for every value on the way.
 #[test]
 fn a_long_key_before_many_values_costs_nothing() {
     let answer = json!({"x".repeat(1 << 20): vec![0; 1 << 20]});
-    assert!(refused(Kind::Planner, &answer).starts_with("unknown field"));
+    assert!(refused(RoleKind::Planner, &answer).starts_with("unknown field"));
 }

@@ -6,23 +6,23 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Component, Interface, blocked, said_lines};
+use super::{SupervisorComponent, SupervisorInterface, blocked, said_lines};
 use crate::ids::{PhaseId, TaskId, is_plain};
 use crate::plan;
-use crate::submission::{MAX_BYTES, Planned, Submission, said};
+use crate::submission::{MAX_BYTES, PlanSubmission, Submission, said};
 use crate::yaml::nearest;
 
 /// A planner's answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::submission) struct Plan {
+pub(in crate::submission) struct SupervisorPlan {
     /// `COMPLETE` if the plan can be carried out as it is; `NEEDS_REFINEMENT` only sends it back to
     /// you. `BLOCKED` if you cannot plan: say in `risks` what keeps you from it.
-    status: Status,
+    status: PlanningStatus,
     /// What is built first, what next.
-    phases: Vec<Phase>,
+    phases: Vec<SupervisorPhase>,
     /// Dependencies that the components do not name themselves.
-    dependencies: Vec<Dependency>,
+    dependencies: Vec<ComponentDependency>,
     /// How many components there will be, as far as can be said.
     #[expect(dead_code, reason = "those that are there are counted")]
     estimated_components: u32,
@@ -33,7 +33,7 @@ pub(in crate::submission) struct Plan {
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-enum Status {
+enum PlanningStatus {
     Complete,
     NeedsRefinement,
     Blocked,
@@ -41,7 +41,7 @@ enum Status {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Phase {
+struct SupervisorPhase {
     /// Its id, unique among phases and components: letters, digits, `-`, `_` and `.`.
     id: String,
     /// What it is about.
@@ -52,15 +52,15 @@ struct Phase {
     #[serde(default)]
     sequence: Option<u32>,
     /// What is built in it.
-    components: Vec<Component>,
+    components: Vec<SupervisorComponent>,
     /// What its components rely on. It is fixed before work on them starts.
     #[serde(default)]
-    interfaces: Vec<Interface>,
+    interfaces: Vec<SupervisorInterface>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Dependency {
+struct ComponentDependency {
     /// The component that waits: `component`, or `phase.component`.
     component: String,
     /// What it waits for.
@@ -69,28 +69,28 @@ struct Dependency {
 }
 
 /// Phases of tasks. What the phases rely on is told to each of their tasks.
-pub(in crate::submission) fn plan(answer: Plan) -> Result<Submission, String> {
+pub(in crate::submission) fn plan(answer: SupervisorPlan) -> Result<Submission, String> {
     let risks = said_lines(&answer.risks);
     match answer.status {
-        Status::Complete => {}
-        Status::NeedsRefinement => {
+        PlanningStatus::Complete => {}
+        PlanningStatus::NeedsRefinement => {
             return Err(
                 "`NEEDS_REFINEMENT` is no plan yet: refine it and answer `COMPLETE`, or \
                         `BLOCKED` and say in `risks` what keeps you from it"
                     .to_owned(),
             );
         }
-        Status::Blocked if risks.is_empty() => {
+        PlanningStatus::Blocked if risks.is_empty() => {
             return Err("`BLOCKED` must say in `risks` what keeps you from planning".to_owned());
         }
-        Status::Blocked => return Ok(blocked(risks)),
+        PlanningStatus::Blocked => return Ok(blocked(risks)),
     }
     let numbered = answer.phases.iter().filter(|p| p.sequence.is_some());
     let numbered = numbered.count();
     if numbered != 0 && numbered != answer.phases.len() {
         return Err("either every phase has a `sequence` or none has".to_owned());
     }
-    let names = Names::of(&answer.phases);
+    let names = ComponentNames::of(&answer.phases);
     let more = more_dependencies(&answer.dependencies, &names)?;
     let mut tasks = Vec::new();
     for (p, phase) in answer.phases.iter().enumerate() {
@@ -127,10 +127,14 @@ pub(in crate::submission) fn plan(answer: Plan) -> Result<Submission, String> {
         tasks,
         forbidden: Vec::new(),
     };
-    Ok(Submission::Plan(Planned { plan }))
+    Ok(Submission::Plan(PlanSubmission { plan }))
 }
 
-fn task(place: &str, component: &Component, names: &Names<'_>) -> Result<plan::Task, String> {
+fn task(
+    place: &str,
+    component: &SupervisorComponent,
+    names: &ComponentNames<'_>,
+) -> Result<plan::Task, String> {
     said(&format!("{place}.id"), &component.id)?;
     let mut dependencies = Vec::new();
     for (i, on) in component.depends_on.iter().enumerate() {
@@ -149,7 +153,7 @@ fn task(place: &str, component: &Component, names: &Names<'_>) -> Result<plan::T
 
 /// What a component is called: without a title and a description its id says it, not the interfaces that
 /// are told to every component of its phase.
-fn title(component: &Component) -> String {
+fn title(component: &SupervisorComponent) -> String {
     let is_named = [&component.title, &component.description]
         .iter()
         .any(|text| !text.trim().is_empty());
@@ -161,8 +165,8 @@ fn title(component: &Component) -> String {
 }
 
 fn more_dependencies(
-    said: &[Dependency],
-    names: &Names<'_>,
+    said: &[ComponentDependency],
+    names: &ComponentNames<'_>,
 ) -> Result<BTreeMap<TaskId, Vec<TaskId>>, String> {
     let mut more: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
     for (d, dependency) in said.iter().enumerate() {
@@ -176,11 +180,11 @@ fn more_dependencies(
     Ok(more)
 }
 
-fn interfaces(p: usize, phase: &Phase) -> Result<String, String> {
+fn interfaces(p: usize, phase: &SupervisorPhase) -> Result<String, String> {
     let mut text = String::new();
     for (i, interface) in phase.interfaces.iter().enumerate() {
         interface.check(&format!("phases[{p}].interfaces[{i}]"))?;
-        let Interface {
+        let SupervisorInterface {
             name,
             notation,
             definition,
@@ -206,13 +210,13 @@ fn interfaces(p: usize, phase: &Phase) -> Result<String, String> {
 }
 
 /// The components of a plan, and how they may be called.
-struct Names<'a> {
+struct ComponentNames<'a> {
     components: BTreeSet<&'a str>,
     within: BTreeSet<(&'a str, &'a str)>,
 }
 
-impl<'a> Names<'a> {
-    fn of(phases: &'a [Phase]) -> Self {
+impl<'a> ComponentNames<'a> {
+    fn of(phases: &'a [SupervisorPhase]) -> Self {
         let within: BTreeSet<(&str, &str)> = phases
             .iter()
             .flat_map(|phase| {

@@ -4,28 +4,28 @@ use serde_json::Value;
 
 use super::*;
 use crate::plan;
-use crate::role::{Contract, Kind, Mode};
-use crate::submission::{Form, example, parse};
+use crate::role::{Contract, EditMode, RoleKind};
+use crate::submission::{AnswerForm, example, parse};
 
-fn form(kind: Kind) -> Form {
-    Form {
+fn form(kind: RoleKind) -> AnswerForm {
+    AnswerForm {
         kind,
         contract: Contract::Supervisor,
-        mode: Mode::Tools,
+        mode: EditMode::Tools,
         asks: false,
     }
 }
 
-fn read(kind: Kind, answer: &Value) -> Result<Submission, String> {
+fn read(kind: RoleKind, answer: &Value) -> Result<Submission, String> {
     parse(form(kind), &answer.to_string())
 }
 
-fn refused(kind: Kind, answer: &Value) -> String {
+fn refused(kind: RoleKind, answer: &Value) -> String {
     read(kind, answer).unwrap_err()
 }
 
 /// The example with some keys changed.
-fn with(kind: Kind, changed: Value) -> Value {
+fn with(kind: RoleKind, changed: Value) -> Value {
     let mut answer = example(form(kind));
     let Value::Object(changed) = changed else {
         panic!("not an object")
@@ -35,20 +35,20 @@ fn with(kind: Kind, changed: Value) -> Value {
 }
 
 fn planned(answer: &Value) -> plan::Plan {
-    match read(Kind::Planner, answer) {
+    match read(RoleKind::Planner, answer) {
         Ok(Submission::Plan(planned)) => planned.plan,
         other => panic!("{other:?}"),
     }
 }
 
 fn reviewed(answer: &Value) -> Verdict {
-    match read(Kind::Gatekeeper, answer) {
+    match read(RoleKind::Gatekeeper, answer) {
         Ok(Submission::Verdict(verdict)) => verdict,
         other => panic!("{other:?}"),
     }
 }
 
-fn blocked_by(answer: &Value, kind: Kind) -> String {
+fn blocked_by(answer: &Value, kind: RoleKind) -> String {
     match read(kind, answer) {
         Ok(Submission::Blocked(blocked)) => blocked.blocked,
         other => panic!("{other:?}"),
@@ -108,20 +108,20 @@ fn phases_and_components_are_phases_and_tasks() {
 
 #[test]
 fn phases_without_a_number_follow_each_other() {
-    let mut answer = example(form(Kind::Planner));
+    let mut answer = example(form(RoleKind::Planner));
     for phase in answer["phases"].as_array_mut().unwrap() {
         phase.as_object_mut().unwrap().remove("sequence");
     }
     let sequences: Vec<u32> = planned(&answer).phases.iter().map(|p| p.sequence).collect();
     assert_eq!(sequences, [1, 2]);
     answer["phases"][0]["sequence"] = json!(4);
-    let mixed = refused(Kind::Planner, &answer);
+    let mixed = refused(RoleKind::Planner, &answer);
     assert_eq!(mixed, "either every phase has a `sequence` or none has");
 }
 
 #[test]
 fn what_a_phase_relies_on_is_told_to_each_of_its_tasks() {
-    let mut answer = example(form(Kind::Planner));
+    let mut answer = example(form(RoleKind::Planner));
     answer["phases"][0]["interfaces"] = json!([
         {"name": "LoginRequest", "type": "typescript_interface", "definition": "interface LoginRequest {}\n"},
         {"name": "login", "type": "openapi", "definition": "/login: {}"}]);
@@ -133,14 +133,14 @@ fn what_a_phase_relies_on_is_told_to_each_of_its_tasks() {
 
     answer["phases"][0]["interfaces"][1]["definition"] = json!("");
     assert_eq!(
-        refused(Kind::Planner, &answer),
+        refused(RoleKind::Planner, &answer),
         "`phases[0].interfaces[1].definition` must not be empty"
     );
 }
 
 #[test]
 fn a_component_without_words_is_called_by_its_id_and_not_by_its_interfaces() {
-    let mut answer = example(form(Kind::Planner));
+    let mut answer = example(form(RoleKind::Planner));
     answer["phases"][0]["interfaces"] =
         json!([{"name": "login", "type": "openapi", "definition": "/login: {}"}]);
     answer["phases"][0]["components"] = json!([{"id": "user_model", "files": ["a.py"]}]);
@@ -157,28 +157,30 @@ fn a_component_without_words_is_called_by_its_id_and_not_by_its_interfaces() {
 
 #[test]
 fn a_dependency_on_nothing_is_named_by_its_place() {
-    let mut answer = example(form(Kind::Planner));
+    let mut answer = example(form(RoleKind::Planner));
     answer["phases"][1]["components"][0]["depends_on"] = json!(["user_model", "backend.login"]);
     assert_eq!(
-        refused(Kind::Planner, &answer),
+        refused(RoleKind::Planner, &answer),
         "at `phases[1].components[0].depends_on[1]`: `backend.login` is no component of the plan"
     );
     answer["phases"][1]["components"][0]["depends_on"] = json!(["login_endpont"]);
-    assert!(refused(Kind::Planner, &answer).ends_with("(did you mean `login_endpoint`?)"));
+    assert!(refused(RoleKind::Planner, &answer).ends_with("(did you mean `login_endpoint`?)"));
     // A component of another phase than the one it is said to be in is another component.
     answer["phases"][1]["components"][0]["depends_on"] = json!(["frontend.user_model"]);
-    assert!(refused(Kind::Planner, &answer).contains("is no component of the plan"));
+    assert!(refused(RoleKind::Planner, &answer).contains("is no component of the plan"));
 
     let waiting = with(
-        Kind::Planner,
+        RoleKind::Planner,
         json!({"dependencies": [{"component": "nobody", "depends_on": ["user_model"]}]}),
     );
     assert_eq!(
-        refused(Kind::Planner, &waiting),
+        refused(RoleKind::Planner, &waiting),
         "at `dependencies[0].component`: `nobody` is no component of the plan"
     );
-    let huge = with(Kind::Planner, json!({"estimated_components": 1e300}));
-    assert!(refused(Kind::Planner, &huge).starts_with("at `estimated_components`: invalid type"));
+    let huge = with(RoleKind::Planner, json!({"estimated_components": 1e300}));
+    assert!(
+        refused(RoleKind::Planner, &huge).starts_with("at `estimated_components`: invalid type")
+    );
 }
 
 /// Each of these would take hours or all memory if it were read without care.
@@ -193,7 +195,7 @@ fn an_answer_made_to_be_slow_is_not() {
     let many: Vec<Value> = (0..20_000).map(component).collect();
     let long = "x".repeat(1 << 20);
     let interface = json!([{"name": "a", "type": "text", "definition": long}]);
-    let told = refused(Kind::Planner, &plan(&many, interface, json!([])));
+    let told = refused(RoleKind::Planner, &plan(&many, interface, json!([])));
     assert!(
         told.contains("too long to be told to each of 20000"),
         "{told}"
@@ -202,7 +204,7 @@ fn an_answer_made_to_be_slow_is_not() {
     let dots = ".".repeat(1 << 20);
     let longer = [component(0), json!({"id": long, "files": []})];
     for name in [dots, format!("{long}x")] {
-        let unknown = refused(Kind::Planner, &plan(&longer, json!([]), json!([name])));
+        let unknown = refused(RoleKind::Planner, &plan(&longer, json!([]), json!([name])));
         assert!(unknown.starts_with("at `dependencies[0].depends_on[0]`"));
     }
     let all: Vec<String> = (1..20_000).map(|i| format!("c{i}")).collect();
@@ -213,19 +215,22 @@ fn an_answer_made_to_be_slow_is_not() {
 
 #[test]
 fn only_a_complete_plan_is_one() {
-    let unrefined = with(Kind::Planner, json!({"status": "NEEDS_REFINEMENT"}));
-    assert!(refused(Kind::Planner, &unrefined).contains("answer `COMPLETE`"));
+    let unrefined = with(RoleKind::Planner, json!({"status": "NEEDS_REFINEMENT"}));
+    assert!(refused(RoleKind::Planner, &unrefined).contains("answer `COMPLETE`"));
     let blocked = json!({"status": "BLOCKED", "phases": [], "dependencies": [],
         "estimated_components": 0, "risks": ["no access to the schema", "no contact"]});
     assert_eq!(
-        blocked_by(&blocked, Kind::Planner),
+        blocked_by(&blocked, RoleKind::Planner),
         "no access to the schema; no contact"
     );
-    let silent = with(Kind::Planner, json!({"status": "BLOCKED", "risks": [""]}));
-    assert!(refused(Kind::Planner, &silent).contains("must say in `risks`"));
-    let shouted = with(Kind::Planner, json!({"status": "complete"}));
+    let silent = with(
+        RoleKind::Planner,
+        json!({"status": "BLOCKED", "risks": [""]}),
+    );
+    assert!(refused(RoleKind::Planner, &silent).contains("must say in `risks`"));
+    let shouted = with(RoleKind::Planner, json!({"status": "complete"}));
     assert!(
-        refused(Kind::Planner, &shouted).starts_with("at `status`: unknown variant `complete`")
+        refused(RoleKind::Planner, &shouted).starts_with("at `status`: unknown variant `complete`")
     );
 }
 
@@ -238,7 +243,7 @@ fn a_design_is_components_in_words_and_interfaces_as_they_are() {
              "files": ["api/auth.py", "api/routes.py"], "depends_on": ["user_model"]}],
         "interfaces": [{"name": "LoginRequest", "type": "openapi", "definition": "…"}],
     });
-    let Ok(Submission::Design(design)) = read(Kind::Designer, &answer) else {
+    let Ok(Submission::Design(design)) = read(RoleKind::Designer, &answer) else {
         panic!("not a design")
     };
     assert_eq!(
@@ -251,22 +256,22 @@ fn a_design_is_components_in_words_and_interfaces_as_they_are() {
 
     let interface = &answer["interfaces"][0];
     let twice = with(
-        Kind::Designer,
+        RoleKind::Designer,
         json!({"interfaces": [interface, interface]}),
     );
     assert_eq!(
-        refused(Kind::Designer, &twice),
+        refused(RoleKind::Designer, &twice),
         "at `interfaces[1]`: `LoginRequest` is defined twice"
     );
     let nothing = json!({"components": [], "interfaces": []});
-    assert!(refused(Kind::Designer, &nothing).contains("must not both be empty"));
+    assert!(refused(RoleKind::Designer, &nothing).contains("must not both be empty"));
 }
 
 #[test]
 fn success_is_a_change() {
     let answer = json!({"status": "SUCCESS", "files_created": ["a.py", "tests/test_a.py"],
         "files_modified": ["b.py"], "tests_written": ["tests/test_a.py"]});
-    let Ok(Submission::Change(change)) = read(Kind::Implementer, &answer) else {
+    let Ok(Submission::Change(change)) = read(RoleKind::Implementer, &answer) else {
         panic!("not a change")
     };
     assert_eq!(
@@ -281,20 +286,20 @@ fn success_is_a_change() {
 fn what_is_not_done_is_never_a_change() {
     let said = |status: &str, blockers: Value| {
         with(
-            Kind::Implementer,
+            RoleKind::Implementer,
             json!({"status": status, "blockers": blockers}),
         )
     };
     let none = json!([]);
     for (status, words) in [("PARTIAL", "do all of it"), ("FAILED", "try another way")] {
-        let words_said = refused(Kind::Implementer, &said(status, none.clone()));
+        let words_said = refused(RoleKind::Implementer, &said(status, none.clone()));
         assert!(words_said.contains(words), "{words_said}");
     }
     let blockers = json!(["no key", "no network"]);
-    let blocked = |status| blocked_by(&said(status, blockers.clone()), Kind::Implementer);
+    let blocked = |status| blocked_by(&said(status, blockers.clone()), RoleKind::Implementer);
     assert_eq!(blocked("FAILED"), "no key; no network");
     assert_eq!(blocked("PARTIAL"), "done in part only: no key; no network");
-    let both = refused(Kind::Implementer, &said("SUCCESS", blockers));
+    let both = refused(RoleKind::Implementer, &said("SUCCESS", blockers));
     assert!(both.starts_with("`SUCCESS` has no `blockers`"), "{both}");
 }
 
@@ -309,29 +314,29 @@ fn issues_and_concerns_are_findings() {
         "suggestions": ["Use a set", ""],
         "security_concerns": ["The token is logged"],
     }));
-    assert_eq!(verdict.verdict, Choice::Reject);
+    assert_eq!(verdict.verdict, VerdictChoice::Reject);
     assert_eq!(
         verdict.reason,
         "changes requested: Wrong sum (and 2 more)\nSuggested: Use a set"
     );
     let expected = [
-        Report {
+        ReportedFinding {
             severity: Severity::Critical,
             title: "Wrong sum".to_owned(),
             detail: "It adds twice.\nSuggested: Add once.".to_owned(),
             file: Some("a.py".to_owned()),
             line: Some(7),
         },
-        Report {
+        ReportedFinding {
             severity: Severity::Minor,
             title: "Bad name.".to_owned(),
             detail: "It misleads.".to_owned(),
-            ..Report::default()
+            ..ReportedFinding::default()
         },
-        Report {
+        ReportedFinding {
             severity: Severity::Major,
             title: "The token is logged".to_owned(),
-            ..Report::default()
+            ..ReportedFinding::default()
         },
     ];
     assert_eq!(verdict.findings, expected);
@@ -341,31 +346,31 @@ fn issues_and_concerns_are_findings() {
 fn the_status_is_the_verdict_and_a_rejection_says_why() {
     let said = |status: &str, suggestions: Value| json!({"status": status, "issues": [], "suggestions": suggestions});
     let approved = reviewed(&said("APPROVED", json!([])));
-    assert_eq!(approved.verdict, Choice::Approve);
+    assert_eq!(approved.verdict, VerdictChoice::Approve);
     assert_eq!(approved.reason, "approved");
     let doubted = with(
-        Kind::Gatekeeper,
+        RoleKind::Gatekeeper,
         json!({"status": "APPROVED", "suggestions": []}),
     );
     assert_eq!(reviewed(&doubted).reason, "approved, but: …");
     for status in ["CHANGES_REQUESTED", "REJECTED"] {
-        let why = refused(Kind::Gatekeeper, &said(status, json!([])));
+        let why = refused(RoleKind::Gatekeeper, &said(status, json!([])));
         assert!(why.contains("needs at least one of `issues`"), "{why}");
     }
     // Suggestions alone are a reason, and never a finding that would be too small to count.
     let rejected = reviewed(&said("REJECTED", json!(["Start over"])));
-    assert_eq!(rejected.verdict, Choice::Reject);
+    assert_eq!(rejected.verdict, VerdictChoice::Reject);
     assert_eq!(rejected.reason, "rejected\nSuggested: Start over");
     assert_eq!(rejected.findings, []);
 
     let unsaid = with(
-        Kind::Gatekeeper,
+        RoleKind::Gatekeeper,
         json!({"issues": [{"severity": "major", "title": " "}]}),
     );
     assert_eq!(
-        refused(Kind::Gatekeeper, &unsaid),
+        refused(RoleKind::Gatekeeper, &unsaid),
         "at `issues[0]`: it does not say what is wrong"
     );
-    let empty = with(Kind::Gatekeeper, json!({"security_concerns": [""]}));
-    assert!(refused(Kind::Gatekeeper, &empty).starts_with("at `security_concerns[0]`"));
+    let empty = with(RoleKind::Gatekeeper, json!({"security_concerns": [""]}));
+    assert!(refused(RoleKind::Gatekeeper, &empty).starts_with("at `security_concerns[0]`"));
 }

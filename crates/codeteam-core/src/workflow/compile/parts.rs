@@ -2,28 +2,28 @@
 
 use super::super::file::{FileCheck, FileRetry};
 use super::super::{Check, CheckKind, StepKind};
-use super::{CHECK_TIMEOUT_MS, Compiler};
+use super::{CHECK_TIMEOUT_MS, WorkflowCompiler};
 use crate::ids::StepId;
 use crate::retry;
-use crate::yaml::{Either, Fault, Placed, meant, nearest};
+use crate::yaml::{Diagnostic, ScalarOr, WithPosition, meant, nearest};
 
 /// What the project itself checks: all of it, its commands, or everything but them.
 const PROJECT_GATES: [&str; 3] = ["project", "project_commands", "project_rules"];
 
-impl Compiler<'_> {
+impl WorkflowCompiler<'_> {
     pub(super) fn retry(
         &mut self,
-        said: Option<&Placed<Either<FileRetry>>>,
+        said: Option<&WithPosition<ScalarOr<FileRetry>>>,
         max_retries: Option<u32>,
-    ) -> Option<retry::Policy> {
+    ) -> Option<retry::RetryPolicy> {
         let usual = self.surroundings.retry.clone().unwrap_or_default();
         let mut policy = match said.map(|said| (&said.value, said.place)) {
             None => usual,
-            Some((Either::Full(policy), _)) => policy.policy(&usual),
-            Some((Either::Word(name), place)) => {
+            Some((ScalarOr::Full(policy), _)) => policy.policy(&usual),
+            Some((ScalarOr::Word(name), place)) => {
                 let own = self.policies.get(name);
                 let own = own.or_else(|| self.surroundings.policies.get(name));
-                let known = retry::Policy::named(name);
+                let known = retry::RetryPolicy::named(name);
                 match (own, known) {
                     (Some(own), known) => own.policy(&known.unwrap_or(usual)),
                     (None, Some(known)) => known,
@@ -32,12 +32,12 @@ impl Compiler<'_> {
                             .policies
                             .keys()
                             .chain(self.surroundings.policies.keys());
-                        let words = retry::Policy::NAMES
+                        let words = retry::RetryPolicy::NAMES
                             .into_iter()
                             .chain(own.map(String::as_str));
                         let hint = meant(name, words);
                         let message = format!("there is no retry policy `{name}`");
-                        self.faults.push(Fault::at(place, message).maybe(hint));
+                        self.faults.push(Diagnostic::at(place, message).maybe(hint));
                         return None;
                     }
                 }
@@ -52,10 +52,10 @@ impl Compiler<'_> {
     pub(super) fn gate(
         &mut self,
         id: &StepId,
-        gate: &Placed<Either<Vec<Either<FileCheck>>>>,
+        gate: &WithPosition<ScalarOr<Vec<ScalarOr<FileCheck>>>>,
     ) -> Option<StepKind> {
         let raw = match &gate.value {
-            Either::Word(name) if PROJECT_GATES.contains(&name.as_str()) => {
+            ScalarOr::Word(name) if PROJECT_GATES.contains(&name.as_str()) => {
                 let is_command = |check: &Check| matches!(check.what, CheckKind::Command(_));
                 let checks = self
                     .surroundings
@@ -69,7 +69,7 @@ impl Compiler<'_> {
                 let checks = checks.cloned().collect();
                 return Some(StepKind::Gate { checks });
             }
-            Either::Word(name) => {
+            ScalarOr::Word(name) => {
                 let Some(check) = self.named_check(name) else {
                     let known = self.checks.keys().map(String::as_str);
                     let own = self.surroundings.checks.iter().map(|c| c.name.as_str());
@@ -80,7 +80,7 @@ impl Compiler<'_> {
                          `project_rules`"
                             .to_owned()
                     });
-                    let fault = Fault::at(gate.place, format!("`{name}` is no gate"));
+                    let fault = Diagnostic::at(gate.place, format!("`{name}` is no gate"));
                     self.faults.push(fault.hint(hint));
                     return None;
                 };
@@ -88,16 +88,16 @@ impl Compiler<'_> {
                     checks: vec![check],
                 });
             }
-            Either::Full(checks) => checks,
+            ScalarOr::Full(checks) => checks,
         };
         let mut checks = Vec::new();
         for check in raw {
             let found = match check {
-                Either::Word(name) => self.named_check(name),
-                Either::Full(check) => self.check(None, check),
+                ScalarOr::Word(name) => self.named_check(name),
+                ScalarOr::Full(check) => self.check(None, check),
             };
             let Some(check) = found else {
-                let fault = Fault::at(gate.place, format!("a check of `{id}` is not clear"));
+                let fault = Diagnostic::at(gate.place, format!("a check of `{id}` is not clear"));
                 let hint = "the name of one in `checks`, `command`, `exists`, `changed`, or `file` \
                             with `contains` or `lacks`";
                 self.faults.push(fault.hint(hint));
@@ -112,12 +112,12 @@ impl Compiler<'_> {
     pub(in super::super) fn named_check(&self, name: &str) -> Option<Check> {
         if let Some(check) = self.checks.get(name) {
             return match check {
-                Either::Word(command) => Some(Check {
+                ScalarOr::Word(command) => Some(Check {
                     name: name.to_owned(),
                     what: CheckKind::Command(command.clone()),
                     timeout_ms: CHECK_TIMEOUT_MS,
                 }),
-                Either::Full(check) => self.check(Some(name), check),
+                ScalarOr::Full(check) => self.check(Some(name), check),
             };
         }
         let plain = |text: &str| -> String {

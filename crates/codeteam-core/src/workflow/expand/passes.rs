@@ -1,11 +1,11 @@
 //! What is put into a graph, one thing after the other.
 
 use super::super::file::{FileAnswer, FileCheck, FileStep, OnFailure, WorkflowFile};
-use super::super::{AsksBefore, CheckKind, Condition, Join};
-use super::writer::Writer;
+use super::super::{CheckKind, CommitApproval, JoinRule, StepCondition};
+use super::writer::GraphEditor;
 use super::{answers, back, each_target, gate, is_on, word};
-use crate::role::{Kind, OnGateFail};
-use crate::yaml::{Either, Fault, OneOrMany, Place, Placed, meant};
+use crate::role::{OnGateFail, RoleKind};
+use crate::yaml::{Diagnostic, OneOrMany, ScalarOr, SourcePosition, WithPosition, meant};
 
 /// What opens a pull request, if the workflow does not say.
 const PULL_REQUEST: &str = "git push --set-upstream origin \"$CODETEAM_BRANCH\" && gh pr create \
@@ -19,7 +19,7 @@ const CHANGELOGS: &[&str] = &[
     ".changeset/**",
 ];
 
-impl Writer<'_, '_> {
+impl GraphEditor<'_, '_> {
     /// Everything, in an order in which each finds its place: what comes after a step next to it
     /// first, what comes before a commit farthest from it first.
     pub(super) fn write(&mut self, file: &WorkflowFile, is_top: bool) {
@@ -55,7 +55,7 @@ impl Writer<'_, '_> {
     fn reviewers(&mut self) {
         let mut index = 0;
         while index < self.len() {
-            if self.kind(index) != Some(Kind::Gatekeeper) {
+            if self.kind(index) != Some(RoleKind::Gatekeeper) {
                 index += 1;
                 continue;
             }
@@ -65,7 +65,7 @@ impl Writer<'_, '_> {
                 step.instances = Some(2);
             }
             let in_turn = step.parallel == Some(false) || self.switches.serial;
-            let all = step.join.unwrap_or_default() == Join::All;
+            let all = step.join.unwrap_or_default() == JoinRule::All;
             if in_turn && all && step.roles.len() > 1 {
                 if !std::mem::take(&mut step.small_change).is_empty() {
                     let name = self.name(index).value;
@@ -94,12 +94,12 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn approval(&mut self, index: usize, said: &Either<()>) -> FileStep {
+    fn approval(&mut self, index: usize, said: &ScalarOr<()>) -> FileStep {
         let name = self.name(index);
         let done = self.graph.entries[index].1.commit.is_none()
             && self.graph.entries[index].1.publish.is_none();
         let question = match said {
-            Either::Word(text) if text != "true" => text.clone(),
+            ScalarOr::Word(text) if text != "true" => text.clone(),
             _ if done => format!("`{}` is done. Go on with it?", name.value),
             _ => format!("`{}` comes next. Go on?", name.value),
         };
@@ -114,7 +114,7 @@ impl Writer<'_, '_> {
 
     /// What a person says yes to leads on.
     fn lead_on(step: &mut FileStep, next: String) {
-        if let Some((_, Either::Word(target))) = step.answers.0.first_mut() {
+        if let Some((_, ScalarOr::Word(target))) = step.answers.0.first_mut() {
             *target = next;
         }
     }
@@ -147,7 +147,7 @@ impl Writer<'_, '_> {
             let before = step.commit.is_some() || step.publish.is_some();
             let said = step.human_approval.take().filter(is_on);
             let asks = (step.commit.is_some() && self.switches.commits_ask)
-                .then(|| Either::Word("true".to_owned()));
+                .then(|| ScalarOr::Word("true".to_owned()));
             let said = said.filter(|_| self.switches.approvals).or(asks);
             if let Some(said) = said.filter(|_| before) {
                 let mut approval = self.approval(index, &said);
@@ -164,14 +164,14 @@ impl Writer<'_, '_> {
     fn questions_before(&mut self) {
         let asks = self.compiler.surroundings.asks_before;
         let question = match asks {
-            AsksBefore::Nothing => return,
-            AsksBefore::First => {
+            CommitApproval::Nothing => return,
+            CommitApproval::First => {
                 "This would be committed. Commit it? Later commits are made without asking."
             }
-            AsksBefore::Each => "This would be committed. Commit it?",
+            CommitApproval::Each => "This would be committed. Commit it?",
         };
         let commits = self.graph.entries.iter();
-        let commits: Vec<Placed<String>> = commits
+        let commits: Vec<WithPosition<String>> = commits
             .filter(|(_, step)| step.commit.is_some())
             .map(|(name, _)| name.clone())
             .collect();
@@ -210,7 +210,7 @@ impl Writer<'_, '_> {
                 continue;
             }
             let redone = self.redone_by(at);
-            let first = Condition::Committed(false);
+            let first = StepCondition::Committed(false);
             let asked = FileStep {
                 person: Some(question.to_owned()),
                 answers: answers(
@@ -221,13 +221,13 @@ impl Writer<'_, '_> {
                         ("leave", word("fail")),
                     ],
                 ),
-                when: (asks == AsksBefore::First).then_some(first),
+                when: (asks == CommitApproval::First).then_some(first),
                 next: Some(commit.value.clone()),
                 ..FileStep::default()
             };
             self.graph
                 .entries
-                .insert(at, (Placed { value: name, place }, asked));
+                .insert(at, (WithPosition { value: name, place }, asked));
         }
     }
 
@@ -236,7 +236,8 @@ impl Writer<'_, '_> {
         let mut index = 0;
         while index < self.len() {
             let step = &self.graph.entries[index].1;
-            let names: Vec<Placed<String>> = step.role.iter().chain(&step.roles).cloned().collect();
+            let names: Vec<WithPosition<String>> =
+                step.role.iter().chain(&step.roles).cloned().collect();
             let (on_fail, place) = (step.on_fail.clone(), self.name(index).place);
             let mut gates = Vec::new();
             for name in &names {
@@ -283,7 +284,7 @@ impl Writer<'_, '_> {
             let security = self.compiler.surroundings.security_role.clone();
             if let Some(value) = security.filter(|_| self.switches.security == Some(true)) {
                 let review = FileStep {
-                    role: Some(Placed { value, place }),
+                    role: Some(WithPosition { value, place }),
                     on_reject: self.first_implementer(),
                     ..FileStep::default()
                 };
@@ -335,7 +336,7 @@ impl Writer<'_, '_> {
             let known = ["pre_commit", "pre_review", "post_implement", "pre_publish"];
             if !known.contains(&hook.value.as_str()) {
                 let message = format!("there is no hook `{}`", hook.value);
-                let fault = Fault::at(hook.place, message).maybe(meant(&hook.value, known));
+                let fault = Diagnostic::at(hook.place, message).maybe(meant(&hook.value, known));
                 if !self.compiler.faults.contains(&fault) {
                     self.compiler.faults.push(fault);
                 }
@@ -358,7 +359,7 @@ impl Writer<'_, '_> {
                 };
                 self.compiler
                     .checks
-                    .insert(name.clone(), Either::Full(full));
+                    .insert(name.clone(), ScalarOr::Full(full));
             }
             self.hook(
                 &hook.value,
@@ -376,8 +377,8 @@ impl Writer<'_, '_> {
             let mut leads_to_publish = false;
             let fits = match hook {
                 "pre_commit" => step.commit.is_some(),
-                "pre_review" => kind == Some(Kind::Gatekeeper),
-                "post_implement" => kind == Some(Kind::Implementer),
+                "pre_review" => kind == Some(RoleKind::Gatekeeper),
+                "post_implement" => kind == Some(RoleKind::Implementer),
                 _ => {
                     let asks = step.person.is_some();
                     let mut targets = Vec::new();
@@ -395,15 +396,15 @@ impl Writer<'_, '_> {
             };
             if fits {
                 let place = self.name(index).place;
-                let list = checks.iter().map(|name| Either::Word(name.clone()));
+                let list = checks.iter().map(|name| ScalarOr::Word(name.clone()));
                 let target = if hook == "post_implement" {
                     Some(self.name(index).value)
                 } else {
                     self.first_implementer()
                 };
                 let gate = FileStep {
-                    gate: Some(Placed {
-                        value: Either::Full(list.collect()),
+                    gate: Some(WithPosition {
+                        value: ScalarOr::Full(list.collect()),
                         place,
                     }),
                     on_fail: target,
@@ -426,7 +427,7 @@ impl Writer<'_, '_> {
             let name = self.name(index);
             let step = &mut self.graph.entries[index].1;
             let asks = step.retry.as_ref().is_some_and(|retry| {
-                matches!(&retry.value, Either::Full(policy)
+                matches!(&retry.value, ScalarOr::Full(policy)
                     if policy.on_failure == Some(OnFailure::AskHuman))
             });
             if !asks || step.on_fail.is_some() {
@@ -434,7 +435,7 @@ impl Writer<'_, '_> {
             }
             let help = format!("{}-help", name.value);
             step.on_fail = Some(help.clone());
-            let again = Either::Full(FileAnswer {
+            let again = ScalarOr::Full(FileAnswer {
                 next: name.value.clone(),
                 rejects: false,
                 resets: true,
@@ -452,13 +453,13 @@ impl Writer<'_, '_> {
             };
             self.graph
                 .entries
-                .push((Placed { value: help, place }, asks));
+                .push((WithPosition { value: help, place }, asks));
         }
     }
 
     fn pull_request(&mut self) {
         let asks = "pull_request-approval";
-        let mut place = Place::NONE;
+        let mut place = SourcePosition::NONE;
         for (name, step) in &mut self.graph.entries {
             let ends = step.next.as_deref() == Some("done")
                 || (step.next.is_none() && step.commit.is_some());
@@ -467,7 +468,7 @@ impl Writer<'_, '_> {
                 place = name.place;
             }
         }
-        let placed = |value: &str| Placed {
+        let placed = |value: &str| WithPosition {
             value: value.to_owned(),
             place,
         };

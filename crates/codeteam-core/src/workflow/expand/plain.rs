@@ -1,19 +1,23 @@
 //! Other words for what a step does, in codeteam's own.
 
-use super::super::Join;
-use super::super::compile::Compiler;
-use super::super::file::{Commit, FileCheck, FileStep};
+use super::super::JoinRule;
+use super::super::compile::WorkflowCompiler;
+use super::super::file::{CommitTarget, FileCheck, FileStep};
 use super::{answers, word};
-use crate::yaml::{Either, Fault, Place, Placed, meant};
+use crate::yaml::{Diagnostic, ScalarOr, SourcePosition, WithPosition, meant};
 
 /// Other words for what a step does, in codeteam's own.
-pub(super) fn plainly(compiler: &mut Compiler<'_>, name: &Placed<String>, step: &mut FileStep) {
+pub(super) fn plainly(
+    compiler: &mut WorkflowCompiler<'_>,
+    name: &WithPosition<String>,
+    step: &mut FileStep,
+) {
     if step.terminal && step.next.is_none() {
         step.next = Some("done".to_owned());
     }
     let plays = step.role.is_some() || !step.roles.is_empty();
     if let (true, Some(gate)) = (plays, &step.gate)
-        && let Either::Word(word) = &gate.value
+        && let ScalarOr::Word(word) = &gate.value
     {
         let (word, place) = (word.clone(), gate.place);
         verdicts(compiler, &name.value, &word, place, step);
@@ -28,21 +32,21 @@ pub(super) fn plainly(compiler: &mut Compiler<'_>, name: &Placed<String>, step: 
         Some("orchestrator_gate" | "orchestrator" | "gate") | None => {}
         Some(other) => {
             let place = does.as_ref().map_or(name.place, |does| does.place);
-            let fault = Fault::at(place, format!("`{other}` is no type of step"));
+            let fault = Diagnostic::at(place, format!("`{other}` is no type of step"));
             let hint = meant(other, ["orchestrator_gate", "human_gate"]);
             compiler.faults.push(fault.maybe(hint));
         }
     }
     if does.is_some() && step.command.is_none() && step.gate.is_none() && step.commit.is_none() {
-        let fault = Fault::at(
+        let fault = Diagnostic::at(
             name.place,
             format!("the gate `{}` has no `command`", name.value),
         );
         compiler
             .faults
             .push(fault.hint("`gate: project` runs the project's own checks"));
-        step.gate = Some(Placed {
-            value: Either::Full(Vec::new()),
+        step.gate = Some(WithPosition {
+            value: ScalarOr::Full(Vec::new()),
             place: name.place,
         });
     }
@@ -53,10 +57,10 @@ pub(super) fn plainly(compiler: &mut Compiler<'_>, name: &Placed<String>, step: 
 
 /// What is a gate's command elsewhere is a step of its own kind here.
 fn command_of(
-    compiler: &mut Compiler<'_>,
-    name: &Placed<String>,
+    compiler: &mut WorkflowCompiler<'_>,
+    name: &WithPosition<String>,
     step: &mut FileStep,
-    command: &Placed<String>,
+    command: &WithPosition<String>,
 ) {
     let words: Vec<&str> = command.value.split_whitespace().take(3).collect();
     match words.as_slice() {
@@ -65,7 +69,7 @@ fn command_of(
                 "`{}`: `git commit` is a `commit` step: codeteam commits what was judged",
                 name.value
             ));
-            step.commit = Some(Commit::Branch);
+            step.commit = Some(CommitTarget::Branch);
         }
         ["git", "push", ..] | ["gh" | "glab", ..] => {
             let message = format!(
@@ -75,8 +79,8 @@ fn command_of(
             let hint = "make it a `publish` step, and let a `person` step lead to it";
             compiler
                 .faults
-                .push(Fault::at(command.place, message).hint(hint));
-            step.commit = Some(Commit::Branch);
+                .push(Diagnostic::at(command.place, message).hint(hint));
+            step.commit = Some(CommitTarget::Branch);
         }
         _ => {
             let check = FileCheck {
@@ -85,15 +89,15 @@ fn command_of(
                 timeout_seconds: step.timeout_seconds,
                 ..FileCheck::default()
             };
-            step.gate = Some(Placed {
-                value: Either::Full(vec![Either::Full(check)]),
+            step.gate = Some(WithPosition {
+                value: ScalarOr::Full(vec![ScalarOr::Full(check)]),
                 place: command.place,
             });
         }
     }
 }
 
-fn human_gate(name: &Placed<String>, step: &mut FileStep) {
+fn human_gate(name: &WithPosition<String>, step: &mut FileStep) {
     let asks = step.description.take();
     step.person = Some(asks.unwrap_or_else(|| format!("`{}`: go on?", name.value)));
     if step.answers.0.is_empty() {
@@ -107,10 +111,10 @@ fn human_gate(name: &Placed<String>, step: &mut FileStep) {
 
 /// Words that a reviewer is to print count for nothing; what it submits does.
 fn verdicts(
-    compiler: &mut Compiler<'_>,
+    compiler: &mut WorkflowCompiler<'_>,
     name: &str,
     word: &str,
-    place: Place,
+    place: SourcePosition,
     step: &mut FileStep,
 ) {
     let is_magic = word == "structured_json_only"
@@ -118,7 +122,7 @@ fn verdicts(
             .chars()
             .all(|c| c.is_ascii_uppercase() || matches!(c, '_' | ':' | ' '));
     if !is_magic {
-        let fault = Fault::at(
+        let fault = Diagnostic::at(
             place,
             format!("the step `{name}` has a role and the gate `{word}`"),
         );
@@ -127,15 +131,15 @@ fn verdicts(
         return;
     }
     let join = if word.starts_with("ANY") {
-        Join::Any
+        JoinRule::Any
     } else if word.starts_with("MAJORITY") {
-        Join::Majority
+        JoinRule::Majority
     } else {
-        Join::All
+        JoinRule::All
     };
     let how = match join {
-        Join::Any => "one of them must approve",
-        Join::Majority => "more than half of them must approve",
+        JoinRule::Any => "one of them must approve",
+        JoinRule::Majority => "more than half of them must approve",
         _ => "each of them must approve",
     };
     step.join.get_or_insert(join);

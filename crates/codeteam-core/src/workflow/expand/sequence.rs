@@ -1,13 +1,13 @@
 //! The short form: roles in their order.
 
-use super::super::compile::Compiler;
-use super::super::file::{Commit, FileAnswer, FileStep, SequenceEntry, WorkflowFile};
+use super::super::compile::WorkflowCompiler;
+use super::super::file::{CommitTarget, FileAnswer, FileStep, SequenceEntry, WorkflowFile};
 use super::super::graft::MAX_STEPS;
-use super::super::{Exhausted, Rebound};
-use super::{Graph, answers, word};
+use super::super::{ExhaustionPolicy, Rebound};
+use super::{StepGraph, answers, word};
 use crate::ids::StepId;
-use crate::role::Kind;
-use crate::yaml::{Either, Fault, Place, Placed};
+use crate::role::RoleKind;
+use crate::yaml::{Diagnostic, ScalarOr, SourcePosition, WithPosition};
 
 /// How many rejections a sequence may take.
 const MAX_ROUNDS: u32 = 5;
@@ -22,42 +22,42 @@ pub(super) const RULES: [&str; 5] = [
     "If you break something, fix it before submitting",
 ];
 
-impl Compiler<'_> {
+impl WorkflowCompiler<'_> {
     /// Roles in their order become steps: checks after every implementer, rejections to the
     /// nearest implementer before, a commit at the end.
     pub(in super::super) fn sequence(
         &mut self,
         file: &mut WorkflowFile,
-        graph: &mut Graph,
-        place: Place,
+        graph: &mut StepGraph,
+        place: SourcePosition,
     ) {
         if !graph.entries.is_empty() {
-            let fault = Fault::at(place, "a workflow has `steps` or a `sequence`, not both");
+            let fault = Diagnostic::at(place, "a workflow has `steps` or a `sequence`, not both");
             self.faults.push(fault);
             return;
         }
         if file.sequence.len() > MAX_STEPS {
             let message = format!("a sequence has at most {MAX_STEPS} roles");
             self.faults
-                .push(Fault::at(place, message).hint("divide it into several workflows"));
+                .push(Diagnostic::at(place, message).hint("divide it into several workflows"));
             return;
         }
         let fault = file.rebound.and_then(|rebound| rebound.fault(place));
         self.faults.extend(fault);
         file.max_iterations.get_or_insert(MAX_ROUNDS);
         if file.on_max_iterations.is_none() {
-            file.on_exhausted.get_or_insert(Exhausted::Ask);
+            file.on_exhausted.get_or_insert(ExhaustionPolicy::Ask);
         }
         file.rules
             .get_or_insert_with(|| RULES.map(str::to_owned).to_vec());
-        let mut members: Vec<(Placed<String>, Kind, Placed<String>)> = Vec::new();
+        let mut members: Vec<(WithPosition<String>, RoleKind, WithPosition<String>)> = Vec::new();
         for entry in std::mem::take(&mut file.sequence) {
             let place = entry.place;
             let (role, said) = match entry.value {
-                Either::Word(role) => (role, None),
-                Either::Full(SequenceEntry { role, kind }) => (role, kind),
+                ScalarOr::Word(role) => (role, None),
+                ScalarOr::Full(SequenceEntry { role, kind }) => (role, kind),
             };
-            let role = Placed { value: role, place };
+            let role = WithPosition { value: role, place };
             if let Some(kind) = said {
                 self.surroundings.book.add_kind(&role.value, kind);
             }
@@ -84,7 +84,7 @@ impl Compiler<'_> {
             } else {
                 format!("{plain}-{}", twice + 1)
             };
-            members.push((Placed { value, place }, kind, role));
+            members.push((WithPosition { value, place }, kind, role));
         }
         let entries = self.members(file, &members);
         graph.entries = entries;
@@ -93,9 +93,9 @@ impl Compiler<'_> {
     fn members(
         &mut self,
         file: &WorkflowFile,
-        members: &[(Placed<String>, Kind, Placed<String>)],
-    ) -> Vec<(Placed<String>, FileStep)> {
-        let mut entries: Vec<(Placed<String>, FileStep)> = Vec::new();
+        members: &[(WithPosition<String>, RoleKind, WithPosition<String>)],
+    ) -> Vec<(WithPosition<String>, FileStep)> {
+        let mut entries: Vec<(WithPosition<String>, FileStep)> = Vec::new();
         let after = file.rebound.map(|rebound| rebound.after_failures);
         let after = after.unwrap_or(REBOUND_AFTER);
         let (mut implementer, mut designer): (Option<String>, Option<String>) = (None, None);
@@ -105,10 +105,10 @@ impl Compiler<'_> {
                 role: Some(role.clone()),
                 ..FileStep::default()
             };
-            if *kind == Kind::Gatekeeper {
+            if *kind == RoleKind::Gatekeeper {
                 let Some(implementer) = &implementer else {
                     let message = format!("`{}` has nobody before it to go back to", name.value);
-                    let fault = Fault::at(name.place, message);
+                    let fault = Diagnostic::at(name.place, message);
                     self.faults
                         .push(fault.hint("put an implementer before every gatekeeper"));
                     continue;
@@ -116,15 +116,15 @@ impl Compiler<'_> {
                 step.on_reject = Some(implementer.clone());
                 step.rebound = rebound(after, designer.as_ref(), &mut offers);
             }
-            if *kind == Kind::Designer && implementer.is_none() {
+            if *kind == RoleKind::Designer && implementer.is_none() {
                 designer = Some(name.value.clone());
             }
             entries.push((name.clone(), step));
-            if *kind == Kind::Implementer {
+            if *kind == RoleKind::Implementer {
                 implementer = Some(name.value.clone());
                 let verify = FileStep {
-                    gate: Some(Placed {
-                        value: Either::Word("project".to_owned()),
+                    gate: Some(WithPosition {
+                        value: ScalarOr::Word("project".to_owned()),
                         place: name.place,
                     }),
                     on_fail: implementer.clone(),
@@ -133,17 +133,19 @@ impl Compiler<'_> {
                 };
                 let value = format!("{}-checks", name.value);
                 let place = name.place;
-                entries.push((Placed { value, place }, verify));
+                entries.push((WithPosition { value, place }, verify));
             }
         }
-        let place = members.last().map_or(Place::NONE, |(name, ..)| name.place);
-        let placed = |value: &str| Placed {
+        let place = members
+            .last()
+            .map_or(SourcePosition::NONE, |(name, ..)| name.place);
+        let placed = |value: &str| WithPosition {
             value: value.to_owned(),
             place,
         };
         if implementer.is_some() {
             let commit = FileStep {
-                commit: Some(Commit::Branch),
+                commit: Some(CommitTarget::Branch),
                 ..FileStep::default()
             };
             entries.push((placed("commit"), commit));
@@ -158,7 +160,7 @@ impl Compiler<'_> {
             self.notes.push(message.to_owned());
         }
         if let (true, Some(designer), Some(implementer)) = (offers, designer, implementer) {
-            let again = Either::Full(FileAnswer {
+            let again = ScalarOr::Full(FileAnswer {
                 next: designer.clone(),
                 rejects: false,
                 resets: true,

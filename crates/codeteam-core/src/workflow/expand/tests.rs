@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 
 use crate::ids::RoleName;
-use crate::role::{Book, Kind, Layer};
-use crate::workflow::graph::Graph;
+use crate::role::{RoleCatalog, RoleKind, SourceLayer};
+use crate::workflow::graph::WorkflowGraph;
 use crate::workflow::{
-    AsksBefore, Check, CheckKind, Compiled, Exhausted, StepKind, Surroundings, build,
+    Check, CheckKind, CommitApproval, CompileInputs, CompiledWorkflow, ExhaustionPolicy, StepKind,
+    build,
 };
-use crate::yaml::{Sources, read};
+use crate::yaml::{SourceFiles, read};
 
 const ROLES: &[(&str, &str)] = &[
     ("ana", "kind: analyst"),
@@ -30,16 +31,16 @@ const ROLES: &[(&str, &str)] = &[
     ),
 ];
 
-fn compiled(text: &str) -> Result<Compiled, String> {
-    compiled_asking(text, AsksBefore::Nothing)
+fn compiled(text: &str) -> Result<CompiledWorkflow, String> {
+    compiled_asking(text, CommitApproval::Nothing)
 }
 
-fn compiled_asking(text: &str, asks_before: AsksBefore) -> Result<Compiled, String> {
-    let mut sources = Sources::default();
-    let mut book = Book::default();
+fn compiled_asking(text: &str, asks_before: CommitApproval) -> Result<CompiledWorkflow, String> {
+    let mut sources = SourceFiles::default();
+    let mut book = RoleCatalog::default();
     for (name, role) in ROLES {
         book.add(
-            Layer::BuiltIn,
+            SourceLayer::BuiltIn,
             name,
             read(&mut sources, name, role).unwrap(),
         );
@@ -49,13 +50,13 @@ fn compiled_asking(text: &str, asks_before: AsksBefore) -> Result<Compiled, Stri
         what: CheckKind::Command(command.to_owned()),
         timeout_ms: 1_000,
     };
-    let mut surroundings = Surroundings {
+    let mut surroundings = CompileInputs {
         book,
         checks: vec![check("tests", "make test"), check("Lint", "make lint")],
         security_role: Some("aud".to_owned()),
         tests: vec!["tests/**".to_owned()],
         asks_before,
-        ..Surroundings::default()
+        ..CompileInputs::default()
     };
     let node =
         read(&mut sources, "flow.yml", text).map_err(|f| sources.problems([f]).to_string())?;
@@ -65,7 +66,7 @@ fn compiled_asking(text: &str, asks_before: AsksBefore) -> Result<Compiled, Stri
 
 fn says(text: &str, expected: &Expect) {
     let compiled = compiled(text).unwrap_or_else(|error| panic!("{error}"));
-    let mut said = Graph::of(&compiled).text();
+    let mut said = WorkflowGraph::of(&compiled).text();
     for note in &compiled.notes {
         writeln!(said, "note: {note}").unwrap();
     }
@@ -201,16 +202,16 @@ steps:
     );
 }
 
-fn asks(text: &str, asks: AsksBefore, expected: &Expect) {
+fn asks(text: &str, asks: CommitApproval, expected: &Expect) {
     let compiled = compiled_asking(text, asks).unwrap();
-    expected.assert_eq(&Graph::of(&compiled).text());
+    expected.assert_eq(&WorkflowGraph::of(&compiled).text());
 }
 
 #[test]
 fn a_project_may_want_to_be_asked_before_commits() {
     asks(
         STEPS,
-        AsksBefore::Each,
+        CommitApproval::Each,
         &expect![[r"
         flow
         at most 100 steps, then it fails
@@ -231,7 +232,7 @@ fn a_project_may_want_to_be_asked_before_commits() {
     );
     asks(
         STEPS,
-        AsksBefore::First,
+        CommitApproval::First,
         &expect![[r"
             flow
             at most 100 steps, then it fails
@@ -268,7 +269,7 @@ steps:
 ";
     asks(
         asked,
-        AsksBefore::Each,
+        CommitApproval::Each,
         &expect![[r"
         flow
         at most 100 steps, then it fails
@@ -302,7 +303,7 @@ steps:
 ";
     asks(
         sometimes,
-        AsksBefore::Each,
+        CommitApproval::Each,
         &expect![[r"
         flow
         at most 100 steps, then it fails
@@ -326,7 +327,7 @@ steps:
     let person = asked.replace(", human_approval: true", "");
     asks(
         &person,
-        AsksBefore::Each,
+        CommitApproval::Each,
         &expect![[r"
         flow
         at most 100 steps, then it fails
@@ -683,7 +684,7 @@ fn a_sequence_has_its_defaults() {
         workflow.max_stagnant_rounds, None,
         "five rounds are five rounds"
     );
-    assert_eq!(workflow.on_exhausted, Exhausted::Ask);
+    assert_eq!(workflow.on_exhausted, ExhaustionPolicy::Ask);
     let rebound = workflow.steps[&"rev".into()].rebound.as_ref().unwrap();
     assert_eq!(rebound.after, 3);
     assert_eq!(compiled.rules.len(), 5);
@@ -697,7 +698,7 @@ fn what_a_sequence_says_itself_holds() {
     let workflow = &compiled.workflow;
     assert_eq!(
         (workflow.max_rounds, workflow.on_exhausted),
-        (Some(2), Exhausted::Fail)
+        (Some(2), ExhaustionPolicy::Fail)
     );
     let rebound = workflow.steps[&"rev".into()].rebound.as_ref().unwrap();
     assert_eq!(rebound.after, 1);
@@ -706,14 +707,14 @@ fn what_a_sequence_says_itself_holds() {
 
 #[test]
 fn a_sequence_gives_a_role_its_kind() {
-    let mut sources = Sources::default();
-    let mut surroundings = Surroundings::default();
+    let mut sources = SourceFiles::default();
+    let mut surroundings = CompileInputs::default();
     for (name, role) in [
         ("imp", "{ kind: implementer }"),
         ("lawyer", "{ prompt: You are LAWYER. }"),
     ] {
         let node = read(&mut sources, name, role).unwrap();
-        surroundings.book.add(Layer::Project, name, node);
+        surroundings.book.add(SourceLayer::Project, name, node);
     }
     let mut built = |text: &str| {
         let node = read(&mut sources, "flow.yml", text).unwrap();
@@ -725,14 +726,14 @@ fn a_sequence_gives_a_role_its_kind() {
     let compiled = built("sequence: [imp, { role: lawyer, type: gatekeeper }]\n").unwrap();
     assert_eq!(
         compiled.roles[&RoleName::from("lawyer")].kind,
-        Kind::Gatekeeper
+        RoleKind::Gatekeeper
     );
     let error = built("sequence: [imp, lawyer]\n").unwrap_err();
     assert!(error.contains("the role `lawyer` has no `kind`"), "{error}");
 }
 
 /// A workflow over one that has bounds and an offer of its own.
-fn over(text: &str) -> Result<Compiled, String> {
+fn over(text: &str) -> Result<CompiledWorkflow, String> {
     const BELOW: &str = "
 limits: { max_rounds: 5, max_stagnant_rounds: 3 }
 on_exhausted: ask
@@ -744,11 +745,11 @@ steps:
   offer: { person: Again?, answers: { again: des, go_on: imp } }
   commit: { commit: branch }
 ";
-    let mut sources = Sources::default();
-    let mut surroundings = Surroundings::default();
+    let mut sources = SourceFiles::default();
+    let mut surroundings = CompileInputs::default();
     for (name, role) in ROLES {
         let node = read(&mut sources, name, role).unwrap();
-        surroundings.book.add(Layer::BuiltIn, name, node);
+        surroundings.book.add(SourceLayer::BuiltIn, name, node);
     }
     let node = read(&mut sources, "flow.yml", text).unwrap();
     let below = read(&mut sources, "below.yml", BELOW).unwrap();
@@ -785,7 +786,11 @@ fn short_keys_work_beside_extends() {
     assert_eq!(same.workflow.max_stagnant_rounds, Some(3));
     for end in ["on_max_iterations: fail", "on_exhausted: fail"] {
         let compiled = over(&format!("extends: below\n{end}\n")).unwrap();
-        assert_eq!(compiled.workflow.on_exhausted, Exhausted::Fail, "{end}");
+        assert_eq!(
+            compiled.workflow.on_exhausted,
+            ExhaustionPolicy::Fail,
+            "{end}"
+        );
     }
     let rebound = over("extends: below\nrebound: { after_failures: 1 }\nrules: [own]\n").unwrap();
     let step = &rebound.workflow.steps[&"rev".into()];
@@ -823,13 +828,13 @@ fn the_configuration_says_how_many_tasks_go_side_by_side() {
             "steps:\n  tasks:\n    each: task\n    {cap}\n    next: done\n    steps:\n      \
              imp: {{ role: imp, next: commit }}\n      commit: {{ commit: branch }}\n"
         );
-        let mut sources = Sources::default();
-        let mut surroundings = Surroundings {
+        let mut sources = SourceFiles::default();
+        let mut surroundings = CompileInputs {
             max_parallel_tasks: most,
-            ..Surroundings::default()
+            ..CompileInputs::default()
         };
         let role = read(&mut sources, "imp", "{ kind: implementer }").unwrap();
-        surroundings.book.add(Layer::BuiltIn, "imp", role);
+        surroundings.book.add(SourceLayer::BuiltIn, "imp", role);
         let node = read(&mut sources, "flow.yml", &text).unwrap();
         let built = build("flow", node, &mut surroundings, &mut |_, _| Ok(None)).unwrap();
         let StepKind::Each { cap, .. } = &built.workflow.steps[&"tasks".into()].kind else {

@@ -1,27 +1,27 @@
 //! A graph that steps are put into: before others, after others, or in their place.
 
-use super::super::compile::Compiler;
+use super::super::compile::WorkflowCompiler;
 use super::super::file::FileStep;
-use super::{Graph, Switches, each_target};
-use crate::role::Kind;
-use crate::yaml::Placed;
+use super::{ExpandSwitches, StepGraph, each_target};
+use crate::role::RoleKind;
+use crate::yaml::WithPosition;
 
-pub(super) struct Writer<'a, 'b> {
-    pub(super) compiler: &'a mut Compiler<'b>,
-    pub(super) graph: &'a mut Graph,
-    pub(super) switches: &'a Switches,
+pub(super) struct GraphEditor<'a, 'b> {
+    pub(super) compiler: &'a mut WorkflowCompiler<'b>,
+    pub(super) graph: &'a mut StepGraph,
+    pub(super) switches: &'a ExpandSwitches,
 }
 
-impl Writer<'_, '_> {
+impl GraphEditor<'_, '_> {
     pub(super) fn len(&self) -> usize {
         self.graph.entries.len()
     }
 
-    pub(super) fn name(&self, index: usize) -> Placed<String> {
+    pub(super) fn name(&self, index: usize) -> WithPosition<String> {
         self.graph.entries[index].0.clone()
     }
 
-    pub(super) fn kind(&mut self, index: usize) -> Option<Kind> {
+    pub(super) fn kind(&mut self, index: usize) -> Option<RoleKind> {
         self.compiler.kind_of(&self.graph.entries[index].1)
     }
 
@@ -31,13 +31,13 @@ impl Writer<'_, '_> {
         let others = index..self.len();
         before
             .chain(others)
-            .find(|i| self.kind(*i) == Some(Kind::Implementer))
+            .find(|i| self.kind(*i) == Some(RoleKind::Implementer))
             .map(|i| self.name(i).value)
     }
 
     /// The one who does the work of this graph.
     pub(super) fn first_implementer(&mut self) -> Option<String> {
-        let found = (0..self.len()).find(|i| self.kind(*i) == Some(Kind::Implementer));
+        let found = (0..self.len()).find(|i| self.kind(*i) == Some(RoleKind::Implementer));
         found.map(|i| self.name(i).value)
     }
 
@@ -48,7 +48,7 @@ impl Writer<'_, '_> {
             return said;
         }
         match self.kind(index) {
-            Some(Kind::Gatekeeper) | None => {
+            Some(RoleKind::Gatekeeper) | None => {
                 let commits = self.graph.entries[index].1.commit.is_some();
                 let implementer = if commits {
                     self.first_implementer()
@@ -56,7 +56,7 @@ impl Writer<'_, '_> {
                     self.implementer(index)
                 };
                 let earlier = |writer: &mut Self| {
-                    let makes = [Kind::Planner, Kind::Designer, Kind::Analyst];
+                    let makes = [RoleKind::Planner, RoleKind::Designer, RoleKind::Analyst];
                     let found = (0..index)
                         .rev()
                         .find(|i| writer.kind(*i).is_some_and(|kind| makes.contains(&kind)));
@@ -76,7 +76,7 @@ impl Writer<'_, '_> {
         let before = &mut self.graph.entries[index].1;
         step.next = before.next.replace(name.clone());
         step.when.clone_from(&before.when);
-        let name = Placed {
+        let name = WithPosition {
             value: name,
             place: own.place,
         };
@@ -104,7 +104,7 @@ impl Writer<'_, '_> {
         }
         step.when.clone_from(&self.graph.entries[index].1.when);
         step.next.get_or_insert_with(|| own.value.clone());
-        let name = Placed {
+        let name = WithPosition {
             value: name,
             place: own.place,
         };

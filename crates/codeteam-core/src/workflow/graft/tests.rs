@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 use proptest::sample::{Index, subsequence};
 
-use crate::workflow::{Compiled, StepKind, Surroundings, Target, build};
-use crate::yaml::{Sources, read};
+use crate::workflow::{CompileInputs, CompiledWorkflow, ExitTarget, StepKind, build};
+use crate::yaml::{SourceFiles, read};
 
 /// What a step of the workflow below does.
 #[derive(Clone, Copy, Debug)]
-enum Does {
+enum StepAction {
     Work,
     Check,
     Ask,
@@ -19,15 +19,15 @@ enum Does {
 
 /// A workflow of steps in a row, and one in which they are those of each task.
 #[derive(Clone, Debug)]
-struct Below {
-    steps: Vec<Does>,
+struct BaseWorkflow {
+    steps: Vec<StepAction>,
     inner: bool,
     /// Whether steps say where they lead, or are gone through in their order.
     says_next: bool,
     says_start: bool,
 }
 
-impl Below {
+impl BaseWorkflow {
     fn text(&self) -> String {
         let mut text = "roles: { maker: { kind: implementer } }\n".to_owned();
         let mut margin = "  ";
@@ -44,7 +44,7 @@ impl Below {
             margin = "      ";
         }
         // Where steps say where they lead, only the first has its place in the file.
-        let mut order: Vec<(usize, &Does)> = self.steps.iter().enumerate().collect();
+        let mut order: Vec<(usize, &StepAction)> = self.steps.iter().enumerate().collect();
         if self.says_next {
             order[1..].reverse();
         }
@@ -55,14 +55,14 @@ impl Below {
             };
             let does = match does {
                 // Without `next` a person's answers cannot lead on in order.
-                Does::Ask if self.says_next => {
+                StepAction::Ask if self.says_next => {
                     format!("person: Go on?, answers: {{ yes: {next}, no: fail }}")
                 }
-                Does::Check if self.says_next => {
+                StepAction::Check if self.says_next => {
                     format!("gate: [{{ command: make }}], on_fail: s0, next: {next}")
                 }
                 _ if self.says_next => format!("role: maker, next: {next}"),
-                Does::Check => "gate: [{ command: make }]".to_owned(),
+                StepAction::Check => "gate: [{ command: make }]".to_owned(),
                 _ => "role: maker".to_owned(),
             };
             let _ = writeln!(text, "{margin}s{index}: {{ {does} }}");
@@ -71,11 +71,15 @@ impl Below {
     }
 }
 
-fn below() -> impl Strategy<Value = Below> {
-    let does = prop_oneof![Just(Does::Work), Just(Does::Check), Just(Does::Ask)];
+fn below() -> impl Strategy<Value = BaseWorkflow> {
+    let does = prop_oneof![
+        Just(StepAction::Work),
+        Just(StepAction::Check),
+        Just(StepAction::Ask)
+    ];
     let steps = prop::collection::vec(does, 2..8);
     (steps, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
-        |(steps, inner, says_next, says_start)| Below {
+        |(steps, inner, says_next, says_start)| BaseWorkflow {
             steps,
             inner,
             says_next,
@@ -85,7 +89,7 @@ fn below() -> impl Strategy<Value = Below> {
 }
 
 /// A workflow, what is put into it (before or after which step), and what is left out.
-fn changed() -> impl Strategy<Value = (Below, Vec<(bool, usize)>, Vec<usize>)> {
+fn changed() -> impl Strategy<Value = (BaseWorkflow, Vec<(bool, usize)>, Vec<usize>)> {
     below().prop_flat_map(|below| {
         let count = below.steps.len();
         let all: Vec<usize> = (0..count).collect();
@@ -98,20 +102,20 @@ fn changed() -> impl Strategy<Value = (Below, Vec<(bool, usize)>, Vec<usize>)> {
     })
 }
 
-fn compiled(below: &Below, above: &str) -> Result<Compiled, String> {
-    let mut sources = Sources::default();
+fn compiled(below: &BaseWorkflow, above: &str) -> Result<CompiledWorkflow, String> {
+    let mut sources = SourceFiles::default();
     let node = read(&mut sources, "above.yml", above).unwrap();
     let text = below.text();
     let mut find = |name: &str, _: usize| {
         let node = (name == "below").then(|| read(&mut sources, "below.yml", &text).unwrap());
         Ok(node)
     };
-    let built = build("above", node, &mut Surroundings::default(), &mut find);
+    let built = build("above", node, &mut CompileInputs::default(), &mut find);
     built.map_err(|faults| format!("{}\n{above}\n{text}", sources.problems(faults)))
 }
 
 /// The steps in the order they are gone through if all is well.
-fn line(compiled: &Compiled) -> Vec<String> {
+fn line(compiled: &CompiledWorkflow) -> Vec<String> {
     let workflow = &compiled.workflow;
     let mut line = Vec::new();
     let mut here = workflow.start.clone();
@@ -128,8 +132,8 @@ fn line(compiled: &Compiled) -> Vec<String> {
             _ => step.next.clone(),
         };
         match next {
-            Target::Step(next) => here = next,
-            Target::Done | Target::Fail => return line,
+            ExitTarget::Step(next) => here = next,
+            ExitTarget::Done | ExitTarget::Fail => return line,
         }
     }
 }
@@ -172,8 +176,8 @@ proptest! {
 
 #[test]
 fn a_new_step_goes_where_it_is_led_to() {
-    let below = Below {
-        steps: vec![Does::Work, Does::Check],
+    let below = BaseWorkflow {
+        steps: vec![StepAction::Work, StepAction::Check],
         inner: true,
         says_next: true,
         says_start: false,
@@ -189,8 +193,8 @@ fn a_new_step_goes_where_it_is_led_to() {
 
 #[test]
 fn a_gate_that_only_says_who_does_it_does_what_it_did() {
-    let below = Below {
-        steps: vec![Does::Work, Does::Check],
+    let below = BaseWorkflow {
+        steps: vec![StepAction::Work, StepAction::Check],
         inner: false,
         says_next: true,
         says_start: false,
@@ -205,13 +209,13 @@ fn a_gate_that_only_says_who_does_it_does_what_it_did() {
 
 #[test]
 fn a_step_that_nothing_leads_to_is_refused_by_its_name() {
-    let mut below = Below {
-        steps: vec![Does::Work, Does::Check],
+    let mut below = BaseWorkflow {
+        steps: vec![StepAction::Work, StepAction::Check],
         inner: true,
         says_next: true,
         says_start: false,
     };
-    let refused = |below: &Below, above: &str| compiled(below, above).unwrap_err();
+    let refused = |below: &BaseWorkflow, above: &str| compiled(below, above).unwrap_err();
     let misspelt = "extends: below\noverrides:\n  s11: { timeout_seconds: 3 }\n";
     let error = refused(&below, misspelt);
     assert!(

@@ -18,7 +18,7 @@ const SWEEPS: usize = 12;
 
 /// How big something is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Size {
+pub(super) struct BoxSize {
     pub w: f64,
     pub h: f64,
 }
@@ -48,7 +48,7 @@ impl Rect {
 
 /// An edge that leads down.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Down {
+pub(super) struct ForwardEdge {
     pub from: usize,
     pub to: usize,
     /// How wide its word is.
@@ -58,11 +58,11 @@ pub(super) struct Down {
 }
 
 /// What is kept free at the left and the right of a box.
-pub(super) type Free = (f64, f64);
+pub(super) type SideMargins = (f64, f64);
 
 /// Where everything is.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Layout {
+pub(super) struct GraphLayout {
     /// The boxes.
     pub boxes: Vec<Rect>,
     /// The layer of each.
@@ -70,14 +70,14 @@ pub(super) struct Layout {
     /// From where to where each layer reaches.
     pub layers: Vec<(f64, f64)>,
     /// The edges.
-    pub lines: Vec<Line>,
+    pub lines: Vec<EdgeLine>,
     /// How big it all is.
-    pub size: Size,
+    pub size: BoxSize,
 }
 
 /// An edge as it is drawn: straight down between the points of a pair, curved from pair to pair.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line {
+pub(super) struct EdgeLine {
     pub runs: Vec<(f64, f64, f64)>,
     /// The middle of its word.
     pub word: Option<(f64, f64)>,
@@ -85,46 +85,46 @@ pub(super) struct Line {
 
 /// Something in a layer: a box, or where an edge passes.
 #[derive(Clone, Debug)]
-struct Item {
-    size: Size,
+struct LayerItem {
+    size: BoxSize,
     layer: usize,
     /// Its middle.
     x: f64,
     /// The items above and below it that it is connected with.
-    up: Vec<(usize, Pull)>,
-    down: Vec<(usize, Pull)>,
+    up: Vec<(usize, EdgeWeight)>,
+    down: Vec<(usize, EdgeWeight)>,
     is_box: bool,
-    free: Free,
+    free: SideMargins,
 }
 
 /// How many times an edge counts when its ends look for their places.
-type Pull = usize;
+type EdgeWeight = usize;
 
 /// Lays boxes out. `edges` must not close a circle, and lead from lower to higher numbers.
-pub(super) fn lay(sizes: &[Size], free: &[Free], edges: &[Down]) -> Layout {
-    let mut plan = Plan::new(sizes, free, edges);
+pub(super) fn lay(sizes: &[BoxSize], free: &[SideMargins], edges: &[ForwardEdge]) -> GraphLayout {
+    let mut plan = LayerPlan::new(sizes, free, edges);
     plan.order();
     plan.spread();
     plan.finish(edges)
 }
 
-struct Plan {
-    items: Vec<Item>,
+struct LayerPlan {
+    items: Vec<LayerItem>,
     layers: Vec<Vec<usize>>,
     /// The items of each edge, from box to box.
     chains: Vec<Vec<usize>>,
     boxes: usize,
 }
 
-impl Plan {
-    fn new(sizes: &[Size], free: &[Free], edges: &[Down]) -> Self {
+impl LayerPlan {
+    fn new(sizes: &[BoxSize], free: &[SideMargins], edges: &[ForwardEdge]) -> Self {
         let mut rank = vec![0_usize; sizes.len()];
         for from in 0..sizes.len() {
             for edge in edges.iter().filter(|e| e.from == from) {
                 rank[edge.to] = rank[edge.to].max(rank[from] + 2);
             }
         }
-        let item = |size: Size, layer: usize, is_box: bool| Item {
+        let item = |size: BoxSize, layer: usize, is_box: bool| LayerItem {
             size,
             layer,
             x: 0.0,
@@ -134,7 +134,7 @@ impl Plan {
             free: (0.0, 0.0),
         };
         let boxed = sizes.iter().zip(&rank);
-        let mut items: Vec<Item> = boxed.map(|(s, rank)| item(*s, *rank, true)).collect();
+        let mut items: Vec<LayerItem> = boxed.map(|(s, rank)| item(*s, *rank, true)).collect();
         for (item, free) in items.iter_mut().zip(free) {
             item.free = *free;
         }
@@ -143,7 +143,7 @@ impl Plan {
             let mut chain = vec![edge.from];
             for layer in rank[edge.from] + 1..rank[edge.to] {
                 let word = edge.word.filter(|_| layer == rank[edge.from] + 1);
-                let size = Size {
+                let size = BoxSize {
                     w: word.unwrap_or(0.0),
                     h: word.map_or(0.0, |_| WORD),
                 };
@@ -312,8 +312,8 @@ impl Plan {
         count(most * most)
     }
 
-    fn finish(mut self, edges: &[Down]) -> Layout {
-        let left = |item: &Item| item.x - item.size.w / 2.0;
+    fn finish(mut self, edges: &[ForwardEdge]) -> GraphLayout {
+        let left = |item: &LayerItem| item.x - item.size.w / 2.0;
         let least = self.items.iter().map(left).fold(f64::INFINITY, f64::min);
         for item in &mut self.items {
             item.x -= least;
@@ -342,9 +342,9 @@ impl Plan {
             .collect();
         let lines = self.lines(edges, &boxes, &layers);
         let right = self.items.iter().map(|item| item.x + item.size.w / 2.0);
-        Layout {
+        GraphLayout {
             layer_of: self.items[..self.boxes].iter().map(|i| i.layer).collect(),
-            size: Size {
+            size: BoxSize {
                 w: right.fold(0.0, f64::max),
                 h: y,
             },
@@ -354,7 +354,7 @@ impl Plan {
         }
     }
 
-    fn lines(&self, edges: &[Down], boxes: &[Rect], layers: &[(f64, f64)]) -> Vec<Line> {
+    fn lines(&self, edges: &[ForwardEdge], boxes: &[Rect], layers: &[(f64, f64)]) -> Vec<EdgeLine> {
         let start = |n: usize| self.port(n, edges, &|e| (edges[e].from, self.chains[e][1]));
         let end = |n: usize| {
             self.port(n, edges, &|e| {
@@ -367,7 +367,7 @@ impl Plan {
             let (from, to) = (boxes[edge.from], boxes[edge.to]);
             let (_, bottom) = layers[self.items[edge.from].layer];
             let (top, _) = layers[self.items[edge.to].layer];
-            let mut line = Line::default();
+            let mut line = EdgeLine::default();
             line.runs
                 .push((from.centre() + start(n), from.bottom(), bottom));
             let chain = &self.chains[n];
@@ -388,7 +388,12 @@ impl Plan {
     /// How far from the middle of its box an edge starts or ends: the usual one in the middle,
     /// those at the same box side by side, in the order of where they come from or go. `of` names an
     /// edge's box and its neighbour.
-    fn port(&self, edge: usize, edges: &[Down], of: &dyn Fn(usize) -> (usize, usize)) -> f64 {
+    fn port(
+        &self,
+        edge: usize,
+        edges: &[ForwardEdge],
+        of: &dyn Fn(usize) -> (usize, usize),
+    ) -> f64 {
         let (at, _) = of(edge);
         let mut same: Vec<usize> = (0..edges.len()).filter(|e| of(*e).0 == at).collect();
         same.sort_by(|a, b| {

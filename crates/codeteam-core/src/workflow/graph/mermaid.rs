@@ -5,16 +5,16 @@
 
 use std::fmt::Write as _;
 
-use super::{End, Graph, Node, Scope, Shape};
+use super::{EdgeEnd, NodeShape, ScopeGraph, StepNode, WorkflowGraph};
 
-pub(super) fn write(graph: &Graph) -> String {
+pub(super) fn write(graph: &WorkflowGraph) -> String {
     let mut out = String::from("flowchart TD\n");
     scope(&mut out, &graph.root, "n", 1);
     out
 }
 
 /// `prefix` makes the ids of a scope its own.
-fn scope(out: &mut String, scope: &Scope, prefix: &str, depth: usize) {
+fn scope(out: &mut String, scope: &ScopeGraph, prefix: &str, depth: usize) {
     let indent = "  ".repeat(depth);
     let _ = writeln!(out, "{indent}{prefix}start((\" \"))");
     for (i, node) in scope.nodes.iter().enumerate() {
@@ -29,7 +29,7 @@ fn scope(out: &mut String, scope: &Scope, prefix: &str, depth: usize) {
         let _ = writeln!(out, "{indent}end");
     }
     let merged = scope.merged();
-    for (end, word) in [(End::Done, "done"), (End::Fail, "fail")] {
+    for (end, word) in [(EdgeEnd::Done, "done"), (EdgeEnd::Fail, "fail")] {
         if merged.iter().any(|edge| edge.to == end) {
             let _ = writeln!(out, "{indent}{prefix}{word}([\"{word}\"])");
         }
@@ -38,9 +38,9 @@ fn scope(out: &mut String, scope: &Scope, prefix: &str, depth: usize) {
     for edge in merged {
         let from = edge.from;
         let to = match edge.to {
-            End::Node(i) => i.to_string(),
-            End::Done => "done".to_owned(),
-            End::Fail => "fail".to_owned(),
+            EdgeEnd::Node(i) => i.to_string(),
+            EdgeEnd::Done => "done".to_owned(),
+            EdgeEnd::Fail => "fail".to_owned(),
         };
         let arrow = if edge.back { "-.->" } else { "-->" };
         let label = edge.label.map(|text| format!("|\"{}\"|", escaped(&text)));
@@ -49,18 +49,18 @@ fn scope(out: &mut String, scope: &Scope, prefix: &str, depth: usize) {
     }
 }
 
-fn shaped(node: &Node) -> String {
+fn shaped(node: &StepNode) -> String {
     let text = label(node);
     match node.shape {
-        Shape::Role | Shape::Each => format!("[\"{text}\"]"),
-        Shape::Gate => format!("{{{{\"{text}\"}}}}"),
-        Shape::Person => format!("([\"{text}\"])"),
-        Shape::Commit => format!("[[\"{text}\"]]"),
-        Shape::Publish => format!("[/\"{text}\"/]"),
+        NodeShape::Role | NodeShape::Each => format!("[\"{text}\"]"),
+        NodeShape::Gate => format!("{{{{\"{text}\"}}}}"),
+        NodeShape::Person => format!("([\"{text}\"])"),
+        NodeShape::Commit => format!("[[\"{text}\"]]"),
+        NodeShape::Publish => format!("[/\"{text}\"/]"),
     }
 }
 
-fn label(node: &Node) -> String {
+fn label(node: &StepNode) -> String {
     let mut text = escaped(&node.id);
     let _ = write!(text, "<br/>{}", escaped(&node.does));
     if let Some(when) = &node.when {

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use super::{Edge, End, Way};
-use crate::workflow::{Step, StepKind, Target, Workflow};
+use super::{EdgeEnd, EdgeKind, StepEdge};
+use crate::workflow::{ExitTarget, Step, StepKind, Workflow};
 
 /// The steps of a scope by their index, with their ways out, the usual one first.
-pub(super) struct Raw {
-    ways: Vec<Vec<(Way, Option<String>, End)>>,
+pub(super) struct FlowGraph {
+    ways: Vec<Vec<(EdgeKind, Option<String>, EdgeEnd)>>,
 }
 
-impl Raw {
+impl FlowGraph {
     pub(super) fn of(workflow: &Workflow, steps: &[&Step]) -> Self {
         let known: BTreeMap<&str, usize> = steps.iter().map(|s| s.id.as_str()).zip(0..).collect();
-        let end = |target: &Target| match target {
-            Target::Done => Some(End::Done),
-            Target::Fail => Some(End::Fail),
-            Target::Step(id) => known.get(id.as_str()).map(|i| End::Node(*i)),
+        let end = |target: &ExitTarget| match target {
+            ExitTarget::Done => Some(EdgeEnd::Done),
+            ExitTarget::Fail => Some(EdgeEnd::Fail),
+            ExitTarget::Step(id) => known.get(id.as_str()).map(|i| EdgeEnd::Node(*i)),
         };
         let ways = steps.iter().map(|step| {
             let ways = ways(workflow, step).into_iter();
@@ -29,12 +29,12 @@ impl Raw {
     }
 
     /// All edges; those that close a circle lead back.
-    pub(super) fn edges(&self, first: usize) -> Vec<Edge> {
+    pub(super) fn edges(&self, first: usize) -> Vec<StepEdge> {
         let back = self.back(first);
         let mut edges = Vec::new();
         for (from, ways) in self.ways.iter().enumerate() {
             for (n, (way, bound, to)) in ways.iter().enumerate() {
-                edges.push(Edge {
+                edges.push(StepEdge {
                     from,
                     to: *to,
                     way: way.clone(),
@@ -53,7 +53,7 @@ impl Raw {
         let forward = |from: usize| {
             let ways = self.ways[from].iter().zip(&back[from]);
             ways.filter_map(|((_, _, to), back)| match to {
-                End::Node(to) if !back => Some(*to),
+                EdgeEnd::Node(to) if !back => Some(*to),
                 _ => None,
             })
         };
@@ -99,7 +99,7 @@ impl Raw {
                     continue;
                 };
                 path.push((step, way + 1));
-                let End::Node(to) = *to else { continue };
+                let EdgeEnd::Node(to) = *to else { continue };
                 if open[to] {
                     back[step][way] = true;
                 } else if !seen[to] {
@@ -113,47 +113,47 @@ impl Raw {
 }
 
 /// The ways out of a step, the usual one first.
-fn ways(workflow: &Workflow, step: &Step) -> Vec<(Way, Option<String>, Target)> {
+fn ways(workflow: &Workflow, step: &Step) -> Vec<(EdgeKind, Option<String>, ExitTarget)> {
     let rounds = match (step.max_rounds, workflow.max_rounds) {
         (Some(n), _) => Some(format!("at most {n} times")),
         (None, Some(n)) => Some(format!("at most {n} rounds")),
         (None, None) => None,
     };
     let mut ways = Vec::new();
-    let mut add = |way, bound: Option<&String>, to: &Target| {
+    let mut add = |way, bound: Option<&String>, to: &ExitTarget| {
         ways.push((way, bound.cloned(), to.clone()));
     };
     let rounds = rounds.as_ref();
     match &step.kind {
         StepKind::Person { answers, .. } => {
             for answer in answers {
-                add(Way::Answer(answer.name.clone()), None, &answer.next);
+                add(EdgeKind::Answer(answer.name.clone()), None, &answer.next);
             }
             if step.when.is_some() {
-                add(Way::Passed, None, &step.next);
+                add(EdgeKind::Passed, None, &step.next);
             }
             return ways;
         }
-        _ => add(Way::Next, None, &step.next),
+        _ => add(EdgeKind::Next, None, &step.next),
     }
     match &step.kind {
         StepKind::Role(role) => {
             if let Some(target) = &role.on_reject {
-                add(Way::Rejects, rounds, target);
+                add(EdgeKind::Rejects, rounds, target);
             }
         }
         StepKind::Commit {
             on_conflict: Some(to),
-        } => add(Way::Conflicts, rounds, &Target::Step(to.clone())),
+        } => add(EdgeKind::Conflicts, rounds, &ExitTarget::Step(to.clone())),
         _ => {}
     }
     if let Some(target) = &step.on_fail {
         let counted = matches!(step.kind, StepKind::Gate { .. });
-        add(Way::Fails, rounds.filter(|_| counted), target);
+        add(EdgeKind::Fails, rounds.filter(|_| counted), target);
     }
     if let Some(rebound) = &step.rebound {
-        let to = Target::Step(rebound.to.clone());
-        add(Way::Rebounds(rebound.after), None, &to);
+        let to = ExitTarget::Step(rebound.to.clone());
+        add(EdgeKind::Rebounds(rebound.after), None, &to);
     }
     ways
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::layers::{Layout, count};
+use super::layers::{GraphLayout, count};
 
 /// Between two lanes.
 const LANE: f64 = 14.0;
@@ -18,7 +18,7 @@ const ENTRY: f64 = 26.0;
 
 /// An edge that leads back, and how wide its word is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Up {
+pub(super) struct BackEdge {
     pub from: usize,
     pub to: usize,
     pub word: f64,
@@ -26,7 +26,7 @@ pub(super) struct Up {
 
 /// An edge as it is drawn: a line with corners.
 #[derive(Clone, Debug)]
-pub(super) struct Route {
+pub(super) struct BackRoute {
     pub points: Vec<(f64, f64)>,
     /// The left end of its word, or the right end, and its foot.
     pub word: (f64, f64),
@@ -40,22 +40,22 @@ pub(super) enum Side {
 }
 
 /// Routes, and how much room they take at each side of the layout.
-pub(super) struct Sides {
-    pub routes: Vec<Route>,
+pub(super) struct BackRoutes {
+    pub routes: Vec<BackRoute>,
     pub left: f64,
     pub right: f64,
 }
 
 /// How much of a box's height its lines at a side need.
-pub(super) fn height(box_index: usize, ups: &[Up]) -> f64 {
+pub(super) fn height(box_index: usize, ups: &[BackEdge]) -> f64 {
     let out = ups.iter().filter(|up| up.from == box_index).count();
     let into = usize::from(ups.iter().any(|up| up.to == box_index));
     count(out + into + 1) * 15.0
 }
 
 /// What each box keeps free at its sides for the words of the edges that leave it there.
-pub(super) fn free(layout: &Layout, ups: &[Up]) -> Vec<(f64, f64)> {
-    let router = Router { layout, ups };
+pub(super) fn free(layout: &GraphLayout, ups: &[BackEdge]) -> Vec<(f64, f64)> {
+    let router = BackRouter { layout, ups };
     let mut free = vec![(0.0_f64, 0.0_f64); layout.boxes.len()];
     for up in ups {
         let side = router.side(up);
@@ -71,8 +71,12 @@ pub(super) fn free(layout: &Layout, ups: &[Up]) -> Vec<(f64, f64)> {
 
 /// Finds the ways back. `inset` says how far within its rectangle the outline of a box is, at a
 /// side and a share of its height.
-pub(super) fn route(layout: &Layout, ups: &[Up], inset: &dyn Fn(usize, Side, f64) -> f64) -> Sides {
-    let router = Router { layout, ups };
+pub(super) fn route(
+    layout: &GraphLayout,
+    ups: &[BackEdge],
+    inset: &dyn Fn(usize, Side, f64) -> f64,
+) -> BackRoutes {
+    let router = BackRouter { layout, ups };
     let sides: Vec<Side> = ups.iter().map(|up| router.side(up)).collect();
     let lanes = router.lanes(&sides);
     // Words of edges that go along below a layer stand side by side, beyond all boxes.
@@ -115,26 +119,26 @@ pub(super) fn route(layout: &Layout, ups: &[Up], inset: &dyn Fn(usize, Side, f64
             Side::Right => (lane_x(0, side) - before(n) - up.word, y - 4.0),
         };
         points.extend(way_in);
-        found.push(Route { points, word, side });
+        found.push(BackRoute { points, word, side });
     }
     let room = |side: Side, reach: f64| {
         let mine = lanes.iter().filter(|((_, s), _)| *s == side);
         let most = mine.map(|(_, lane)| *lane).max();
         most.map_or(0.0, |lane| reach + count(lane) * LANE + NEAR)
     };
-    Sides {
+    BackRoutes {
         left: room(Side::Left, left),
         right: room(Side::Right, right),
         routes: found,
     }
 }
 
-struct Router<'a> {
-    layout: &'a Layout,
-    ups: &'a [Up],
+struct BackRouter<'a> {
+    layout: &'a GraphLayout,
+    ups: &'a [BackEdge],
 }
 
-impl Router<'_> {
+impl BackRouter<'_> {
     /// Whether there is no other box between this one and that side.
     fn leaves(&self, node: usize, side: Side) -> bool {
         let mine = self.layout.boxes[node];
@@ -147,7 +151,7 @@ impl Router<'_> {
         })
     }
 
-    fn side(&self, up: &Up) -> Side {
+    fn side(&self, up: &BackEdge) -> Side {
         let both = |side| self.leaves(up.from, side) && self.leaves(up.to, side);
         match () {
             () if both(Side::Right) => Side::Right,

@@ -5,9 +5,9 @@ mod draw;
 use std::fmt::Write as _;
 
 use self::draw::{at, draw_line, draw_route, escaped, outline, px, text};
-use super::layers::{self, Down, Layout, Rect, Size, count};
-use super::sides::{self, Route, Side, Sides, Up};
-use super::{End, Graph, Node, Scope, Shape, columns, wrap};
+use super::layers::{self, BoxSize, ForwardEdge, GraphLayout, Rect, count};
+use super::sides::{self, BackEdge, BackRoute, BackRoutes, Side};
+use super::{EdgeEnd, NodeShape, ScopeGraph, StepNode, WorkflowGraph, columns, wrap};
 
 /// Around everything.
 const MARGIN: f64 = 16.0;
@@ -45,8 +45,8 @@ text{fill:#b9c2cd}.t{fill:#f1f4f7}.bg{fill:#14181d}.w{stroke:#14181d}\
 .end{fill:#14181d;stroke:#97a1ad}.dot{fill:#97a1ad}\
 .l{stroke:#97a1ad}.b{stroke:#dd9488}.h{fill:#97a1ad}.hb{fill:#dd9488}}";
 
-pub(super) fn write(graph: &Graph) -> String {
-    let laid = Laid::of(&graph.root);
+pub(super) fn write(graph: &WorkflowGraph) -> String {
+    let laid = ScopeLayout::of(&graph.root);
     let size = laid.size();
     let heading = if graph.limits.is_empty() { 26.0 } else { 44.0 };
     let title = columns(&graph.name).max(1);
@@ -79,37 +79,37 @@ pub(super) fn write(graph: &Graph) -> String {
 
 /// What stands in a layout beside steps.
 #[derive(Clone, Debug)]
-enum Figure<'a> {
+enum SvgFigure<'a> {
     Start,
-    Step(&'a Node, Vec<String>, Option<Box<Laid<'a>>>),
+    Step(&'a StepNode, Vec<String>, Option<Box<ScopeLayout<'a>>>),
     End(&'static str),
 }
 
 /// A scope with everything in its place.
 #[derive(Clone, Debug)]
-struct Laid<'a> {
-    figures: Vec<Figure<'a>>,
-    layout: Layout,
+struct ScopeLayout<'a> {
+    figures: Vec<SvgFigure<'a>>,
+    layout: GraphLayout,
     words: Vec<Option<String>>,
-    routes: Vec<(Route, String)>,
+    routes: Vec<(BackRoute, String)>,
     left: f64,
     right: f64,
 }
 
-impl<'a> Laid<'a> {
-    fn of(scope: &'a Scope) -> Self {
+impl<'a> ScopeLayout<'a> {
+    fn of(scope: &'a ScopeGraph) -> Self {
         let steps = scope.nodes.len();
         let merged = scope.merged();
-        let mut figures = vec![Figure::Start];
+        let mut figures = vec![SvgFigure::Start];
         figures.extend(scope.nodes.iter().map(figure));
         // The start is before the first step, the ends after the last.
-        let mut place = |to: End| match to {
-            End::Node(i) => i + 1,
-            End::Done | End::Fail => {
-                let word = if to == End::Done { "done" } else { "fail" };
-                let known = |f: &Figure<'_>| matches!(f, Figure::End(w) if *w == word);
+        let mut place = |to: EdgeEnd| match to {
+            EdgeEnd::Node(i) => i + 1,
+            EdgeEnd::Done | EdgeEnd::Fail => {
+                let word = if to == EdgeEnd::Done { "done" } else { "fail" };
+                let known = |f: &SvgFigure<'_>| matches!(f, SvgFigure::End(w) if *w == word);
                 figures.iter().position(known).unwrap_or_else(|| {
-                    figures.push(Figure::End(word));
+                    figures.push(SvgFigure::End(word));
                     figures.len() - 1
                 })
             }
@@ -117,7 +117,7 @@ impl<'a> Laid<'a> {
         let (mut downs, mut ups) = (Vec::new(), Vec::new());
         let (mut words, mut back_words) = (Vec::new(), Vec::new());
         if steps > 0 {
-            downs.push(Down {
+            downs.push(ForwardEdge {
                 from: 0,
                 to: 1,
                 word: None,
@@ -130,11 +130,11 @@ impl<'a> Laid<'a> {
             let width = |label: &String| count(columns(label)) * SMALL;
             if edge.back {
                 let word = label.as_ref().map_or(0.0, width);
-                ups.push(Up { from, to, word });
+                ups.push(BackEdge { from, to, word });
                 back_words.push(label.unwrap_or_default());
             } else {
                 let word = label.as_ref().map(|label| width(label) + 6.0);
-                downs.push(Down {
+                downs.push(ForwardEdge {
                     from,
                     to,
                     word,
@@ -143,23 +143,23 @@ impl<'a> Laid<'a> {
                 words.push(label);
             }
         }
-        let boxes: Vec<Size> = figures
+        let boxes: Vec<BoxSize> = figures
             .iter()
             .enumerate()
             .map(|(i, figure)| {
                 let own = size(figure);
                 let h = own.h.max(sides::height(i, &ups));
-                Size { h, ..own }
+                BoxSize { h, ..own }
             })
             .collect();
         // Words at the sides need room, and which side that is shows only when all has its place.
         let layout = layers::lay(&boxes, &[], &downs);
         let layout = layers::lay(&boxes, &sides::free(&layout, &ups), &downs);
         let inset = |i: usize, side: Side, share: f64| match &figures[i] {
-            Figure::Step(node, ..) => inset(node.shape, layout.boxes[i], side, share),
-            Figure::Start | Figure::End(_) => 0.0,
+            SvgFigure::Step(node, ..) => inset(node.shape, layout.boxes[i], side, share),
+            SvgFigure::Start | SvgFigure::End(_) => 0.0,
         };
-        let Sides {
+        let BackRoutes {
             routes,
             left,
             right,
@@ -174,8 +174,8 @@ impl<'a> Laid<'a> {
         }
     }
 
-    fn size(&self) -> Size {
-        Size {
+    fn size(&self) -> BoxSize {
+        BoxSize {
             w: self.left + self.layout.size.w + self.right,
             h: self.layout.size.h,
         }
@@ -212,7 +212,7 @@ impl<'a> Laid<'a> {
     }
 }
 
-fn figure(node: &Node) -> Figure<'_> {
+fn figure(node: &StepNode) -> SvgFigure<'_> {
     let mut lines = wrap(&node.does, WRAP);
     if let Some(when) = &node.when {
         lines.extend(wrap(&format!("only if {when}"), WRAP));
@@ -223,27 +223,30 @@ fn figure(node: &Node) -> Figure<'_> {
             last.push('…');
         }
     }
-    let inner = node.inner.as_ref().map(|scope| Box::new(Laid::of(scope)));
-    Figure::Step(node, lines, inner)
+    let inner = node
+        .inner
+        .as_ref()
+        .map(|scope| Box::new(ScopeLayout::of(scope)));
+    SvgFigure::Step(node, lines, inner)
 }
 
-fn size(figure: &Figure<'_>) -> Size {
+fn size(figure: &SvgFigure<'_>) -> BoxSize {
     let (node, lines, inner) = match figure {
-        Figure::Start => return Size { w: 12.0, h: 12.0 },
-        Figure::End(_) => return Size { w: 56.0, h: 24.0 },
-        Figure::Step(node, lines, inner) => (node, lines, inner),
+        SvgFigure::Start => return BoxSize { w: 12.0, h: 12.0 },
+        SvgFigure::End(_) => return BoxSize { w: 56.0, h: 24.0 },
+        SvgFigure::Step(node, lines, inner) => (node, lines, inner),
     };
     let small = lines.iter().map(|line| count(columns(line)) * SMALL);
     let words = small.fold(count(columns(&node.id)) * TITLE, f64::max);
     let head = TITLE_LINE + count(lines.len()) * SMALL_LINE;
     match inner {
-        None => Size {
+        None => BoxSize {
             w: (words + 2.0 * (INNER + margin(node.shape))).max(90.0),
             h: head + INNER + 4.0,
         },
         Some(inner) => {
             let inner = inner.size();
-            Size {
+            BoxSize {
                 w: words.max(inner.w) + 2.0 * PAD,
                 h: head + inner.h + 2.0 * PAD + 8.0,
             }
@@ -252,27 +255,27 @@ fn size(figure: &Figure<'_>) -> Size {
 }
 
 /// What a shape takes from the room for words at each side.
-fn margin(shape: Shape) -> f64 {
+fn margin(shape: NodeShape) -> f64 {
     match shape {
-        Shape::Gate | Shape::Publish => SLANT,
-        Shape::Commit => 5.0,
-        Shape::Role | Shape::Person | Shape::Each => 0.0,
+        NodeShape::Gate | NodeShape::Publish => SLANT,
+        NodeShape::Commit => 5.0,
+        NodeShape::Role | NodeShape::Person | NodeShape::Each => 0.0,
     }
 }
 
 /// How far within its rectangle the outline of a shape is, at a side and a part of its height.
-fn inset(shape: Shape, rect: Rect, side: Side, part: f64) -> f64 {
+fn inset(shape: NodeShape, rect: Rect, side: Side, part: f64) -> f64 {
     match shape {
-        Shape::Gate => SLANT * (2.0 * part - 1.0).abs(),
-        Shape::Publish if side == Side::Right => SLANT * part,
-        Shape::Publish => SLANT * (1.0 - part),
-        Shape::Person => {
+        NodeShape::Gate => SLANT * (2.0 * part - 1.0).abs(),
+        NodeShape::Publish if side == Side::Right => SLANT * part,
+        NodeShape::Publish => SLANT * (1.0 - part),
+        NodeShape::Person => {
             let radius = radius(rect);
             let from_edge = (part * rect.h).min((1.0 - part) * rect.h);
             let up = (radius - from_edge).max(0.0);
             radius - (radius * radius - up * up).max(0.0).sqrt()
         }
-        Shape::Role | Shape::Each | Shape::Commit => 0.0,
+        NodeShape::Role | NodeShape::Each | NodeShape::Commit => 0.0,
     }
 }
 
@@ -280,21 +283,21 @@ fn radius(rect: Rect) -> f64 {
     (rect.h / 2.0).min(22.0)
 }
 
-fn draw_figure(out: &mut String, figure: &Figure<'_>, rect: Rect) {
+fn draw_figure(out: &mut String, figure: &SvgFigure<'_>, rect: Rect) {
     let Rect { x, y, w, h } = rect;
     match figure {
-        Figure::Start => {
+        SvgFigure::Start => {
             let (cx, cy) = (px(rect.centre()), px(y + h / 2.0));
             let _ = writeln!(
                 out,
                 "<circle class=\"dot\" cx=\"{cx}\" cy=\"{cy}\" r=\"6\"/>"
             );
         }
-        Figure::End(word) => {
+        SvgFigure::End(word) => {
             let _ = writeln!(out, "<rect class=\"s end\" {} rx=\"12\"/>", at(rect));
             text(out, "m", rect.centre(), y + 16.0, word);
         }
-        Figure::Step(node, lines, inner) => {
+        SvgFigure::Step(node, lines, inner) => {
             outline(out, node.shape, rect);
             let head = TITLE_LINE + count(lines.len()) * SMALL_LINE;
             let mut line = if inner.is_some() {

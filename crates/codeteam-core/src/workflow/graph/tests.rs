@@ -2,15 +2,15 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
-use super::layers::{Down, Layout, Line, Rect, Size};
-use super::sides::{Side, Up};
+use super::layers::{BoxSize, EdgeLine, ForwardEdge, GraphLayout, Rect};
+use super::sides::{BackEdge, Side};
 use super::*;
 use crate::retry;
-use crate::role::{Kind, Means};
-use crate::workflow::{Answer, CheckKind, Rebound, Target, compile};
+use crate::role::{ExecutionOptions, RoleKind};
+use crate::workflow::{CheckKind, ExitTarget, PersonAnswer, Rebound, compile};
 
-fn graph(text: &str) -> Graph {
-    Graph::of(&compile("flow.yml", text, &[]).unwrap_or_else(|e| panic!("{e}")))
+fn graph(text: &str) -> WorkflowGraph {
+    WorkflowGraph::of(&compile("flow.yml", text, &[]).unwrap_or_else(|e| panic!("{e}")))
 }
 
 const FLOW: &str = "
@@ -153,14 +153,14 @@ fn a_control_character_never_reaches_a_terminal() {
 }
 
 /// A workflow in which every text is a stranger's.
-fn hostile(text: &str) -> Compiled {
+fn hostile(text: &str) -> CompiledWorkflow {
     let id = |n: u32| StepId(format!("{text}{n}"));
-    let to = |n: u32| Target::Step(id(n));
-    let step = |n: u32, kind: StepKind, next: Target| Step {
+    let to = |n: u32| ExitTarget::Step(id(n));
+    let step = |n: u32, kind: StepKind, next: ExitTarget| Step {
         id: id(n),
         scope: None,
         kind,
-        when: Some(Condition::Setting(text.to_owned())),
+        when: Some(StepCondition::Setting(text.to_owned())),
         next,
         on_fail: Some(to(0)),
         max_rounds: None,
@@ -175,23 +175,23 @@ fn hostile(text: &str) -> Compiled {
         stance: String::new(),
         template: None,
         name: RoleName(text.to_owned()),
-        kind: Kind::Gatekeeper,
+        kind: RoleKind::Gatekeeper,
         contract: crate::role::Contract::Native,
         workers: Vec::new(),
         prompt: String::new(),
         model: None,
         exclude: Vec::new(),
         max_cost_microusd: None,
-        means: Means::default(),
+        means: ExecutionOptions::default(),
         description: String::new(),
-        context: crate::role::Context::default(),
+        context: crate::role::RoleContext::default(),
         quality_threshold: None,
     };
     let work = RoleStep {
         slots: vec![role.name.clone()],
-        join: Join::All,
+        join: JoinRule::All,
         on_reject: Some(to(0)),
-        retry: retry::Policy::default(),
+        retry: retry::RetryPolicy::default(),
         timeout_ms: 1,
         stall_ms: 1,
         degrade: false,
@@ -206,7 +206,7 @@ fn hostile(text: &str) -> Compiled {
         what: CheckKind::Command(text.to_owned()),
         timeout_ms: 1,
     };
-    let answer = |name: String, next: Target| Answer {
+    let answer = |name: String, next: ExitTarget| PersonAnswer {
         name,
         next,
         rejects: false,
@@ -218,7 +218,7 @@ fn hostile(text: &str) -> Compiled {
         question: text.to_owned(),
         answers: vec![
             answer(text.to_owned(), to(3)),
-            answer(format!("{text}!"), Target::Fail),
+            answer(format!("{text}!"), ExitTarget::Fail),
         ],
         exhausted: false,
     };
@@ -232,10 +232,10 @@ fn hostile(text: &str) -> Compiled {
             },
             to(2),
         ),
-        step(2, person, Target::Done),
-        step(3, StepKind::Publish { command }, Target::Done),
+        step(2, person, ExitTarget::Done),
+        step(3, StepKind::Publish { command }, ExitTarget::Done),
     ];
-    Compiled {
+    CompiledWorkflow {
         description: text.to_owned(),
         notes: Vec::new(),
         workflow: Workflow {
@@ -245,7 +245,7 @@ fn hostile(text: &str) -> Compiled {
             max_steps: None,
             max_rounds: Some(3),
             max_stagnant_rounds: None,
-            on_exhausted: Exhausted::Ask,
+            on_exhausted: ExhaustionPolicy::Ask,
             severity_floor: crate::findings::Severity::default(),
             settings: BTreeMap::new(),
             small_change: None,
@@ -328,7 +328,7 @@ fn nasty_names_stay_names() {
 }
 
 fn escapes(text: &str) {
-    let graph = Graph::of(&hostile(text));
+    let graph = WorkflowGraph::of(&hostile(text));
     let svg = graph.svg().unwrap();
     let words = without_tags(&svg);
     let known = ["&amp;", "&lt;", "&gt;", "&quot;", "&#39;"];
@@ -348,11 +348,15 @@ fn escapes(text: &str) {
 }
 
 /// Boxes of a layout with a way round them, and the edges between them.
-fn laid(sizes: &[Size], edges: &[Down], ups: &[Up]) -> (Layout, super::sides::Sides) {
-    let boxes: Vec<Size> = sizes
+fn laid(
+    sizes: &[BoxSize],
+    edges: &[ForwardEdge],
+    ups: &[BackEdge],
+) -> (GraphLayout, super::sides::BackRoutes) {
+    let boxes: Vec<BoxSize> = sizes
         .iter()
         .enumerate()
-        .map(|(i, size)| Size {
+        .map(|(i, size)| BoxSize {
             h: size.h.max(sides::height(i, ups)),
             ..*size
         })
@@ -372,7 +376,7 @@ fn overlap(a: Rect, b: Rect) -> bool {
 }
 
 /// The points of a line as it is drawn.
-fn points(line: &Line) -> Vec<(f64, f64)> {
+fn points(line: &EdgeLine) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     for pair in line.runs.windows(2) {
         let ((here, top, bottom), (next, start, _)) = (pair[0], pair[1]);
@@ -420,21 +424,21 @@ prop_compose! {
     fn some_graph()(
         sizes in prop::collection::vec((20_u32..260, 20_u32..120), 2..14),
         edges in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0_u32..120), 0..24),
-    ) -> (Vec<Size>, Vec<Down>, Vec<Up>) {
-        let sizes: Vec<Size> = sizes
+    ) -> (Vec<BoxSize>, Vec<ForwardEdge>, Vec<BackEdge>) {
+        let sizes: Vec<BoxSize> = sizes
             .into_iter()
-            .map(|(w, h)| Size { w: f64::from(w), h: f64::from(h) })
+            .map(|(w, h)| BoxSize { w: f64::from(w), h: f64::from(h) })
             .collect();
         let (mut downs, mut ups) = (Vec::new(), Vec::new());
         for n in 1..sizes.len() {
-            downs.push(Down { from: (n - 1) / 2, to: n, word: None, usual: n % 3 == 1 });
+            downs.push(ForwardEdge { from: (n - 1) / 2, to: n, word: None, usual: n % 3 == 1 });
         }
         for (a, b, word) in edges {
             let (from, to, word) = (a.index(sizes.len()), b.index(sizes.len()), f64::from(word));
             if from < to {
-                downs.push(Down { from, to, word: Some(word), usual: false });
+                downs.push(ForwardEdge { from, to, word: Some(word), usual: false });
             } else {
-                ups.push(Up { from, to, word });
+                ups.push(BackEdge { from, to, word });
             }
         }
         (sizes, downs, ups)

@@ -3,7 +3,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Edge, End, Graph, Node, Scope, Shape, Way, columns, wrap};
+use super::{
+    EdgeEnd, EdgeKind, NodeShape, ScopeGraph, StepEdge, StepNode, WorkflowGraph, columns, wrap,
+};
 
 const WIDTH: usize = 80;
 /// Names longer than this have a line of their own.
@@ -11,7 +13,7 @@ const NAME: usize = 22;
 /// What a step does has at least so much room, however deep it stands.
 const ROOM: usize = 24;
 
-pub(super) fn write(graph: &Graph) -> String {
+pub(super) fn write(graph: &WorkflowGraph) -> String {
     let mut out = String::new();
     let name = if graph.name.is_empty() {
         "workflow"
@@ -31,7 +33,7 @@ pub(super) fn write(graph: &Graph) -> String {
     out
 }
 
-fn scope(out: &mut String, scope: &Scope, margin: &str) {
+fn scope(out: &mut String, scope: &ScopeGraph, margin: &str) {
     let names = scope.nodes.iter().map(|node| columns(&node.id));
     let name = names.filter(|n| *n <= NAME).max().unwrap_or(4).max(4);
     for (i, node) in scope.nodes.iter().enumerate() {
@@ -59,7 +61,14 @@ fn scope(out: &mut String, scope: &Scope, margin: &str) {
 }
 
 /// A step's first lines: its mark, its name, what it does.
-fn head(out: &mut String, node: &Node, margin: &str, name: usize, line: &str, lines: &[String]) {
+fn head(
+    out: &mut String,
+    node: &StepNode,
+    margin: &str,
+    name: usize,
+    line: &str,
+    lines: &[String],
+) {
     let mark = mark(node.shape);
     let line = if node.inner.is_some() { "│" } else { line };
     let pad = " ".repeat(name + 2);
@@ -80,29 +89,29 @@ fn room(margin: &str, name: usize) -> usize {
     WIDTH.saturating_sub(columns(margin) + name + 4).max(ROOM)
 }
 
-fn mark(shape: Shape) -> char {
+fn mark(shape: NodeShape) -> char {
     match shape {
-        Shape::Role => '●',
-        Shape::Gate => '◆',
-        Shape::Person => '○',
-        Shape::Each => '■',
-        Shape::Commit => '✓',
-        Shape::Publish => '▲',
+        NodeShape::Role => '●',
+        NodeShape::Gate => '◆',
+        NodeShape::Person => '○',
+        NodeShape::Each => '■',
+        NodeShape::Commit => '✓',
+        NodeShape::Publish => '▲',
     }
 }
 
-fn exit(scope: &Scope, edge: &Edge) -> String {
+fn exit(scope: &ScopeGraph, edge: &StepEdge) -> String {
     let to = match edge.to {
-        End::Node(i) => scope.nodes[i].id.as_str(),
-        End::Done => "done",
-        End::Fail => "fail",
+        EdgeEnd::Node(i) => scope.nodes[i].id.as_str(),
+        EdgeEnd::Done => "done",
+        EdgeEnd::Fail => "fail",
     };
     let sign = match &edge.way {
-        Way::Next => None,
-        Way::Fails => Some('✗'),
-        Way::Rejects | Way::Rebounds(_) | Way::Conflicts => Some('↩'),
-        Way::Answer(_) => Some('?'),
-        Way::Passed => Some('·'),
+        EdgeKind::Next => None,
+        EdgeKind::Fails => Some('✗'),
+        EdgeKind::Rejects | EdgeKind::Rebounds(_) | EdgeKind::Conflicts => Some('↩'),
+        EdgeKind::Answer(_) => Some('?'),
+        EdgeKind::Passed => Some('·'),
     };
     let way = match (sign, edge.way.label()) {
         (Some(sign), Some(label)) => format!("{sign} {label} → {to}"),

@@ -4,11 +4,11 @@
 use expect_test::expect;
 
 use super::finish;
-use crate::fixture::{EACH_TASK, Start};
+use crate::fixture::{EACH_TASK, RunSetup};
 use crate::scenario::{play, play_out};
 
-fn two_tasks() -> Start {
-    Start::of(EACH_TASK).plan("one: a.rs\ntwo: b.rs < one")
+fn two_tasks() -> RunSetup {
+    RunSetup::of(EACH_TASK).plan("one: a.rs\ntwo: b.rs < one")
 }
 
 /// Leads a task to its commit; its check passes, though these tests fail.
@@ -64,7 +64,7 @@ fn what_must_pass_in_the_end_may_fail_while_another_task_is_left() {
 
 #[test]
 fn a_task_that_has_become_the_last_one_is_checked_again() {
-    let start = Start::of(EACH_TASK)
+    let start = RunSetup::of(EACH_TASK)
         .plan("one: a.rs\ntwo: b.rs")
         .must_pass();
     let transcript = play(

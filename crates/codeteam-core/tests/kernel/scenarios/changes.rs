@@ -4,7 +4,7 @@ use codeteam_core::assignment::assignment;
 use expect_test::expect;
 
 use super::one_task;
-use crate::fixture::{HALTING, Start};
+use crate::fixture::{HALTING, RunSetup};
 use crate::scenario::{play, play_out};
 
 /// One task whose first change fails the checks, which ends the run.
@@ -12,8 +12,10 @@ const GIVEN_UP: &str = r#"run/one make writes a.rs=1
     run/one check fails "b.rs is not the task's"
     ---"#;
 
-fn halting() -> Start {
-    Start::of(HALTING).plan("one: a.rs\ntwo: b.rs < one").cap(1)
+fn halting() -> RunSetup {
+    RunSetup::of(HALTING)
+        .plan("one: a.rs\ntwo: b.rs < one")
+        .cap(1)
 }
 
 fn given_up(more: &str) -> String {
@@ -55,7 +57,7 @@ fn a_change_that_ended_the_run_is_accepted_all_the_same() {
 
 #[test]
 fn so_is_one_of_a_run_that_has_no_tasks() {
-    let start = Start::of(
+    let start = RunSetup::of(
         r"
 name: whole
 start: code

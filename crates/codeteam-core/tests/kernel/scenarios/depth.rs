@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use crate::fixture::Start;
+use crate::fixture::RunSetup;
 use crate::scenario::play;
 
 /// A change is judged by two reviewers, a small one by a third; vague tasks get a brief, and broad
@@ -25,8 +25,8 @@ steps:
   extra: { role: briefer, when: { not: { change: small } }, next: done }
 ";
 
-fn start() -> Start {
-    Start::of(BY_SIZE).goal_files(&["a.rs"]).small_changes()
+fn start() -> RunSetup {
+    RunSetup::of(BY_SIZE).goal_files(&["a.rs"]).small_changes()
 }
 
 #[test]
@@ -84,7 +84,10 @@ fn a_change_that_is_not_small_is_judged_by_all() {
           run:review.1.1.1#4 started: two on claude
     "#]]
     .assert_eq(&of("src/Auth.rs=1"));
-    let never = play(&Start::of(BY_SIZE).goal_files(&["a.rs"]), &script("a.rs=1"));
+    let never = play(
+        &RunSetup::of(BY_SIZE).goal_files(&["a.rs"]),
+        &script("a.rs=1"),
+    );
     expect![[r#"
         > run test passes
           `test` passed on README.md=0,a.rs=1
@@ -156,7 +159,7 @@ fn a_finding_is_answered_by_who_opened_it_however_large_the_change_has_become() 
 
 #[test]
 fn a_goal_that_names_no_file_is_planned() {
-    let transcript = play(&Start::of(BY_SIZE), "start");
+    let transcript = play(&RunSetup::of(BY_SIZE), "start");
     // There is nothing but events, so their indentation is not seen in an expected text.
     let lines: Vec<&str> = transcript.lines().map(str::trim).collect();
     let expected = [

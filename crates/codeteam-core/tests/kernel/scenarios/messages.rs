@@ -1,11 +1,11 @@
 //! Commit messages have the form that is configured, and commits are handed over at the end.
 
 use codeteam_core::assignment::assignment;
-use codeteam_core::workflow::Delivery;
+use codeteam_core::workflow::DeliveryMethod;
 use expect_test::expect;
 
 use super::one_task;
-use crate::fixture::{EACH_TASK, Start};
+use crate::fixture::{EACH_TASK, RunSetup};
 use crate::scenario::{play, play_out};
 
 const TO_DESCRIBE: &str = "run/one code writes a.rs=1
@@ -14,12 +14,12 @@ const TO_DESCRIBE: &str = "run/one code writes a.rs=1
      ---";
 
 /// A task whose message is asked for only once.
-fn tries_once() -> Start {
+fn tries_once() -> RunSetup {
     let workflow = EACH_TASK.replace(
         "describe: { role: committer, next: commit }",
         "describe: { role: committer, next: commit, retry: { max_attempts: 1 } }",
     );
-    Start::of(&workflow).plan("one: a.rs")
+    RunSetup::of(&workflow).plan("one: a.rs")
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_person_writes_it_if_codeteam_cannot() {
 
 #[test]
 fn what_was_committed_is_handed_over_at_the_end() {
-    let how = Delivery::Forward {
+    let how = DeliveryMethod::Forward {
         branch: Some("main".to_owned()),
         at: "c0".into(),
     };
@@ -173,7 +173,7 @@ fn what_cannot_be_handed_over_is_done_all_the_same() {
           run ended: completed
           the run ended: completed
     "#]]
-    .assert_eq(&play(&one_task().deliver(Delivery::Patch), &script));
+    .assert_eq(&play(&one_task().deliver(DeliveryMethod::Patch), &script));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn nothing_is_handed_over_if_nothing_was_committed() {
           the run ended: completed
           run/one:code.1.0.1#1 spent 10
     "#]]
-    .assert_eq(&play(&one_task().deliver(Delivery::Patch), script));
+    .assert_eq(&play(&one_task().deliver(DeliveryMethod::Patch), script));
 }
 
 #[test]
@@ -204,7 +204,7 @@ steps:
          person run accept
          run commit goes
          run deliver goes";
-    let start = Start::of(workflow).deliver(Delivery::Patch);
+    let start = RunSetup::of(workflow).deliver(DeliveryMethod::Patch);
     expect![[r#"
         > run code writes a.rs=1
           run:code.2.0.1#2 answered, tree README.md=0,a.rs=1

@@ -3,11 +3,11 @@
 use expect_test::expect;
 
 use super::one_task;
-use crate::fixture::Start;
+use crate::fixture::RunSetup;
 use crate::scenario::play;
 
 /// One task whose coder has one worker only.
-fn one_worker() -> Start {
+fn one_worker() -> RunSetup {
     let mut start = one_task();
     let coder = start.compiled.roles.get_mut(&"coder".into()).unwrap();
     coder.workers.truncate(1);

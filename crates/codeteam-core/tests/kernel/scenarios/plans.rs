@@ -4,13 +4,13 @@ use codeteam_core::{Event, Input};
 use expect_test::expect;
 
 use super::{finish, three_tasks};
-use crate::fixture::{EACH_TASK, PHASES, Start};
+use crate::fixture::{EACH_TASK, PHASES, RunSetup};
 use crate::scenario::{play, play_out};
 
 #[test]
 fn a_plan_is_made_and_checked() {
     let transcript = play(
-        &Start::of(EACH_TASK),
+        &RunSetup::of(EACH_TASK),
         r#"run plan says {"plan":{"tasks":[{"id":"one","files":["a.rs"],"dependencies":["two"]}]}}
            run plan says {"plan":{"tasks":[{"id":"one","files":["a.rs"]},{"id":"two","files":["b.rs"]}]}}"#,
     );
@@ -39,7 +39,7 @@ fn a_plan_is_made_and_checked() {
 #[test]
 fn a_plan_for_phases_must_have_them() {
     let transcript = play(
-        &Start::of(PHASES),
+        &RunSetup::of(PHASES),
         r#"run plan says {"plan":{"tasks":[{"id":"one","files":["a.rs"]}]}}"#,
     );
     expect![[r#"

@@ -2,12 +2,12 @@
 
 use expect_test::expect;
 
-use crate::fixture::{SEQUENCE, Start};
+use crate::fixture::{RunSetup, SEQUENCE};
 use crate::scenario::play;
 
 /// One change and three reviewers, under a join rule.
-fn reviewers(join: &str) -> Start {
-    Start::of(&format!(
+fn reviewers(join: &str) -> RunSetup {
+    RunSetup::of(&format!(
         "
 name: reviewers
 start: code
@@ -92,7 +92,7 @@ fn a_reviewer_without_a_verdict_abstains_and_never_approves() {
 /// Three of one role and one of another: each role has a majority of its own.
 #[test]
 fn reviewers_are_counted_by_role() {
-    let start = Start::of(
+    let start = RunSetup::of(
         "
 name: roles
 start: code
@@ -170,12 +170,12 @@ fn a_rebound_is_offered_and_taken() {
           run at code.4 (next)
           run:code.4.0.1#11 started: coder on session
     "#]]
-    .assert_eq(&play(&Start::of(SEQUENCE), &script));
+    .assert_eq(&play(&RunSetup::of(SEQUENCE), &script));
 }
 
 #[test]
 fn who_says_to_keep_trying_gets_as_many_rounds_as_before() {
-    let mut start = Start::of(SEQUENCE);
+    let mut start = RunSetup::of(SEQUENCE);
     start.compiled.workflow.max_stagnant_rounds = Some(3);
     let round = |n: u32| {
         format!(
@@ -258,5 +258,5 @@ fn a_rebound_is_offered_and_declined() {
           run ended: completed
           the run ended: completed
     "#]]
-    .assert_eq(&play(&Start::of(SEQUENCE), &script));
+    .assert_eq(&play(&RunSetup::of(SEQUENCE), &script));
 }

@@ -144,7 +144,7 @@ fn a_step_may_send_back_only_so_often() {
 #[test]
 fn exhausted_fails_where_nobody_is_to_be_asked() {
     let mut start = one_task();
-    start.compiled.workflow.on_exhausted = codeteam_core::workflow::Exhausted::Fail;
+    start.compiled.workflow.on_exhausted = codeteam_core::workflow::ExhaustionPolicy::Fail;
     let transcript = play(
         &start,
         r#"run/one code writes a.rs=1

@@ -2,30 +2,30 @@
 //! outside of it, and the way to workers and back.
 
 use codeteam_core::effect::Effect;
-use codeteam_core::hands::Hands;
+use codeteam_core::hands::Operator;
 use codeteam_core::ids::AttemptId;
-use codeteam_core::session::{Turn, examine, judges, pattern, reply, turn};
+use codeteam_core::session::{SessionTurn, examine, judges, pattern, reply, turn};
 use expect_test::expect;
 
-use crate::fixture::{SESSION, Start};
+use crate::fixture::{RunSetup, SESSION};
 use crate::scenario::{play, play_out};
-use crate::world::World;
+use crate::world::SimulatedWorld;
 
 /// As far as the first change.
 const DESIGNED: &str = r#"run analyse says {"confirmed_requirements":"reset by mail"}
     run design says {"design":"reuse tokens","patterns":[],"warnings":[]}"#;
 
-fn start() -> Start {
-    Start::of(SESSION)
+fn start() -> RunSetup {
+    RunSetup::of(SESSION)
 }
 
 fn designed(more: &str) -> String {
     format!("{DESIGNED}\n---\n{more}")
 }
 
-fn at_work(world: &World) -> AttemptId {
+fn at_work(world: &SimulatedWorld) -> AttemptId {
     match turn(&world.run) {
-        Turn::Work(id) => id,
+        SessionTurn::Work(id) => id,
         other => panic!("{other:?}"),
     }
 }
@@ -285,7 +285,7 @@ fn a_rejected_change_is_offered_to_the_designer_and_only_so_much_can_be_replied(
 #[test]
 fn codeteams_own_work_comes_first_then_one_assignment_at_a_time() {
     let (world, _) = play_out(&start(), &format!("{DESIGNED}\nrun code writes a.rs=1"));
-    let Turn::Wait(own) = turn(&world.run) else {
+    let SessionTurn::Wait(own) = turn(&world.run) else {
         panic!("checks are under way");
     };
     assert!(matches!(own.as_slice(), [Effect::RunGate { .. }]));
@@ -295,10 +295,10 @@ fn codeteams_own_work_comes_first_then_one_assignment_at_a_time() {
     let (world, _) = play_out(&start(), &format!("{script}\nrun judge/0 approves"));
     assert_eq!(at_work(&world).slot, 1);
     let (world, _) = play_out(&start(), &format!("{script}\ngive workers"));
-    assert_eq!(world.run.hands, Hands::Workers);
-    assert_eq!(turn(&world.run), Turn::Elsewhere);
+    assert_eq!(world.run.hands, Operator::Workers);
+    assert_eq!(turn(&world.run), SessionTurn::Elsewhere);
     let (world, _) = play_out(&start(), &format!("{script}\nabort"));
-    assert_eq!(turn(&world.run), Turn::Over);
+    assert_eq!(turn(&world.run), SessionTurn::Over);
 }
 
 #[test]
@@ -325,8 +325,8 @@ fn no_approval_goes_over_failing_checks() {
     let gate_leads_on =
         SESSION.replace("on_fail: code\n    rebound", "on_fail: judge\n    rebound");
     assert_ne!(gate_leads_on, SESSION);
-    let mut start = Start::of(&gate_leads_on);
-    start.hands = Hands::Session;
+    let mut start = RunSetup::of(&gate_leads_on);
+    start.hands = Operator::Session;
     let script = format!("{DESIGNED}\nrun code writes a.rs=1\nrun test fails \"red\"");
     let approval = r#"{"approved":true,"reason":"looks fine"}"#;
     let (world, _) = play_out(&start, &script);

@@ -5,20 +5,20 @@ use expect_test::expect;
 use codeteam_core::assignment::assignment;
 use codeteam_core::views::twelve;
 
-use crate::fixture::{Start, TALKING};
+use crate::fixture::{RunSetup, TALKING};
 use crate::scenario::{play, play_out};
 
 const PLAN: &str = r#"{"plan":{"tasks":[{"id":"one","files":["a.rs"]}]}}"#;
 
 /// One task, and no choice to be made.
-fn one_task() -> Start {
-    Start::of(TALKING).plan("one: a.rs")
+fn one_task() -> RunSetup {
+    RunSetup::of(TALKING).plan("one: a.rs")
 }
 
 #[test]
 fn a_planner_asks_until_it_is_told_to_plan() {
     let transcript = play(
-        &Start::of(TALKING),
+        &RunSetup::of(TALKING),
         &format!(
             r#"run plan says {{"questions":["By mail?"],"context":"Passwords are forgotten."}}
                person run yes
@@ -87,7 +87,7 @@ fn a_planner_asks_until_it_is_told_to_plan() {
 #[test]
 fn a_planner_that_insists_on_asking_is_heard_and_one_that_fails_ends_nothing() {
     let transcript = play(
-        &Start::of(TALKING),
+        &RunSetup::of(TALKING),
         r#"run plan says {"questions":["By mail?"]}
            person run /save_plan
            run plan says {"questions":["Really?"]}
@@ -140,7 +140,7 @@ fn a_planner_that_insists_on_asking_is_heard_and_one_that_fails_ends_nothing() {
 fn what_was_said_is_told_to_the_planner() {
     let script = r#"run plan says {"questions":["By mail?"],"context":"Passwords are forgotten."}
                     person run /save_plan"#;
-    let (world, _) = play_out(&Start::of(TALKING), script);
+    let (world, _) = play_out(&RunSetup::of(TALKING), script);
     let id = world.flights.keys().next().unwrap();
     let told = assignment(&world.run, id).unwrap();
     let asked = vec!["By mail?".to_owned()];
@@ -229,7 +229,7 @@ fn a_long_log_is_shortened_before_the_next_round() {
 #[test]
 fn a_role_says_which_task_comes_first() {
     let transcript = play(
-        &Start::of(TALKING).plan("one: a.rs\ntwo: b.rs\nthree: c.rs"),
+        &RunSetup::of(TALKING).plan("one: a.rs\ntwo: b.rs\nthree: c.rs"),
         r#"start
            run tasks says {"message":"three\nIt could overturn the plan."}
            run tasks says {"message":"nine"}
@@ -300,7 +300,7 @@ fn a_role_says_which_task_comes_first() {
 #[test]
 fn an_opinion_that_does_not_come_is_done_without() {
     let transcript = play(
-        &Start::of(TALKING).plan("one: a.rs\ntwo: b.rs"),
+        &RunSetup::of(TALKING).plan("one: a.rs\ntwo: b.rs"),
         "run tasks fails crash
          due",
     );
@@ -324,7 +324,7 @@ fn an_opinion_that_does_not_come_is_done_without() {
 #[test]
 fn an_opinion_is_asked_for_again_after_a_crash() {
     let transcript = play(
-        &Start::of(TALKING).plan("one: a.rs\ntwo: b.rs"),
+        &RunSetup::of(TALKING).plan("one: a.rs\ntwo: b.rs"),
         r#"crash
            run tasks says {"message":"two"}"#,
     );
@@ -537,7 +537,7 @@ fn the_twelve_states_are_those_of_the_work() {
     );
     let lines: Vec<&str> = script.lines().collect();
     for n in 0..=lines.len() {
-        let (world, _) = play_out(&Start::of(TALKING), &lines[..n].join("\n"));
+        let (world, _) = play_out(&RunSetup::of(TALKING), &lines[..n].join("\n"));
         let frame = world.run.frames.values().last().unwrap();
         let state = twelve(&world.run, frame).as_str();
         seen.push(format!(

@@ -3,13 +3,13 @@
 use expect_test::expect;
 
 use super::{one_task, three_tasks};
-use codeteam_core::input::{Decision, WorkerEnd};
+use codeteam_core::input::{Decision, WorkerOutcome};
 use codeteam_core::{Effect, Input};
 
-use crate::fixture::{PHASES, Start};
+use crate::fixture::{PHASES, RunSetup};
 use crate::git;
 use crate::scenario::play;
-use crate::world::World;
+use crate::world::SimulatedWorld;
 
 #[test]
 fn a_time_out_is_tried_again_after_a_growing_wait() {
@@ -205,7 +205,7 @@ fn continued_sessions(most: Option<u32>, told: &[Option<&str>]) -> Vec<Option<(S
     let coder = start.compiled.roles.get_mut(&"coder".into()).unwrap();
     coder.means.continues = true;
     coder.means.max_continuations = most;
-    let mut world = World::begin(&start);
+    let mut world = SimulatedWorld::begin(&start);
     let mut sessions = Vec::new();
     for (n, told) in told.iter().enumerate() {
         let id = world.flights.keys().next().unwrap().clone();
@@ -215,7 +215,7 @@ fn continued_sessions(most: Option<u32>, told: &[Option<&str>]) -> Vec<Option<(S
         let tree = git::tree(&files);
         let base = &world.run.frames[&id.frame].base.tree;
         let change = git::change(&id.lasting(), base, &tree);
-        let answer = WorkerEnd::Answered(r#"{"summary":"x"}"#.to_owned());
+        let answer = WorkerOutcome::Answered(r#"{"summary":"x"}"#.to_owned());
         let mut input = world.exited(&id, answer, 1);
         if let Input::WorkerExited { report, .. } = &mut input {
             report.change = Some((tree, change));
@@ -387,7 +387,7 @@ fn after_a_crash_the_same_try_has_a_new_fence_and_its_cost_counts() {
 
 #[test]
 fn less_is_asked_for_and_a_person_decides_whether_that_will_do() {
-    let start = Start::of(PHASES).plan("one@first: a.rs");
+    let start = RunSetup::of(PHASES).plan("one@first: a.rs");
     let transcript = play(
         &start,
         r#"run/first design goes
@@ -432,7 +432,7 @@ fn less_is_asked_for_and_a_person_decides_whether_that_will_do() {
 
 #[test]
 fn each_level_has_all_its_tries() {
-    let mut start = Start::of(PHASES).plan("one@first: a.rs");
+    let mut start = RunSetup::of(PHASES).plan("one@first: a.rs");
     let maker = start.compiled.roles.get_mut(&"maker".into()).unwrap();
     maker.workers.truncate(1);
     let transcript = play(
@@ -464,7 +464,7 @@ fn each_level_has_all_its_tries() {
 
 #[test]
 fn a_degraded_result_that_commits_nothing_needs_a_decision_too() {
-    let start = Start::of(PHASES).plan("one@first: a.rs");
+    let start = RunSetup::of(PHASES).plan("one@first: a.rs");
     let transcript = play(
         &start,
         r#"run/first design says {"blocked":"too large"}

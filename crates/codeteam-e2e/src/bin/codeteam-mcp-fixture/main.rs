@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codeteam_http::{Limits, Listener, Sessions, Token, serve};
+use codeteam_http::{BearerToken, ClientLimits, ClientSessions, LoopbackListener, serve};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
     GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
@@ -49,24 +49,24 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let token = Token::fresh()?;
-    let listener = Listener::bind(([127, 0, 0, 1], 0).into())?;
+    let token = BearerToken::fresh()?;
+    let listener = LoopbackListener::bind(([127, 0, 0, 1], 0).into())?;
     let told = json!({ "url": listener.url(), "token": token.secret() });
     let mut out = std::io::stdout().lock();
     writeln!(out, "{told}")?;
     out.flush()?;
-    let sessions = Arc::new(Sessions::new(Limits::default()));
+    let sessions = Arc::new(ClientSessions::new(ClientLimits::default()));
     let served = serve(
         listener,
         token,
         sessions,
-        || Fixture,
+        || ConformanceServer,
         std::future::pending(),
     );
     Ok(runtime.block_on(served)?)
 }
 
-struct Fixture;
+struct ConformanceServer;
 
 /// Something of the protocol's, from how it looks on the wire.
 fn of<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
@@ -77,7 +77,7 @@ fn unknown(name: &str) -> ErrorData {
     ErrorData::invalid_params(format!("there is no `{name}`"), None)
 }
 
-impl Fixture {
+impl ConformanceServer {
     async fn log(context: &RequestContext<RoleServer>, text: &str) {
         let told = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(text));
         let sent = context.peer.notify_logging_message(told);
@@ -108,7 +108,7 @@ impl Fixture {
     }
 }
 
-impl ServerHandler for Fixture {
+impl ServerHandler for ConformanceServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_completions()

@@ -1,14 +1,19 @@
 //! Models that a cloud serves: what claude needs for them reaches it, and it asks where it should.
 //! The clouds themselves are the scripted server, which checks no signature.
 
-use codeteam_e2e::{Play, Requests, Scenario};
+use codeteam_e2e::{Play, RecordedRequests, Scenario};
 
 use super::project::Project;
 use super::samples::{RIGHT, alone, writes};
 
 /// Runs claude with a provider and these variables; nothing is asked of Anthropic itself.
 #[track_caller]
-fn served_by(provider: &str, model: &str, moved_by: &str, env: &[(&str, &str)]) -> Requests {
+fn served_by(
+    provider: &str,
+    model: &str,
+    moved_by: &str,
+    env: &[(&str, &str)],
+) -> RecordedRequests {
     let mut project = Project::new(Scenario::new().play(writes(Play::new())));
     project.set(moved_by, project.server.base_url());
     project.set("ANTHROPIC_BASE_URL", "http://127.0.0.1:9");

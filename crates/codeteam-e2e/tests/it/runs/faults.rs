@@ -2,7 +2,7 @@
 //! lost. Each fault is shown with the CLI that is quickest about it; the recorded folds of the
 //! dialects have the rest.
 
-use codeteam_e2e::{Fault, Kind, Play, Protocol, Request, Scenario, Turn};
+use codeteam_e2e::{Fault, FaultKind, Play, Protocol, RecordedRequest, Scenario, Turn};
 use serde_json::json;
 
 use super::project::Project;
@@ -77,7 +77,7 @@ fn is_waited_for(worker: &str, fault: Fault, category: &str, action: &str) -> Pr
 
 #[test]
 fn too_many_requests_park_the_account() {
-    let fault = Fault::new(Kind::RateLimit).times(1);
+    let fault = Fault::new(FaultKind::RateLimit).times(1);
     let project = is_waited_for("codex", fault, "resource", "park");
     let parked = &project.events("account_parked")[0];
     assert_eq!(
@@ -88,7 +88,7 @@ fn too_many_requests_park_the_account() {
 
 #[test]
 fn too_many_requests_for_longer_than_claude_waits_park_its_account_for_as_long_as_is_asked() {
-    let fault = Fault::new(Kind::RateLimit).times(4).retry_after(1);
+    let fault = Fault::new(FaultKind::RateLimit).times(4).retry_after(1);
     let project = is_waited_for("claude", fault, "resource", "park");
     let facts = &project.events("attempt_failed")[0]["facts"];
     assert_eq!(
@@ -98,7 +98,7 @@ fn too_many_requests_for_longer_than_claude_waits_park_its_account_for_as_long_a
     let asked = project.asked();
     let faults: Vec<u64> = asked
         .iter()
-        .filter(|r| r.fault == Some(Kind::RateLimit))
+        .filter(|r| r.fault == Some(FaultKind::RateLimit))
         .map(|r| r.at_ms)
         .collect();
     let waits = faults.windows(2).map(|pair| pair[1] - pair[0]);
@@ -108,7 +108,7 @@ fn too_many_requests_for_longer_than_claude_waits_park_its_account_for_as_long_a
 /// The CLI itself waits as long as it is asked to.
 #[test]
 fn too_many_requests_with_a_time_to_wait_are_no_failure() {
-    let fault = Fault::new(Kind::RateLimit).times(1).retry_after(1);
+    let fault = Fault::new(FaultKind::RateLimit).times(1).retry_after(1);
     let play = Play::new()
         .turn(Turn::new().write("add.sh", RIGHT))
         .turn(written().fault(fault));
@@ -120,25 +120,25 @@ fn too_many_requests_with_a_time_to_wait_are_no_failure() {
     assert_eq!(project.failures(), []);
     let asked = project.asked();
     let (refused, again) = (&asked.0[1], &asked.0[2]);
-    assert_eq!(refused.fault, Some(Kind::RateLimit));
+    assert_eq!(refused.fault, Some(FaultKind::RateLimit));
     assert!(again.at_ms - refused.at_ms >= 1000, "it waits");
 }
 
 #[test]
 fn an_error_of_the_server_is_waited_out() {
-    let fault = Fault::new(Kind::ServerError).times(12);
+    let fault = Fault::new(FaultKind::ServerError).times(12);
     is_waited_for("codex", fault, "network", "wait_out");
 }
 
 #[test]
 fn errors_of_the_server_for_longer_than_claude_waits_are_waited_out() {
-    let fault = Fault::new(Kind::ServerError).times(4);
+    let fault = Fault::new(FaultKind::ServerError).times(4);
     is_waited_for("claude", fault, "network", "wait_out");
 }
 
 #[test]
 fn an_overloaded_server_is_waited_out() {
-    let fault = Fault::new(Kind::Overloaded).times(4);
+    let fault = Fault::new(FaultKind::Overloaded).times(4);
     let project = is_waited_for("claude", fault, "network", "wait_out");
     let facts = &project.events("attempt_failed")[0]["facts"];
     assert_eq!(facts["http_status"], 529);
@@ -155,7 +155,7 @@ fn an_overloaded_server_is_waited_out() {
 
 #[test]
 fn an_outage_longer_than_the_limit_stops_the_run_and_resume_goes_on() {
-    let fault = Fault::new(Kind::Overloaded).times(2);
+    let fault = Fault::new(FaultKind::Overloaded).times(2);
     let project = Project::new(at_the_end(fault));
     let args = ["--worker", "claude", "--max-outage-minutes", "0"];
     let done = project.goal(&alone("", ""), &args).expect(4);
@@ -170,7 +170,7 @@ fn an_outage_longer_than_the_limit_stops_the_run_and_resume_goes_on() {
 
 #[test]
 fn a_stream_that_is_cut_is_waited_out() {
-    let fault = Fault::new(Kind::CutStream).times(8);
+    let fault = Fault::new(FaultKind::CutStream).times(8);
     let project = is_waited_for("codex", fault, "network", "wait_out");
     let facts = &project.events("attempt_failed")[0]["facts"];
     assert_eq!(facts["trouble"], "unreachable");
@@ -178,7 +178,7 @@ fn a_stream_that_is_cut_is_waited_out() {
 
 #[test]
 fn a_stream_that_stalls_is_ended_and_tried_again() {
-    let stall = Fault::new(Kind::Hold);
+    let stall = Fault::new(FaultKind::Hold);
     let project = is_tried_again("codex", stall, "stall_seconds: 8");
     let facts = failed_once(&project, "network", "retry_same");
     assert_eq!(facts["stage"], "stalled");
@@ -187,7 +187,7 @@ fn a_stream_that_stalls_is_ended_and_tried_again() {
 }
 
 /// The first request of a coder's second attempt.
-fn asked_again(project: &Project) -> Request {
+fn asked_again(project: &Project) -> RecordedRequest {
     let second = project.asked().only(|r| r.marks.attempt == Some(2));
     second.0[0].clone()
 }
@@ -199,7 +199,7 @@ fn told_again(project: &Project) -> String {
 
 #[test]
 fn an_answer_that_is_no_json_goes_back_with_the_schema_and_an_example() {
-    let project = is_tried_again("codex", Fault::new(Kind::BadAnswer), "");
+    let project = is_tried_again("codex", Fault::new(FaultKind::BadAnswer), "");
     let facts = failed_once(&project, "parsing", "retry_with_feedback");
     let told = told_again(&project);
     assert!(told.contains(facts["message"].as_str().unwrap()), "{told}");
@@ -243,7 +243,7 @@ fn an_answer_without_a_change_goes_back() {
 
 /// The first worker has this fault, and the second one stands in for it.
 #[track_caller]
-fn stands_in(kind: Kind, workers: [&str; 2], first: Protocol) -> Project {
+fn stands_in(kind: FaultKind, workers: [&str; 2], first: Protocol) -> Project {
     let fault = Fault::new(kind);
     let scenario = Scenario::new()
         .play(Play::new().protocol(first).turn(written().fault(fault)))
@@ -258,7 +258,11 @@ fn stands_in(kind: Kind, workers: [&str; 2], first: Protocol) -> Project {
 
 #[test]
 fn another_worker_stands_in_for_one_without_a_login() {
-    let project = stands_in(Kind::Unauthorized, ["codex", "claude"], Protocol::Responses);
+    let project = stands_in(
+        FaultKind::Unauthorized,
+        ["codex", "claude"],
+        Protocol::Responses,
+    );
     let facts = failed_once(&project, "cli", "escalate");
     assert_eq!(facts["trouble"], "login");
     assert_eq!(project.events("worker_replaced")[0]["worker"], "codex");
@@ -266,28 +270,32 @@ fn another_worker_stands_in_for_one_without_a_login() {
 
 #[test]
 fn another_worker_stands_in_for_one_without_a_model() {
-    let project = stands_in(Kind::UnknownModel, ["codex", "claude"], Protocol::Responses);
+    let project = stands_in(
+        FaultKind::UnknownModel,
+        ["codex", "claude"],
+        Protocol::Responses,
+    );
     let facts = failed_once(&project, "cli", "escalate");
     assert_eq!(facts["trouble"], "model");
 }
 
 #[test]
 fn another_worker_stands_in_for_one_that_is_not_paid_for() {
-    let project = stands_in(Kind::Quota, ["codex", "claude"], Protocol::Responses);
+    let project = stands_in(FaultKind::Quota, ["codex", "claude"], Protocol::Responses);
     let facts = failed_once(&project, "resource", "escalate");
     assert_eq!(facts["trouble"], "billing");
 }
 
 #[test]
 fn another_worker_stands_in_for_one_that_refuses() {
-    let project = stands_in(Kind::Refusal, ["claude", "codex"], Protocol::Anthropic);
+    let project = stands_in(FaultKind::Refusal, ["claude", "codex"], Protocol::Anthropic);
     let facts = failed_once(&project, "logic", "escalate");
     assert_eq!(facts["trouble"], "refusal");
 }
 
 #[test]
 fn a_refusal_ends_the_work_where_nobody_stands_in() {
-    let project = Project::new(once(Fault::new(Kind::Refusal)));
+    let project = Project::new(once(Fault::new(FaultKind::Refusal)));
     let done = project.goal(&alone("worker: claude", ""), &[]).expect(1);
     done.says(&["not done:"]);
     failed_once(&project, "logic", "escalate");

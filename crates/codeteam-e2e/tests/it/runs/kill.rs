@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use codeteam_e2e::{Fault, Kind, Play, Scenario, Server, Turn};
+use codeteam_e2e::{Fault, FaultKind, ModelServer, Play, Scenario, Turn};
 
 use super::project::Project;
 use super::samples::{RIGHT, alone, written};
@@ -27,7 +27,7 @@ fn survivors(project: &Project) -> Vec<String> {
 
 #[track_caller]
 fn is_killed_and_resumed(worker: &str) {
-    let held = Fault::new(Kind::Hold).gate("work");
+    let held = Fault::new(FaultKind::Hold).gate("work");
     let play = Play::new()
         .turn(Turn::new().write("add.sh", RIGHT))
         .turn(written().fault(held));
@@ -48,7 +48,7 @@ fn is_killed_and_resumed(worker: &str) {
     running.0.wait().unwrap();
     // The CLI's connection ends with it.
     assert!(project.server.wait_held("work", 0), "it is gone");
-    let deadline = Instant::now() + Server::PATIENCE;
+    let deadline = Instant::now() + ModelServer::PATIENCE;
     while !survivors(&project).is_empty() {
         assert!(Instant::now() < deadline, "{:?}", survivors(&project));
         std::thread::yield_now();

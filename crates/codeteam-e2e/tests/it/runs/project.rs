@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use codeteam_e2e::{Requests, Scenario, Server};
+use codeteam_e2e::{ModelServer, RecordedRequests, Scenario};
 use serde_json::Value;
 
 use super::programs;
@@ -22,14 +22,14 @@ pub(crate) const PLACEHOLDER: &str = "added-outside-the-sandbox";
 /// A project in a temporary folder, and a model.
 pub(crate) struct Project {
     folder: tempfile::TempDir,
-    pub(crate) server: Server,
+    pub(crate) server: ModelServer,
     env: Vec<(String, OsString)>,
 }
 
 /// A program that ends with its test, however that does.
-pub(crate) struct Running(pub(crate) Child);
+pub(crate) struct RunningProgram(pub(crate) Child);
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -37,7 +37,7 @@ impl Drop for Running {
 }
 
 /// What a command did.
-pub(crate) struct Done {
+pub(crate) struct CommandResult {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -58,7 +58,7 @@ impl Project {
     }
 
     fn in_folder(scenario: Scenario, folder: tempfile::TempDir) -> Self {
-        let server = Server::start(scenario).unwrap();
+        let server = ModelServer::start(scenario).unwrap();
         let (base, openai) = (server.base_url(), server.openai_url());
         let mut project = Self {
             folder,
@@ -182,21 +182,21 @@ impl Project {
     }
 
     /// Starts a run that says on standard error how it goes.
-    pub(crate) fn start(&self, args: &[&str]) -> Running {
+    pub(crate) fn start(&self, args: &[&str]) -> RunningProgram {
         let mut command = self.codeteam(args);
         command.stdout(Stdio::null()).stderr(Stdio::piped());
-        Running(command.spawn().unwrap())
+        RunningProgram(command.spawn().unwrap())
     }
 
     /// Runs codeteam to its end.
     #[track_caller]
-    pub(crate) fn run(&self, args: &[&str]) -> Done {
-        Done::from(self.codeteam(args).output().unwrap())
+    pub(crate) fn run(&self, args: &[&str]) -> CommandResult {
+        CommandResult::from(self.codeteam(args).output().unwrap())
     }
 
     /// Takes the goal through a workflow to its end.
     #[track_caller]
-    pub(crate) fn goal(&self, workflow: &str, more: &[&str]) -> Done {
+    pub(crate) fn goal(&self, workflow: &str, more: &[&str]) -> CommandResult {
         let workflow = self.workflow(workflow);
         let mut args = vec!["run", "Add a script that adds", "--workflow", &workflow];
         args.extend(more);
@@ -252,13 +252,13 @@ impl Project {
 
     /// The questions to a model, none of which the scenario had not foreseen.
     #[track_caller]
-    pub(crate) fn asked(&self) -> Requests {
+    pub(crate) fn asked(&self) -> RecordedRequests {
         self.server.assert_no_problems();
         self.server.requests().to_models()
     }
 }
 
-impl From<Output> for Done {
+impl From<Output> for CommandResult {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code(),
@@ -268,7 +268,7 @@ impl From<Output> for Done {
     }
 }
 
-impl Done {
+impl CommandResult {
     /// The same, if it ended with this code.
     #[track_caller]
     pub(crate) fn expect(self, code: i32) -> Self {

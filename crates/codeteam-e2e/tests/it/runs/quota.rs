@@ -2,14 +2,16 @@
 
 use std::io::{BufRead as _, BufReader};
 
-use codeteam_e2e::{Fault, Kind, Play, Protocol, Scenario, Turn};
+use codeteam_e2e::{Fault, FaultKind, Play, Protocol, Scenario, Turn};
 
 use super::project::Project;
 use super::samples::{RIGHT, alone, writes, written};
 
 /// A limit that is reached once, after some work, and resets in so many seconds.
 fn limited(resets_in: u64) -> Scenario {
-    let fault = Fault::new(Kind::UsageLimit).times(1).resets_in(resets_in);
+    let fault = Fault::new(FaultKind::UsageLimit)
+        .times(1)
+        .resets_in(resets_in);
     let play = Play::new()
         .turn(Turn::new().write("add.sh", RIGHT))
         .turn(written().fault(fault));
@@ -28,7 +30,7 @@ fn attempts(project: &Project) -> Vec<(String, u64)> {
 
 #[test]
 fn another_worker_goes_on_at_once() {
-    let fault = Fault::new(Kind::UsageLimit);
+    let fault = Fault::new(FaultKind::UsageLimit);
     let first = Play::new().protocol(Protocol::Responses);
     let scenario = Scenario::new()
         .play(first.turn(written().fault(fault)))
@@ -73,7 +75,7 @@ fn the_run_waits_for_the_reset_and_goes_on_by_itself() {
     let asked = project.asked();
     let limited = asked
         .iter()
-        .find(|r| r.fault == Some(Kind::UsageLimit))
+        .find(|r| r.fault == Some(FaultKind::UsageLimit))
         .unwrap();
     let next = asked.iter().find(|r| r.order > limited.order).unwrap();
     assert!(

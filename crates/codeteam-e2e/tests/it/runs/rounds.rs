@@ -1,7 +1,7 @@
 //! Each CLI, confined: edits files with its own tools, is rejected by a gate, mends it, is
 //! reviewed and committed.
 
-use codeteam_e2e::{Protocol, Requests};
+use codeteam_e2e::{Protocol, RecordedRequests};
 
 use super::project::{ANTHROPIC_KEY, GEMINI_KEY, OPENAI_KEY, PLACEHOLDER, Project};
 use super::samples::{RIGHT, one, two_rounds};
@@ -18,7 +18,7 @@ fn header(protocol: Protocol) -> (&'static str, String) {
 
 /// What must hold of [`two_rounds`], whoever plays it.
 #[track_caller]
-pub(crate) fn is_done(project: &Project, protocol: Protocol) -> Requests {
+pub(crate) fn is_done(project: &Project, protocol: Protocol) -> RecordedRequests {
     assert_eq!(project.made("add.sh"), RIGHT.trim_end());
     assert_eq!(project.commits(), 1);
     let run = project.shown();
@@ -63,7 +63,7 @@ pub(crate) fn is_done(project: &Project, protocol: Protocol) -> Requests {
 
 /// What a CLI saw in the place of the key, which it needs to start: `env` tells.
 #[track_caller]
-fn saw_a_placeholder(asked: &Requests) {
+fn saw_a_placeholder(asked: &RecordedRequests) {
     let second = asked.only(|r| r.marks.round == Some(2)).of_role("coder");
     let saw = second.iter().nth(1).unwrap().last_said();
     assert!(saw.contains(PLACEHOLDER), "{saw}");

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use codeteam_e2e::Scenario;
 
 use super::programs;
-use super::project::{Done, Project};
+use super::project::{CommandResult, Project};
 use super::shown::shown;
 
 /// What the model does: in the first session until it has questions, in the second all the rest. It
@@ -60,21 +60,21 @@ plays:
 "#;
 
 /// How a CLI reaches codeteam's server.
-enum Reach<'a> {
+enum McpTransport<'a> {
     /// It starts it.
     Stdio,
     /// It is there.
-    Http(&'a Served),
+    Http(&'a HttpServerProcess),
 }
 
 /// A server over HTTP, which ends with its test.
-struct Served {
+struct HttpServerProcess {
     child: Child,
     url: String,
     token: String,
 }
 
-impl Served {
+impl HttpServerProcess {
     fn new(project: &Project) -> Self {
         let mut command = project.command(programs::codeteam());
         command.args(["mcp", "--http", "--json"]);
@@ -95,7 +95,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for HttpServerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -103,15 +103,21 @@ impl Drop for Served {
 }
 
 /// A session of a CLI that has codeteam as a server, with one prompt.
-fn session(project: &Project, cli: &str, model: &str, reach: &Reach<'_>, prompt: &str) -> Done {
+fn session(
+    project: &Project,
+    cli: &str,
+    model: &str,
+    reach: &McpTransport<'_>,
+    prompt: &str,
+) -> CommandResult {
     let codeteam = programs::codeteam().display().to_string();
     let url = project.server.openai_url();
     let mut command: Command = project.command(Path::new(cli));
     match cli {
         "claude" => {
             let server = match reach {
-                Reach::Stdio => serde_json::json!({ "command": codeteam, "args": ["mcp"] }),
-                Reach::Http(served) => serde_json::json!({
+                McpTransport::Stdio => serde_json::json!({ "command": codeteam, "args": ["mcp"] }),
+                McpTransport::Http(served) => serde_json::json!({
                     "type": "http", "url": served.url, "headers": served.header(),
                 }),
             };
@@ -132,14 +138,14 @@ fn session(project: &Project, cli: &str, model: &str, reach: &Reach<'_>, prompt:
                 .args(["-c", "approval_policy=\"never\""])
                 .args(["-c", &format!("openai_base_url=\"{url}\"")]);
             let own: &[String] = &match reach {
-                Reach::Stdio => [
+                McpTransport::Stdio => [
                     format!("mcp_servers.codeteam.command=\"{codeteam}\""),
                     "mcp_servers.codeteam.args=[\"mcp\"]".to_owned(),
                     "mcp_servers.codeteam.env_vars=[\"GIT_AUTHOR_NAME\",\"GIT_AUTHOR_EMAIL\"]"
                         .to_owned(),
                 ]
                 .to_vec(),
-                Reach::Http(served) => {
+                McpTransport::Http(served) => {
                     command.env("CODETEAM_MCP_TOKEN", &served.token);
                     [
                         format!("mcp_servers.codeteam.url=\"{}\"", served.url),
@@ -157,10 +163,10 @@ fn session(project: &Project, cli: &str, model: &str, reach: &Reach<'_>, prompt:
         "opencode" => command = opencode(project, model, reach, prompt),
         _ => {
             let server = match reach {
-                Reach::Stdio => {
+                McpTransport::Stdio => {
                     serde_json::json!({ "command": codeteam, "args": ["mcp"], "trust": true })
                 }
-                Reach::Http(served) => serde_json::json!({
+                McpTransport::Http(served) => serde_json::json!({
                     "httpUrl": served.url, "headers": served.header(), "trust": true,
                 }),
             };
@@ -177,16 +183,16 @@ fn session(project: &Project, cli: &str, model: &str, reach: &Reach<'_>, prompt:
         }
     }
     command.stdin(Stdio::null());
-    Done::from(command.output().unwrap())
+    CommandResult::from(command.output().unwrap())
 }
 
 /// A session of opencode, which asks its models as Claude Code does.
-fn opencode(project: &Project, model: &str, reach: &Reach<'_>, prompt: &str) -> Command {
+fn opencode(project: &Project, model: &str, reach: &McpTransport<'_>, prompt: &str) -> Command {
     let server = match reach {
-        Reach::Stdio => {
+        McpTransport::Stdio => {
             serde_json::json!({ "type": "local", "command": [programs::codeteam(), "mcp"] })
         }
-        Reach::Http(served) => serde_json::json!({
+        McpTransport::Http(served) => serde_json::json!({
             "type": "remote", "url": served.url, "headers": served.header(),
         }),
     };
@@ -322,7 +328,7 @@ fn is_led(cli: &str, [first, second]: [&str; 2]) {
         &project,
         cli,
         first,
-        &Reach::Stdio,
+        &McpTransport::Stdio,
         "Start team task: add a script that adds",
     )
     .expect(0);
@@ -331,7 +337,7 @@ fn is_led(cli: &str, [first, second]: [&str; 2]) {
     assert!(status.stdout.contains("waiting"), "{}", status.stdout);
 
     let said = "Yes, whole numbers";
-    session(&project, cli, second, &Reach::Stdio, said).expect(0);
+    session(&project, cli, second, &McpTransport::Stdio, said).expect(0);
     project.asked();
     let run = project.shown();
     assert_eq!(run["status"], "completed", "{run:#}");
@@ -394,8 +400,8 @@ fn is_led_over_http(cli: &str, model: &str) {
     let project = Project::lasting(scenario);
     project.git(&["config", "user.name", "Ada"]);
     project.git(&["config", "user.email", "ada@example.org"]);
-    let served = Served::new(&project);
-    let reach = Reach::Http(&served);
+    let served = HttpServerProcess::new(&project);
+    let reach = McpTransport::Http(&served);
     session(&project, cli, model, &reach, "Start team task: add").expect(0);
     project.asked();
     let run = project.shown();

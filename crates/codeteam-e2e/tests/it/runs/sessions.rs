@@ -1,23 +1,23 @@
 //! Roles that may go on in the session of their last attempt.
 
-use codeteam_e2e::{Part, Play, Request, Scenario, Side, Turn};
+use codeteam_e2e::{MessagePart, Play, RecordedRequest, Scenario, Speaker, Turn};
 use serde_json::json;
 
 use super::project::Project;
 use super::samples::{RIGHT, alone, one, two_rounds, writes};
 
 /// How many assignments a conversation has.
-fn assignments(request: &Request) -> usize {
+fn assignments(request: &RecordedRequest) -> usize {
     let messages = request.asked.as_ref().unwrap().messages.iter();
     let parts = messages
-        .filter(|message| message.side == Side::User)
+        .filter(|message| message.side == Speaker::User)
         .flat_map(|message| &message.parts);
-    let is_one = |part: &&Part| matches!(part, Part::Text(text) if text.contains("Role: coder\n"));
+    let is_one = |part: &&MessagePart| matches!(part, MessagePart::Text(text) if text.contains("Role: coder\n"));
     parts.filter(is_one).count()
 }
 
 /// The last assignment of a conversation.
-fn last(request: &Request) -> String {
+fn last(request: &RecordedRequest) -> String {
     let said = request.user_text();
     said[said.rfind("Role: coder\n").unwrap()..].to_owned()
 }

@@ -3,21 +3,21 @@
 
 use std::fmt;
 
-use codeteam_e2e::{Action, Scenario};
+use codeteam_e2e::{Scenario, ToolAction};
 use serde_json::Value;
 
 use super::programs;
 use super::project::Project;
 
 /// What was shown after a call.
-pub(crate) struct Shown {
+pub(crate) struct ShownAnswer {
     /// The tool that was called.
     pub(crate) tool: String,
     /// What came back to the model, but for what is different each time.
     pub(crate) text: String,
 }
 
-impl fmt::Display for Shown {
+impl fmt::Display for ShownAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "==== {} ====\n{}", self.tool, lines(&self.text))
     }
@@ -41,13 +41,13 @@ fn lines(text: &str) -> String {
 }
 
 /// What the model was shown after each call of a tool of codeteam's.
-pub(crate) fn shown(scenario: &Scenario, project: &Project) -> Vec<Shown> {
+pub(crate) fn shown(scenario: &Scenario, project: &Project) -> Vec<ShownAnswer> {
     let run = project.shown()["run"].as_str().unwrap().to_owned();
     let requests = project.server.requests().to_models();
     let mut all = Vec::new();
     for play in &scenario.plays {
         for (turn, done) in (1..).zip(&play.turns) {
-            let Some(Action::Team { tool, .. }) = done.tools.first() else {
+            let Some(ToolAction::Team { tool, .. }) = done.tools.first() else {
                 continue;
             };
             // The first question after the call; there may be others, such as a search for a tool.
@@ -55,7 +55,7 @@ pub(crate) fn shown(scenario: &Scenario, project: &Project) -> Vec<Shown> {
                 .iter()
                 .filter(|request| request.play == play.name && request.turn == Some(turn));
             let request = after.next().unwrap();
-            all.push(Shown {
+            all.push(ShownAnswer {
                 tool: tool.clone(),
                 text: plain(&request.last_said(), project, &run),
             });

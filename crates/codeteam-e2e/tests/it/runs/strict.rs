@@ -1,9 +1,9 @@
 //! The workflow `strict` with every worker: its agents are given JSON and answer with JSON.
 
-use codeteam_e2e::{Play, Road, Scenario, Turn};
+use codeteam_e2e::{Play, Scenario, SubmissionRoute, Turn};
 use serde_json::{Value, json};
 
-use super::project::{Done, Project};
+use super::project::{CommandResult, Project};
 use super::samples::RIGHT;
 
 fn plan() -> Value {
@@ -17,7 +17,7 @@ fn plan() -> Value {
 fn bare(worker: &str, answer: Value) -> Turn {
     let turn = Turn::submit(answer);
     match worker {
-        "builtin" => turn.road(Road::Text),
+        "builtin" => turn.road(SubmissionRoute::Text),
         _ => turn,
     }
 }
@@ -31,7 +31,7 @@ fn scenario(worker: &str, plan: Turn) -> Scenario {
         .play(Play::new().role("tester").turn(bare(worker, told)))
 }
 
-fn start(worker: &str, model: &str, plan: Turn) -> (Project, Done) {
+fn start(worker: &str, model: &str, plan: Turn) -> (Project, CommandResult) {
     let project = Project::new(scenario(worker, plan));
     project.user_config("workers: { builtin: { protocol: openai, model: local-model } }\n");
     let roles = ["planner", "coder", "tester"].map(|role| {

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use codeteam_core::event::Sandbox as Backend;
-use codeteam_core::workflow::{AsksBefore, Rule};
-use codeteam_core::yaml::Node;
+use codeteam_core::event::SandboxKind as Backend;
+use codeteam_core::workflow::{CommitApproval, HonestyRule};
+use codeteam_core::yaml::YamlNode;
 use serde_json::json;
 
 use super::{AccessComparison, FoundRequest, INCLUDES, RequestTarget, as_type};
 use crate::config::{
-    BaselinePolicy, Cache, CacheMode, Config, GitMode, Host, Judging, Limits, Price, ProofMode,
+    BaselinePolicy, CacheConfig, CacheMode, Config, GitMode, HonestyMode, HostConfig, LimitsConfig,
+    ModelPrice, ProofMode,
 };
 
 /// All kinds.
@@ -120,7 +121,7 @@ fn image(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
 }
 
 fn sandbox_limits(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
-    let usual = codeteam_sandbox::Limits::default();
+    let usual = codeteam_sandbox::SandboxLimits::default();
     let mb = codeteam_sandbox::policy::MIB;
     let (full, allowed) = (&c.full.sandbox.limits, &c.allowed.sandbox.limits);
     let all = [
@@ -173,19 +174,20 @@ fn sandbox_limits(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
 
 fn hosts(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     let (full, allowed) = (&c.full.sandbox, &c.allowed.sandbox);
-    let new = |key: &'static str, full: &[Host], allowed: &[Host], who: &'static str| {
-        let is_new = |host: &&Host| {
-            !allowed
-                .iter()
-                .any(|known| host_value(known) == host_value(host))
+    let new =
+        |key: &'static str, full: &[HostConfig], allowed: &[HostConfig], who: &'static str| {
+            let is_new = |host: &&HostConfig| {
+                !allowed
+                    .iter()
+                    .any(|known| host_value(known) == host_value(host))
+            };
+            let found = full.iter().filter(is_new).map(|host| {
+                let host = host_value(host);
+                let asks = format!("let {who} reach `{host}`");
+                item(key, host, asks)
+            });
+            found.collect::<Vec<_>>()
         };
-        let found = full.iter().filter(is_new).map(|host| {
-            let host = host_value(host);
-            let asks = format!("let {who} reach `{host}`");
-            item(key, host, asks)
-        });
-        found.collect::<Vec<_>>()
-    };
     let setup = c.full.setup.as_ref().map(|setup| setup.command.as_str());
     let mut found = new("sandbox.hosts", &full.hosts, &allowed.hosts, "workers");
     let registries = new(
@@ -216,7 +218,8 @@ fn folders(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
         let asks = format!("show workers and checks your folder `{path}`");
         item("sandbox.toolchains", path, asks)
     });
-    let is_known = |cache: &&Cache| allowed.caches.iter().any(|known| known.path == cache.path);
+    let is_known =
+        |cache: &&CacheConfig| allowed.caches.iter().any(|known| known.path == cache.path);
     let caches = full.caches.iter().filter(|cache| !is_known(cache));
     let caches = caches.map(|cache| {
         let path = cache.path.display();
@@ -316,7 +319,7 @@ fn limits(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     wider.collect()
 }
 
-fn amounts(limits: &Limits) -> [(&'static str, Option<f64>); 14] {
+fn amounts(limits: &LimitsConfig) -> [(&'static str, Option<f64>); 14] {
     #[expect(clippy::cast_precision_loss, reason = "no limit is as large as that")]
     let whole = |limit: Option<u64>| limit.map(|limit| limit as f64);
     let count = |limit: Option<usize>| whole(limit.map(|limit| limit as u64));
@@ -341,13 +344,13 @@ fn amounts(limits: &Limits) -> [(&'static str, Option<f64>); 14] {
 
 /// Rules that a change must keep to, where the user has said so by name.
 fn honesty(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
-    let strict = |judging: Judging| match judging {
-        Judging::Off => 0,
-        Judging::Report => 1,
-        Judging::Fail => 2,
+    let strict = |judging: HonestyMode| match judging {
+        HonestyMode::Off => 0,
+        HonestyMode::Report => 1,
+        HonestyMode::Fail => 2,
     };
     let of = |config: &Config, rule| strict(config.verification.honesty.of(rule));
-    let rules = Rule::ALL.into_iter();
+    let rules = HonestyRule::ALL.into_iter();
     let said = rules.filter(|rule| is_said(c, &["verification", "honesty", rule.as_str()]));
     let weaker = said.filter(|rule| of(c.full, *rule) < of(c.allowed, *rule));
     let found = weaker.map(|rule| {
@@ -495,9 +498,9 @@ fn git(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
         });
     }
     let asked = |config: &Config| match config.git.asks_before() {
-        AsksBefore::Nothing => 0,
-        AsksBefore::First => 1,
-        AsksBefore::Each => 2,
+        CommitApproval::Nothing => 0,
+        CommitApproval::First => 1,
+        CommitApproval::Each => 2,
     };
     if (said("auto_commit") || said("dry_run_preview")) && asked(c.full) < asked(c.allowed) {
         let asks = "commit without asking you, where your configuration says to ask";
@@ -512,7 +515,7 @@ fn git(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
 
 /// What tokens cost: a limit in money, which may also be set for one run alone, would be reached later.
 fn prices(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
-    let known = |price: &Price| (price.input, price.output, price.cached_input);
+    let known = |price: &ModelPrice| (price.input, price.output, price.cached_input);
     let all = c.full.prices.iter();
     let new =
         all.filter(|(model, price)| c.allowed.prices.get(*model).map(known) != Some(known(price)));
@@ -530,16 +533,16 @@ fn prices(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
 }
 
 /// What an item of a list is, in the form that its request has.
-pub(super) fn item_value(path: &[String], node: &Node) -> String {
+pub(super) fn item_value(path: &[String], node: &YamlNode) -> String {
     let known = match path.last().map(String::as_str) {
-        Some("hosts" | "registries") => as_type(node).map(|host: Host| host_value(&host)),
-        Some("caches") => as_type(node).map(|cache: Cache| cache_value(&cache)),
+        Some("hosts" | "registries") => as_type(node).map(|host: HostConfig| host_value(&host)),
+        Some("caches") => as_type(node).map(|cache: CacheConfig| cache_value(&cache)),
         _ => None,
     };
     known.unwrap_or_else(|| node.as_text().unwrap_or_default().to_owned())
 }
 
-fn host_value(host: &Host) -> String {
+fn host_value(host: &HostConfig) -> String {
     let name = host.host.to_ascii_lowercase();
     let has_port = name
         .rsplit_once(':')
@@ -549,7 +552,7 @@ fn host_value(host: &Host) -> String {
     format!("{name}{port}{private}")
 }
 
-fn cache_value(cache: &Cache) -> String {
+fn cache_value(cache: &CacheConfig) -> String {
     let mode = match cache.mode {
         CacheMode::ReadOnly => "read-only",
         CacheMode::Copy => "copy",

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use codeteam_core::event::{AccessGrant, Sandbox as Backend};
+use codeteam_core::event::{AccessGrant, SandboxKind as Backend};
 
-use crate::config::{Config, Origins, RequestState};
+use crate::config::{Config, ConfigOrigins, RequestState};
 
-struct Repository {
+struct AccessFixture {
     folder: tempfile::TempDir,
-    origins: Origins,
+    origins: ConfigOrigins,
 }
 
-impl Repository {
+impl AccessFixture {
     fn new(user: &str, project: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (own, home) = (
@@ -22,10 +22,10 @@ impl Repository {
         std::fs::create_dir_all(home.join("codeteam")).unwrap();
         std::fs::write(own.join("config.yml"), project).unwrap();
         std::fs::write(home.join("codeteam/config.yml"), user).unwrap();
-        let origins = Origins {
+        let origins = ConfigOrigins {
             project: Some(own),
             config_home: Some(home),
-            ..Origins::default()
+            ..ConfigOrigins::default()
         };
         Self { folder, origins }
     }
@@ -44,7 +44,7 @@ impl Repository {
 
 /// `key = value` of everything that is asked for.
 fn asked(user: &str, project: &str) -> Vec<String> {
-    let requests = Repository::new(user, project).load().requests;
+    let requests = AccessFixture::new(user, project).load().requests;
     let told = requests.iter().map(|request| {
         assert_eq!(request.state, RequestState::Open, "{request:?}");
         assert!(!request.asks.is_empty());
@@ -58,7 +58,7 @@ fn a_repository_does_not_switch_the_sandbox_off() {
     let user = "sandbox: { backend: bubblewrap }\n";
     for project in ["sandbox: none\n", "sandbox: { backend: none }\n"] {
         for user in [user, ""] {
-            let mut repository = Repository::new(user, project);
+            let mut repository = AccessFixture::new(user, project);
             let config = repository.load();
             assert_ne!(config.sandbox.backend, Some(Backend::None));
             assert_eq!(asked(user, project), ["sandbox.backend = none"]);
@@ -80,7 +80,7 @@ fn a_repository_does_not_switch_the_sandbox_off() {
     ] {
         assert_eq!(asked(user, project), [""; 0]);
     }
-    let mut repository = Repository::new("", "sandbox: none\n");
+    let mut repository = AccessFixture::new("", "sandbox: none\n");
     repository.origins.set = vec!["sandbox.backend=none".to_owned()];
     assert!(repository.load().requests.is_empty());
 }
@@ -226,8 +226,8 @@ fn every_kind_of_more_is_a_request() {
     for (user, project, wanted) in MORE {
         assert_eq!(asked(user, project), [*wanted], "{user}{project}");
         // Without trust it is as if the project had not said it; with it, as it says.
-        let mut repository = Repository::new(user, project);
-        let alone = Repository::new(user, "");
+        let mut repository = AccessFixture::new(user, project);
+        let alone = AccessFixture::new(user, "");
         let parts = |config: &Config| {
             format!(
                 "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
@@ -256,7 +256,7 @@ fn a_repository_does_not_take_back_what_the_user_calls_risky() {
     let more = "verification: { small_change: { risky_paths: [theirs/**] } }\n";
     assert_eq!(asked(user, more), [""; 0]);
     let none = "verification: { small_change: { risky_paths: ~ } }\n";
-    let config = Repository::new(user, none).load();
+    let config = AccessFixture::new(user, none).load();
     let key = "verification.small_change.risky_paths";
     assert_eq!(config.requests.len(), 1, "{:?}", config.requests);
     assert_eq!(config.requests[0].access.key, key);
@@ -321,7 +321,7 @@ fn a_server_of_the_users_is_not_another_of_the_same_name() {
     let user = "mcp_servers: { t: { command: tickets, env: { TOKEN: secret-of-mine } } }\n";
     let project =
         "mcp_servers: { t: { command: evil }, u: { command: u, args: [x], env: { A: b } } }\n";
-    let mut repository = Repository::new(user, project);
+    let mut repository = AccessFixture::new(user, project);
     let config = repository.load();
     assert_eq!(config.mcp_servers["t"].command, "tickets");
     assert!(!config.mcp_servers.contains_key("u") && config.knows_server("u"));
@@ -353,7 +353,7 @@ fn a_server_of_the_users_is_not_another_of_the_same_name() {
 
 #[test]
 fn files_that_git_ignores_are_a_request_as_a_whole() {
-    let mut repository = Repository::new("", "");
+    let mut repository = AccessFixture::new("", "");
     let file = repository.folder.path().join("project/.worktreeinclude");
     std::fs::write(&file, "# settings\n.env\n\n*.local  \n").unwrap();
     let config = repository.load();
@@ -369,7 +369,7 @@ fn files_that_git_ignores_are_a_request_as_a_whole() {
 
 #[test]
 fn what_is_trusted_is_exactly_that() {
-    let mut repository = Repository::new("", "sandbox: { hosts: [a.org, b.org] }\n");
+    let mut repository = AccessFixture::new("", "sandbox: { hosts: [a.org, b.org] }\n");
     let one = AccessGrant {
         key: "sandbox.hosts".to_owned(),
         value: "a.org:443".to_owned(),
@@ -408,7 +408,7 @@ fn the_user_can_forbid_it_for_good() {
         ("trust: { never: [sandbox.backend] }\n", 1),
         ("trust: ask\n", 0),
     ] {
-        let mut repository = Repository::new(user, project);
+        let mut repository = AccessFixture::new(user, project);
         let config = repository.trusted();
         let states = config.requests.iter().map(|request| request.state);
         let count = states
@@ -422,7 +422,7 @@ fn the_user_can_forbid_it_for_good() {
         assert!(config.open_requests().next().is_none());
     }
     let load = |user: &str, project: &str| {
-        let loaded = Config::load(&Repository::new(user, project).origins);
+        let loaded = Config::load(&AccessFixture::new(user, project).origins);
         loaded.map(|_| ()).map_err(|error| error.to_string())
     };
     let error = load("", "trust: ask\n").unwrap_err();

@@ -2,11 +2,11 @@
 
 use super::*;
 
-struct Made(Vec<File>, Vec<String>);
+struct FakeFiles(Vec<FileEntry>, Vec<String>);
 
-impl Made {
+impl FakeFiles {
     fn of(files: &[(&str, &str)]) -> Self {
-        let file = |(path, text): &(&str, &str)| File {
+        let file = |(path, text): &(&str, &str)| FileEntry {
             path: (*path).to_owned(),
             bytes: text.len() as u64,
             stamp: None,
@@ -16,15 +16,15 @@ impl Made {
     }
 }
 
-impl Files for Made {
-    fn list(&self) -> &[File] {
+impl FileSet for FakeFiles {
+    fn list(&self) -> &[FileEntry] {
         &self.0
     }
 
-    fn read(&self, at: usize) -> Content {
+    fn read(&self, at: usize) -> FileContent {
         match self.1[at].as_str() {
-            "\0" => Content::Binary,
-            text => Content::Text(text.to_owned()),
+            "\0" => FileContent::Binary,
+            text => FileContent::Text(text.to_owned()),
         }
     }
 }
@@ -40,7 +40,7 @@ fn check(name: &str, exit: Option<i32>, passed: bool) -> CheckResult {
 
 #[test]
 fn a_repository_is_told_line_by_line() {
-    let files = Made::of(&[
+    let files = FakeFiles::of(&[
         (".codeteam/config.yml", "workflow: x\n"),
         ("Makefile", "all:\n"),
         ("README.md", "\n# Statistics of users\n\nMore.\n"),
@@ -75,7 +75,7 @@ fn where_there_is_no_room_less_is_told() {
     let made = |n: usize| {
         let names: Vec<String> = (0..n).map(|i| format!("src/file_{i:05}.py")).collect();
         let files: Vec<(&str, &str)> = names.iter().map(|n| (n.as_str(), words.as_str())).collect();
-        summary(&Made::of(&files), None)
+        summary(&FakeFiles::of(&files), None)
     };
     assert!(made(30).starts_with("src/file_00000.py - python, 1 line - www"));
     assert!(made(60).starts_with("src/file_00000.py - python, 203 bytes\n"));

@@ -1,14 +1,14 @@
 use super::*;
 
 fn parsed(text: &str) -> Result<Strategy, String> {
-    let mut sources = Sources::default();
+    let mut sources = SourceFiles::default();
     let strategy = read(&mut sources, "wide.yml", "wide", text);
     strategy.map_err(|faults| sources.problems(faults).to_string())
 }
 
 #[test]
 fn the_built_in_ones_are_there() {
-    let strategies = Strategies::load(&[]).unwrap();
+    let strategies = StrategyCatalog::load(&[]).unwrap();
     let names: Vec<&String> = strategies.known.keys().collect();
     assert_eq!(
         names,
@@ -46,9 +46,9 @@ fn the_last_folder_counts_most_and_is_pinned() {
         (user.path().to_owned(), None),
         (project.path().to_owned(), Some(project.path())),
     ];
-    let strategies = Strategies::load(&folders).unwrap();
+    let strategies = StrategyCatalog::load(&folders).unwrap();
     assert_eq!(strategies.get("mine").unwrap().budget, Some(2_000));
-    let pinned = Strategies::pinned(&strategies.to_pin()).unwrap();
+    let pinned = StrategyCatalog::pinned(&strategies.to_pin()).unwrap();
     assert_eq!(pinned.get("mine"), strategies.get("mine"));
 
     let role: Role = serde_json::from_value(serde_json::json!({
@@ -58,7 +58,10 @@ fn the_last_folder_counts_most_and_is_pinned() {
     assert_eq!(strategies.budget(&role, 10, 50_000), 2_000);
     assert_eq!(strategies.budget(&role, 10, 500), 500);
     strategies.check(&role).unwrap();
-    let said = Strategies::load(&[]).unwrap().check(&role).unwrap_err();
+    let said = StrategyCatalog::load(&[])
+        .unwrap()
+        .check(&role)
+        .unwrap_err();
     assert_eq!(
         said.to_string(),
         "role `coder`: there is no context strategy `mine`"
@@ -81,7 +84,7 @@ fn parts_are_ordered_by_their_priority() {
     assert_eq!(names, ["target", "imports", "diff", "tree"]);
     assert_eq!(strategy.budget, Some(25_000));
     assert_eq!(strategy.parts[1].limit, Some(3));
-    assert_eq!(strategy.parts[1].form, strategy::Form::Signatures);
+    assert_eq!(strategy.parts[1].form, strategy::FileForm::Signatures);
 }
 
 #[test]

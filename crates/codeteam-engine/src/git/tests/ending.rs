@@ -9,13 +9,14 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::*;
 use crate::process::{
-    self, Cancel, CommandSpec, Hold, Launch, Launcher, Patience, Profile, Unconfined,
+    self, CancelToken, CommandGuard, CommandLauncher, CommandSpec, LaunchSpec, SandboxProfile,
+    UnconfinedLauncher, WaitLimit,
 };
 
 #[test]
 fn a_pipe_in_the_users_checkout_is_named_and_not_waited_for() {
     for name in [".gitignore", "sub/.gitignore"] {
-        let fixture = Fixture::new();
+        let fixture = GitFixture::new();
         fixture.write("sub/file", "x\n");
         let pipe = fixture.main().join(name);
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
@@ -34,25 +35,25 @@ fn a_pipe_in_the_users_checkout_is_named_and_not_waited_for() {
 
 #[test]
 fn a_call_obeys_whoever_cancels_it() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let (repo, _) = fixture.open();
-    let cancel = Cancel::new();
+    let cancel = CancelToken::new();
     cancel.cancel();
-    let _obeys = Patience::obey(&cancel);
+    let _obeys = WaitLimit::obey(&cancel);
     let error = repo.is_dirty().unwrap_err();
     assert!(matches!(error, Error::Cancelled { .. }), "{error:?}");
 }
 
 /// Something that kills what confines a command: as often as it says, and leaves a process behind
 /// that keeps the streams open, as bubblewrap does when it is killed at the wrong moment.
-struct Killing {
+struct KillingLauncher {
     left: AtomicU32,
     was_ready: bool,
 }
 
-struct Held(bool);
+struct KilledSandboxGuard(bool);
 
-impl Hold for Held {
+impl CommandGuard for KilledSandboxGuard {
     fn started(&mut self, _: Duration, _: &[std::os::fd::BorrowedFd<'_>]) -> std::io::Result<()> {
         Ok(())
     }
@@ -64,20 +65,24 @@ impl Hold for Held {
     }
 }
 
-impl Launcher for Killing {
-    fn launch(&self, spec: &CommandSpec, profile: Profile) -> Result<Launch, process::Error> {
+impl CommandLauncher for KillingLauncher {
+    fn launch(
+        &self,
+        spec: &CommandSpec,
+        profile: SandboxProfile,
+    ) -> Result<LaunchSpec, process::Error> {
         let count = |left: u32| left.checked_sub(1);
         let kills = self
             .left
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, count)
             .is_ok();
-        let mut launch = Unconfined::default().launch(spec, profile)?;
+        let mut launch = UnconfinedLauncher::default().launch(spec, profile)?;
         if kills {
             launch.program = "/bin/sh".into();
             launch.args = ["-c", "sleep 1000 & kill -9 $$"].map(Into::into).into();
         }
         launch.stdin = Stdio::null();
-        launch.hold = Some(Box::new(Held(!kills || self.was_ready)));
+        launch.hold = Some(Box::new(KilledSandboxGuard(!kills || self.was_ready)));
         Ok(launch)
     }
 
@@ -88,12 +93,12 @@ impl Launcher for Killing {
 
 #[test]
 fn a_killed_sandbox_is_a_lost_launch() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let (repo, head) = fixture.open();
     for (kills, was_ready) in [(1, false), (2, true)] {
         let git_dir = fixture.main().join(".git");
         let private = repo.private_dir(&git_dir, &fixture.main());
-        let launcher = Arc::new(Killing {
+        let launcher = Arc::new(KillingLauncher {
             left: AtomicU32::new(kills),
             was_ready,
         });
@@ -101,7 +106,7 @@ fn a_killed_sandbox_is_a_lost_launch() {
         private.checkout(&head.tree).unwrap();
     }
     let private = repo.private_dir(&fixture.main().join(".git"), &fixture.main());
-    let launcher = Arc::new(Killing {
+    let launcher = Arc::new(KillingLauncher {
         left: AtomicU32::new(u32::MAX),
         was_ready: false,
     });
@@ -120,11 +125,11 @@ fn a_killed_sandbox_is_a_lost_launch() {
 
 #[test]
 fn a_call_that_takes_too_long_leaves_no_lock_behind() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let (repo, head) = fixture.open();
     // An editor of the user's that never ends stands for anything that does not.
     let private = repo.private_dir(&fixture.main().join(".git"), &fixture.main());
-    let _limit = Patience::within(Duration::ZERO);
+    let _limit = WaitLimit::within(Duration::ZERO);
     let error = private.checkout(&head.tree).unwrap_err();
     assert!(matches!(error, Error::TimedOut { .. }), "{error:?}");
     assert!(!fixture.main().join(".git/index.lock").exists());
@@ -132,7 +137,7 @@ fn a_call_that_takes_too_long_leaves_no_lock_behind() {
 
 #[test]
 fn a_folder_that_is_swapped_for_a_link_brings_nothing_in() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let (repo, head) = fixture.open();
     let outside = fixture.path().join("outside");
     std::fs::create_dir(&outside).unwrap();

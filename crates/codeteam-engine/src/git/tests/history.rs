@@ -14,7 +14,7 @@ fn touched(commit: &Commit) -> Vec<(&str, Option<&str>, bool)> {
 
 #[test]
 fn past_commits_have_their_messages_and_files() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     fixture.write("a b\nc", "x\n");
     fixture.write("other", "y\n");
     fixture.commit_all("Second\n\nWith a body (#12)\nand more\n\nSigned-off-by: A <a@b.c>");
@@ -39,7 +39,7 @@ fn past_commits_have_their_messages_and_files() {
     assert_eq!(commits[0].id, head.commit.as_str());
     assert_eq!(commits[0].parents, [commits[1].id.clone()]);
     assert!(commits.iter().all(|it| it.time > 0));
-    let body = codeteam_context::find::words::Bag::of("Second with a body and more");
+    let body = codeteam_context::find::words::WordBag::of("Second with a body and more");
     assert_eq!(commits[2].words, body);
 
     assert_eq!(repo.history(&head.commit, None, 2).unwrap(), commits[..2]);

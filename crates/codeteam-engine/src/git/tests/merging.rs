@@ -11,7 +11,7 @@ fn oid(text: &str) -> Oid {
 
 #[test]
 fn trees_are_merged_or_the_conflicts_named() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let (repo, base) = fixture.open();
     fixture.write("file", "one\ntwo\nours\n");
     let ours = fixture.tree_of_checkout();
@@ -21,7 +21,8 @@ fn trees_are_merged_or_the_conflicts_named() {
     fixture.write("new", "new\n");
     let theirs = fixture.tree_of_checkout();
 
-    let Merged::Clean { tree } = repo.merge_trees(&base.commit, &ours, &theirs).unwrap() else {
+    let MergeOutcome::Clean { tree } = repo.merge_trees(&base.commit, &ours, &theirs).unwrap()
+    else {
         panic!("a conflict")
     };
     assert_eq!(
@@ -32,7 +33,7 @@ fn trees_are_merged_or_the_conflicts_named() {
     assert_eq!(text.as_deref(), Some(&b"one\ntwo\nours\n"[..]));
     assert_eq!(repo.cat_file(&tree, Path::new("absent")).unwrap(), None);
 
-    let conflict = Merged::Conflict {
+    let conflict = MergeOutcome::Conflict {
         files: vec![PathBuf::from("file")],
     };
     assert_eq!(
@@ -46,7 +47,7 @@ fn trees_are_merged_or_the_conflicts_named() {
     );
     let clean =
         merge::merge_as_commits(&repo.git, &repo.plumbing(), &base.tree, &ours, &theirs).unwrap();
-    assert_eq!(clean, Merged::Clean { tree });
+    assert_eq!(clean, MergeOutcome::Clean { tree });
     assert!(
         repo.merge_trees(&base.tree, &ours, &oid(&"1".repeat(40)))
             .is_err()
@@ -54,7 +55,7 @@ fn trees_are_merged_or_the_conflicts_named() {
 }
 
 /// A branch with one commit beside the user's, which changes `file`.
-fn run_branch(repo: &Repo, fixture: &Fixture, head: &Head, text: &str) -> Oid {
+fn run_branch(repo: &Repo, fixture: &GitFixture, head: &CheckoutHead, text: &str) -> Oid {
     fixture.write("file", text);
     let tree = fixture.tree_of_checkout();
     fixture.git(&fixture.main(), &["reset", "--quiet", "--hard"]);
@@ -64,11 +65,11 @@ fn run_branch(repo: &Repo, fixture: &Fixture, head: &Head, text: &str) -> Oid {
 
 #[test]
 fn the_users_checkout_is_fast_forwarded_if_nothing_is_in_the_way() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let (repo, head) = fixture.open();
     let work = run_branch(&repo, &fixture, &head, "work\n");
     fixture.write("file", "mine\n");
-    let merge = || repo.merge_into_checkout(&work, Strategy::FastForward);
+    let merge = || repo.merge_into_checkout(&work, MergeStrategy::FastForward);
     assert!(matches!(merge(), Err(Error::Dirty { files }) if files == [Path::new("file")]));
     fixture.git(&fixture.main(), &["checkout", "--quiet", "file"]);
     write(
@@ -79,7 +80,7 @@ fn the_users_checkout_is_fast_forwarded_if_nothing_is_in_the_way() {
     let hook = fixture.main().join(".git/hooks/post-merge");
     std::fs::set_permissions(hook, std::fs::Permissions::from_mode(0o755)).unwrap();
     fixture.write("untracked", "stays\n");
-    let expected = MergedInto {
+    let expected = BranchMove {
         before: head.commit.clone(),
         after: work.clone(),
     };
@@ -94,13 +95,13 @@ fn the_users_checkout_is_fast_forwarded_if_nothing_is_in_the_way() {
 
 #[test]
 fn a_branch_that_has_moved_on_is_merged_or_left_alone() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let (repo, head) = fixture.open();
     let work = run_branch(&repo, &fixture, &head, "work\n");
     fixture.write("other", "mine\n");
     let mine = fixture.commit_all("mine");
     let error = repo
-        .merge_into_checkout(&work, Strategy::FastForward)
+        .merge_into_checkout(&work, MergeStrategy::FastForward)
         .unwrap_err();
     assert!(matches!(error, Error::NotFastForward { branch, .. } if branch == "main"));
     assert_eq!(repo.head().unwrap().commit, mine);
@@ -112,7 +113,7 @@ fn a_branch_that_has_moved_on_is_merged_or_left_alone() {
 
 #[test]
 fn a_conflicting_merge_is_undone() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     let (repo, head) = fixture.open();
     let work = run_branch(&repo, &fixture, &head, "work\n");
     fixture.write("file", "mine\n");
@@ -124,7 +125,7 @@ fn a_conflicting_merge_is_undone() {
     assert!(!fixture.main().join(".git/MERGE_HEAD").exists());
 }
 
-fn by(message: &str) -> Strategy<'_> {
-    static ME: std::sync::LazyLock<Identity> = std::sync::LazyLock::new(Identity::default);
-    Strategy::MergeCommit { by: &ME, message }
+fn by(message: &str) -> MergeStrategy<'_> {
+    static ME: std::sync::LazyLock<GitIdentity> = std::sync::LazyLock::new(GitIdentity::default);
+    MergeStrategy::MergeCommit { by: &ME, message }
 }

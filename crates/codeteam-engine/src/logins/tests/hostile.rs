@@ -6,7 +6,7 @@ use super::*;
 
 /// Lets a worker do `harm` to its copy: the user's file stays as it is, byte for byte.
 fn refuses(harm: impl Fn(&Path)) -> &'static str {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let before = fs::read(bench.user(&CODEX)).unwrap();
     let loan = bench.lend(&CODEX, "w");
     harm(&loan.path());
@@ -14,7 +14,7 @@ fn refuses(harm: impl Fn(&Path)) -> &'static str {
     let outcome = loan.give_back().unwrap();
     assert_eq!(fs::read(bench.user(&CODEX)).unwrap(), before);
     match outcome {
-        Outcome::Refused { reason, .. } => reason,
+        LoanOutcome::Refused { reason, .. } => reason,
         other => panic!("{other:?}"),
     }
 }
@@ -90,7 +90,7 @@ fn another_account_is_refused() {
 
 #[test]
 fn only_tokens_are_taken_from_a_copy() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let loan = bench.lend(&CLAUDE, "w");
     let mut copy = login(&CLAUDE, "second", 2);
     copy["apiKeyHelper"] = "a command".into();
@@ -98,13 +98,13 @@ fn only_tokens_are_taken_from_a_copy() {
     copy["claudeAiOauth"]["scopes"] = json!(["everything"]);
     copy["claudeAiOauth"]["helper"] = "a command".into();
     fs::write(loan.path(), copy.to_string()).unwrap();
-    assert_eq!(loan.give_back().unwrap(), Outcome::Renewed);
+    assert_eq!(loan.give_back().unwrap(), LoanOutcome::Renewed);
     assert_eq!(read(&bench.user(&CLAUDE)), login(&CLAUDE, "second", 2));
 }
 
 #[test]
 fn a_link_in_the_place_of_a_copy_is_replaced_and_not_followed() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let loan = bench.lend(&CLAUDE, "w");
     let target = bench.base("target");
     fs::write(&target, "untouched").unwrap();
@@ -120,7 +120,7 @@ fn a_link_in_the_place_of_a_copy_is_replaced_and_not_followed() {
 
 #[test]
 fn a_worker_in_the_way_of_its_own_login_harms_nobody_else() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let (hostile, other) = (bench.lend(&CLAUDE, "hostile"), bench.lend(&CLAUDE, "other"));
     fs::remove_file(hostile.path()).unwrap();
     fs::create_dir(hostile.path()).unwrap();

@@ -14,7 +14,7 @@ fn access(path: &Path) -> String {
 
 #[test]
 fn a_renewed_login_reaches_the_user_and_every_other_worker() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let workers = ["a", "b", "c"].map(|name| bench.lend(&CLAUDE, name));
     bench.logins.sync().unwrap();
     for (round, worker) in [(2, &workers[1]), (3, &workers[2]), (4, &workers[0])] {
@@ -29,25 +29,25 @@ fn a_renewed_login_reaches_the_user_and_every_other_worker() {
         }
     }
     for worker in workers {
-        assert_eq!(worker.give_back().unwrap(), Outcome::Unchanged);
+        assert_eq!(worker.give_back().unwrap(), LoanOutcome::Unchanged);
     }
 }
 
 #[test]
 fn a_login_that_the_user_has_renewed_reaches_every_worker() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let workers = ["a", "b"].map(|name| bench.lend(&CLAUDE, name));
     bench.write_user(&CLAUDE, &login(&CLAUDE, "second", 2));
     bench.logins.sync().unwrap();
     for worker in workers {
         assert_eq!(access(&worker.path()), "access-second");
-        assert_eq!(worker.give_back().unwrap(), Outcome::Unchanged);
+        assert_eq!(worker.give_back().unwrap(), LoanOutcome::Unchanged);
     }
 }
 
 #[test]
 fn a_workers_newer_login_is_not_overwritten() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let (newer, older) = (bench.lend(&CLAUDE, "a"), bench.lend(&CLAUDE, "b"));
     bench.write_user(&CLAUDE, &login(&CLAUDE, "user", 3));
     newer.renew("newer", 4);
@@ -60,7 +60,7 @@ fn a_workers_newer_login_is_not_overwritten() {
 
 #[test]
 fn a_copy_that_the_worker_has_just_written_is_not_overwritten() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let loan = bench.lend(&CLAUDE, "w");
     bench.write_user(&CLAUDE, &login(&CLAUDE, "user", 2));
     let mut loans = bench.logins.loans();
@@ -76,7 +76,7 @@ fn a_copy_that_the_worker_has_just_written_is_not_overwritten() {
 
 #[test]
 fn a_worker_whose_token_was_spent_by_another_gets_the_new_one() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let (quick, late) = (bench.lend(&CLAUDE, "a"), bench.lend(&CLAUDE, "b"));
     quick.renew("second", 2);
     let spent = json!({"claudeAiOauth": {"accessToken": "", "refreshToken": "", "expiresAt": 0}});
@@ -88,7 +88,7 @@ fn a_worker_whose_token_was_spent_by_another_gets_the_new_one() {
 
 #[test]
 fn nothing_is_read_while_nothing_changes() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let loan = bench.lend(&CLAUDE, "w");
     loan.renew("second", 2);
     bench.logins.sync().unwrap();
@@ -101,7 +101,7 @@ fn nothing_is_read_while_nothing_changes() {
 
 #[test]
 fn after_a_kill_the_login_that_was_passed_on_counts_as_lent() {
-    let bench = Bench::new();
+    let bench = LoginFixture::new();
     let loan = bench.lend(&CLAUDE, "w");
     bench.write_user(&CLAUDE, &login(&CLAUDE, "second", 2));
     bench.logins.sync().unwrap();
@@ -109,20 +109,20 @@ fn after_a_kill_the_login_that_was_passed_on_counts_as_lent() {
     // Older than what the worker has, but newly the user's.
     bench.write_user(&CLAUDE, &login(&CLAUDE, "another", 1));
     let recovered = bench.logins.recover(&bench.base("w")).unwrap();
-    assert_eq!(recovered, [(&CLAUDE, Outcome::Kept)]);
+    assert_eq!(recovered, [(&CLAUDE, LoanOutcome::Kept)]);
     assert_eq!(access(&bench.user(&CLAUDE)), "access-another");
 }
 
 #[test]
 fn the_newest_of_many_that_are_given_back_at_once_stays() {
-    let bench = Bench::new();
-    let loans: Vec<Loan> = (0..8)
+    let bench = LoginFixture::new();
+    let loans: Vec<LoginLoan> = (0..8)
         .map(|n| bench.lend(&CLAUDE, &format!("w{n}")))
         .collect();
     // A second process would have its own `Logins`, and only the lock in common.
     let other = Logins::new(Some(&bench.base("user")), &bench.base("state"), |_| None);
     let others = (8..12).map(|n| other.lend(&CLAUDE, None, &bench.base(&format!("w{n}"))));
-    let loans: Vec<Loan> = loans
+    let loans: Vec<LoginLoan> = loans
         .into_iter()
         .chain(others.map(|loan| loan.unwrap().unwrap()))
         .collect();
@@ -144,7 +144,7 @@ fn the_newest_of_many_that_are_given_back_at_once_stays() {
                 bench.logins.sync().unwrap();
             }
         });
-        let give_back = |loan: Loan| {
+        let give_back = |loan: LoginLoan| {
             start.wait();
             loan.give_back().unwrap()
         };
@@ -160,7 +160,10 @@ fn the_newest_of_many_that_are_given_back_at_once_stays() {
         done.store(true, Ordering::Relaxed);
         for outcome in outcomes {
             let outcome = outcome.unwrap();
-            assert!(!matches!(outcome, Outcome::Refused { .. }), "{outcome:?}");
+            assert!(
+                !matches!(outcome, LoanOutcome::Refused { .. }),
+                "{outcome:?}"
+            );
         }
     });
     assert_eq!(read(&bench.user(&CLAUDE)), login(&CLAUDE, "13", 13));

@@ -7,10 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use codeteam_core::event::{CheckResult, Remark};
+use codeteam_core::event::{CheckRemark, CheckResult};
 use codeteam_core::workflow::Check;
 
-use super::{Ended, Gate, Look, run};
+use super::{GateChecks, GateCommandResult, JudgedChange, run};
 use crate::config::BaselinePolicy;
 use crate::perform::{Error, OldFailures, oid, setup};
 
@@ -22,7 +22,7 @@ pub(super) enum BaseFailure {
     Noted(String),
 }
 
-impl Gate<'_> {
+impl GateChecks<'_> {
     /// How a check that fails the change ended before the run; `None` if it passed, or must pass with
     /// this change anyway.
     pub(super) fn base_failure(
@@ -30,7 +30,7 @@ impl Gate<'_> {
         check: &Check,
         command: &str,
     ) -> Result<Option<BaseFailure>, Error> {
-        let Look { job, context, .. } = *self.look;
+        let JudgedChange { job, context, .. } = *self.look;
         if job.old_failures == OldFailures::Count {
             return Ok(None);
         }
@@ -69,7 +69,7 @@ impl Gate<'_> {
     /// The tests that a command fails on the commit that the run started from; `None` if it passes there.
     fn failed_on_base(&self, check: &Check, command: &str) -> Result<Option<Vec<String>>, Error> {
         let look = self.look;
-        let Look { job, context, .. } = *look;
+        let JudgedChange { job, context, .. } = *look;
         let engine = context.engine;
         let base = &job.started_from.tree;
         if let Some(tests) = engine.base_failures.get(base.as_str(), command) {
@@ -115,7 +115,7 @@ fn list_tests(tests: &[&String]) -> String {
 /// Judges a command that fails and has failed before: only for what did not fail then.
 pub(super) fn compare_failures(
     before: &[String],
-    ended: &Ended,
+    ended: &GateCommandResult,
     result: impl Fn(bool, String) -> CheckResult,
 ) -> CheckResult {
     let known: BTreeSet<&String> = before.iter().collect();
@@ -142,7 +142,7 @@ pub(super) fn compare_failures(
         list_tests(&old)
     );
     CheckResult {
-        remark: Some(Remark::Noted),
+        remark: Some(CheckRemark::Noted),
         still_failing,
         ..result(true, said)
     }

@@ -5,18 +5,19 @@ use std::time::{Duration, Instant};
 
 use codeteam_core::Event;
 use codeteam_core::ids::BodyId;
-use codeteam_core::workflow::{Check, CheckKind, Rule};
+use codeteam_core::workflow::{Check, CheckKind, HonestyRule};
 
-use super::Gate;
-use crate::dialect::Told;
+use super::GateChecks;
+use crate::dialect::WorkerEvent;
 use crate::perform::worker::retold;
 use crate::perform::{Error, oid};
 use crate::store;
-use crate::verify::Found;
+use crate::verify::CheckFindings;
 use crate::verify::honest::{
-    Claimed, Did, Other, Pairs, Ran, Seen, Subject, claims, hard_coded, look, own_work, repeats,
+    AuthorAction, AuthorClaim, GateTestOutcome, HardCodedAnswers, HonestySubject, OtherChange,
+    RunEvidence, claims, hard_coded, look, own_work, repeats,
 };
-use crate::verify::proof::{Tests, meets, runs_tests};
+use crate::verify::proof::{TestPatterns, meets, runs_tests};
 
 /// How many commits back a change is compared with.
 const DEPTH: usize = 300;
@@ -72,33 +73,33 @@ const QUIET: &[&str] = &[
 
 /// How far a rule may go to find something.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum RuleReach {
     /// It looks at the change.
     Change,
     /// It runs commands too.
     Commands,
 }
 
-impl Gate<'_> {
+impl GateChecks<'_> {
     /// What a rule finds in the change without running anything; `None` if that does not settle it.
-    pub(super) fn look_at_change(&self, rule: Rule) -> Result<Option<Found>, Error> {
+    pub(super) fn look_at_change(&self, rule: HonestyRule) -> Result<Option<CheckFindings>, Error> {
         match rule {
             // Whether tests were weakened is found by running them, if it is not plain to see.
-            Rule::TestsKept => {
-                let found = self.judge_by_rule(rule, Reach::Change)?;
+            HonestyRule::TestsKept => {
+                let found = self.judge_by_rule(rule, RuleReach::Change)?;
                 Ok((!found.wrong.is_empty()).then_some(found))
             }
-            Rule::Claims => Ok(None),
-            _ => self.judge_by_rule(rule, Reach::Change).map(Some),
+            HonestyRule::Claims => Ok(None),
+            _ => self.judge_by_rule(rule, RuleReach::Change).map(Some),
         }
     }
 
     /// What a rule finds in the change.
-    pub(super) fn honest(&self, rule: Rule) -> Result<Found, Error> {
-        self.judge_by_rule(rule, Reach::Commands)
+    pub(super) fn honest(&self, rule: HonestyRule) -> Result<CheckFindings, Error> {
+        self.judge_by_rule(rule, RuleReach::Commands)
     }
 
-    fn judge_by_rule(&self, rule: Rule, reach: Reach) -> Result<Found, Error> {
+    fn judge_by_rule(&self, rule: HonestyRule, reach: RuleReach) -> Result<CheckFindings, Error> {
         let engine = self.look.context.engine;
         let change = self.look.change()?;
         let grounds = self.look.job.grounds(engine)?;
@@ -114,12 +115,12 @@ impl Gate<'_> {
         let go_on = || begun.elapsed() < LONGEST && !cancel.is_cancelled();
         let commands: Vec<String> = self.checks.iter().flat_map(|c| commands(&c.what)).collect();
         let mut files = self.about.files.clone();
-        if rule == Rule::TestsKept {
+        if rule == HonestyRule::TestsKept {
             files.extend_from_slice(&self.about.tests_to_change);
         }
-        let subject = Subject {
+        let subject = HonestySubject {
             change,
-            tests: Tests(pinned.unwrap_or(&grounds.test_paths)),
+            tests: TestPatterns(pinned.unwrap_or(&grounds.test_paths)),
             files: &files,
             held: &self.about.held,
             forbidden: &self.about.forbidden,
@@ -128,10 +129,10 @@ impl Gate<'_> {
             go_on: &go_on,
         };
         Ok(match rule {
-            Rule::TestsKept => {
+            HonestyRule::TestsKept => {
                 let mut found = look(rule, &subject);
                 // What is plain to see need not be run.
-                if found.wrong.is_empty() && reach == Reach::Commands {
+                if found.wrong.is_empty() && reach == RuleReach::Commands {
                     let weakened = self.weakened(&subject)?;
                     found.wrong.extend(weakened.wrong);
                     found.unproved = weakened.unproved;
@@ -149,10 +150,10 @@ impl Gate<'_> {
                 }));
                 found
             }
-            Rule::HardCoded => {
-                let pairs = Pairs::of(&subject);
+            HonestyRule::HardCoded => {
+                let pairs = HardCodedAnswers::of(&subject);
                 if pairs.is_empty() {
-                    return Ok(Found::default());
+                    return Ok(CheckFindings::default());
                 }
                 let (tests, left_out) = self.look.texts(|path| subject.tests.has(path))?;
                 let mut failed = None;
@@ -167,17 +168,20 @@ impl Gate<'_> {
                 }
                 found
             }
-            Rule::OwnWork => self.own_work(&subject)?,
-            Rule::Claims => self.claims(&subject)?,
-            Rule::Scope | Rule::GateKept | Rule::Secrets | Rule::Stubs => look(rule, &subject),
+            HonestyRule::OwnWork => self.own_work(&subject)?,
+            HonestyRule::Claims => self.claims(&subject)?,
+            HonestyRule::Scope
+            | HonestyRule::GateKept
+            | HonestyRule::Secrets
+            | HonestyRule::Stubs => look(rule, &subject),
         })
     }
 
-    fn own_work(&self, subject: &Subject<'_>) -> Result<Found, Error> {
+    fn own_work(&self, subject: &HonestySubject<'_>) -> Result<CheckFindings, Error> {
         let engine = self.look.context.engine;
         let mut others = Vec::new();
         for (whose, patch, diff) in &self.about.others {
-            others.push(Other {
+            others.push(OtherChange {
                 whose: whose.clone(),
                 same: self.about.patch.as_ref() == Some(patch),
                 patch: engine.bodies.get(diff.as_str())?,
@@ -203,9 +207,9 @@ impl Gate<'_> {
         Ok(found)
     }
 
-    fn claims(&self, subject: &Subject<'_>) -> Result<Found, Error> {
+    fn claims(&self, subject: &HonestySubject<'_>) -> Result<CheckFindings, Error> {
         let Some(claimed) = &self.about.claimed else {
-            return Ok(Found::default());
+            return Ok(CheckFindings::default());
         };
         // What each command has come to, on the tree that is judged.
         let mut seen: Vec<(&Check, &str, bool)> = Vec::new();
@@ -220,16 +224,16 @@ impl Gate<'_> {
             .filter(|(.., passed)| !passed)
             .map(|(check, ..)| check.name.clone())
             .collect();
-        let seen = Seen {
+        let seen = GateTestOutcome {
             passed: seen.iter().filter(tests).any(|(.., passed)| *passed),
             failed: &failed,
         };
         let ran = if claimed.proof.is_empty() {
-            Ran::Unknown
+            RunEvidence::Unknown
         } else {
             self.ran()?
         };
-        let claimed = Claimed {
+        let claimed = AuthorClaim {
             files: &claimed.files,
             proof: &claimed.proof,
         };
@@ -237,25 +241,25 @@ impl Gate<'_> {
     }
 
     /// What the change's author has run, by its transcript.
-    fn ran(&self) -> Result<Ran, Error> {
+    fn ran(&self) -> Result<RunEvidence, Error> {
         let Some(transcript) = self.transcript() else {
-            return Ok(Ran::Unknown);
+            return Ok(RunEvidence::Unknown);
         };
         let body = self.look.context.engine.bodies.get(transcript.as_str())?;
         let Some((_, told)) = retold(&String::from_utf8_lossy(&body)) else {
-            return Ok(Ran::Unknown);
+            return Ok(RunEvidence::Unknown);
         };
         let did = told.iter().filter_map(|told| match told {
-            Told::Tool { name, detail } if CHANGING.contains(&name.as_str()) => {
-                Some(Did::Changed(detail))
+            WorkerEvent::Tool { name, detail } if CHANGING.contains(&name.as_str()) => {
+                Some(AuthorAction::Changed(detail))
             }
-            Told::Tool { name, .. } if QUIET.contains(&name.as_str()) => None,
-            Told::Tool { detail, .. } => Some(Did::Ran(detail)),
-            Told::File { path } => Some(Did::Changed(path)),
-            Told::Unknown { .. } => Some(Did::Unknown),
+            WorkerEvent::Tool { name, .. } if QUIET.contains(&name.as_str()) => None,
+            WorkerEvent::Tool { detail, .. } => Some(AuthorAction::Ran(detail)),
+            WorkerEvent::File { path } => Some(AuthorAction::Changed(path)),
+            WorkerEvent::Unknown { .. } => Some(AuthorAction::Unknown),
             _ => None,
         });
-        Ok(Ran::of(did))
+        Ok(RunEvidence::of(did))
     }
 
     /// What the change's author said and did, if it was kept.

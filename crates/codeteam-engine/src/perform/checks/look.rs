@@ -3,39 +3,39 @@
 
 use std::cell::OnceCell;
 
-use codeteam_context::files::{Content, File, Files, Stamp};
-use codeteam_context::imports::{self, Graph, Source};
-use codeteam_context::index::Index;
+use codeteam_context::files::{FileContent, FileEntry, FileSet, FileStamp};
+use codeteam_context::imports::{self, ImportGraph, SourceFile};
+use codeteam_context::index::SourceIndex;
 use codeteam_context::language::Language;
 use codeteam_core::ids::Tree;
 
-use crate::git::{Changed, Oid, Placed, Reader};
-use crate::perform::{Context, Error, Halt, Job, oid};
+use crate::git::{BlobReader, DiffEntry, Oid, TreeEdit};
+use crate::perform::{Error, Halt, Job, JobContext, oid};
 use crate::verify::change::{LONGEST, MOST};
-use crate::verify::{Change, Found, Side, cycles};
+use crate::verify::{ChangeSet, CheckFindings, FileVersion, cycles};
 use crate::workspace::Workspace;
 
 /// A plain file that is read, not a link.
 const PLAIN: [u32; 2] = [0o100_644, 0o100_755];
 
 /// A file's path, and its text.
-type Text = (String, String);
+type FileText = (String, String);
 
 /// What a gate judges.
-pub(in crate::perform) struct Look<'a> {
+pub(in crate::perform) struct JudgedChange<'a> {
     pub(super) job: &'a Job,
-    pub(super) context: &'a Context<'a>,
+    pub(super) context: &'a JobContext<'a>,
     /// The gate's own, which has the objects.
     pub(super) workspace: &'a Workspace,
     pub(super) tree: &'a Tree,
-    files: OnceCell<Vec<Changed>>,
-    change: OnceCell<Change>,
+    files: OnceCell<Vec<DiffEntry>>,
+    change: OnceCell<ChangeSet>,
 }
 
-impl<'a> Look<'a> {
+impl<'a> JudgedChange<'a> {
     pub(in crate::perform) fn new(
         job: &'a Job,
-        context: &'a Context<'a>,
+        context: &'a JobContext<'a>,
         workspace: &'a Workspace,
         tree: &'a Tree,
     ) -> Self {
@@ -50,7 +50,7 @@ impl<'a> Look<'a> {
     }
 
     /// The files that differ between the frame's base and the tree.
-    pub(super) fn files(&self) -> Result<&[Changed], Error> {
+    pub(super) fn files(&self) -> Result<&[DiffEntry], Error> {
         if let Some(files) = self.files.get() {
             return Ok(files);
         }
@@ -60,7 +60,7 @@ impl<'a> Look<'a> {
     }
 
     /// The same, with all texts.
-    pub(super) fn change(&self) -> Result<&Change, Error> {
+    pub(super) fn change(&self) -> Result<&ChangeSet, Error> {
         if let Some(change) = self.change.get() {
             return Ok(change);
         }
@@ -79,7 +79,7 @@ impl<'a> Look<'a> {
     pub(super) fn texts(
         &self,
         wanted: impl Fn(&str) -> bool,
-    ) -> Result<(impl Iterator<Item = Result<Text, Error>>, usize), Error> {
+    ) -> Result<(impl Iterator<Item = Result<FileText, Error>>, usize), Error> {
         let all = self.workspace.files_of(&oid(&self.tree.0)?)?.into_iter();
         let all: Vec<_> = all
             .filter_map(|file| Some((file.path.to_str()?.to_owned(), file.id, file.bytes)))
@@ -97,9 +97,9 @@ impl<'a> Look<'a> {
         let texts = files
             .into_iter()
             .filter_map(move |(path, id)| match reader.read(&id) {
-                Ok(bytes) => match Side::of(bytes.as_deref()) {
-                    Side::Text(text) | Side::Bytes(text) => Some(Ok((path, text))),
-                    Side::Absent | Side::Long | Side::Other => None,
+                Ok(bytes) => match FileVersion::of(bytes.as_deref()) {
+                    FileVersion::Text(text) | FileVersion::Bytes(text) => Some(Ok((path, text))),
+                    FileVersion::Absent | FileVersion::Long | FileVersion::Other => None,
                 },
                 Err(error) => Some(Err(error.into())),
             });
@@ -107,26 +107,26 @@ impl<'a> Look<'a> {
     }
 
     /// The rings of imports that the change has made.
-    pub(super) fn cycles(&self, max: u64) -> Result<Found, Error> {
+    pub(super) fn cycles(&self, max: u64) -> Result<CheckFindings, Error> {
         let change = self.change()?;
         let Some(turned) = cycles::turned(change) else {
-            return Ok(Found::default());
+            return Ok(CheckFindings::default());
         };
-        let files = Sources::of(self.workspace, &oid(&self.tree.0)?)?;
+        let files = ImportSources::of(self.workspace, &oid(&self.tree.0)?)?;
         let engine = self.context.engine;
         let cache = engine.env.context_cache(engine.repo.top_level());
         // By itself: the other one goes by when files were touched.
         let cache = cache.map(|folder| folder.join("judged"));
         // Nothing else of their outlines is held.
-        let index = Index::build(&files, cache.as_deref(), &|_, _| {});
-        let imports = |file: &File| index.file(&file.path).map(|at| index.imports(at));
+        let index = SourceIndex::build(&files, cache.as_deref(), &|_, _| {});
+        let imports = |file: &FileEntry| index.file(&file.path).map(|at| index.imports(at));
         let imports: Vec<_> = files.files.iter().map(imports).collect();
         drop(index);
-        let after: Vec<Source<'_>> = files
+        let after: Vec<SourceFile<'_>> = files
             .files
             .iter()
             .zip(&imports)
-            .map(|(file, imports)| Source {
+            .map(|(file, imports)| SourceFile {
                 path: &file.path,
                 imports: imports.as_deref().unwrap_or_default(),
             })
@@ -135,19 +135,19 @@ impl<'a> Look<'a> {
             .iter()
             .filter(|source| change.file(source.path).is_none());
         let earlier = turned.iter().filter_map(|file| {
-            Some(Source {
+            Some(SourceFile {
                 path: &file.path,
                 imports: file.before.as_ref()?,
             })
         });
-        let before: Vec<Source<'_>> = unchanged.copied().chain(earlier).collect();
+        let before: Vec<SourceFile<'_>> = unchanged.copied().chain(earlier).collect();
         let now = imports::reader(&files);
         let then = |path: &str| match change.file(path) {
             Some(file) => file.before.text().map(str::to_owned),
             None => now(path),
         };
-        let before = Graph::of(&before, &then);
-        let after = Graph::of(&after, &now);
+        let before = ImportGraph::of(&before, &then);
+        let after = ImportGraph::of(&after, &now);
         Ok(cycles::cycles(&before, &after, max))
     }
 }
@@ -159,15 +159,15 @@ fn read(
     workspace: &Workspace,
     base: &Oid,
     tree: &Oid,
-    changed: &[Changed],
+    changed: &[DiffEntry],
     is_doubted: bool,
-) -> Result<Change, Error> {
+) -> Result<ChangeSet, Error> {
     let all: Vec<&Oid> = changed.iter().flat_map(ends).flatten().collect();
     let sizes = workspace.sizes(&all)?;
     let length = |id: Option<&Oid>| id.and_then(|id| sizes.get(id)).copied().unwrap_or_default();
     let lengths: Vec<[u64; 2]> = changed.iter().map(|file| ends(file).map(length)).collect();
     let short = short(&lengths);
-    let read: Vec<&Changed> = changed
+    let read: Vec<&DiffEntry> = changed
         .iter()
         .zip(&short)
         .filter_map(|(file, short)| short.then_some(file))
@@ -185,17 +185,17 @@ fn read(
         workspace.lines(base, tree, LONGEST)?
     } else {
         // It has no lines of what is too long, but of all the rest.
-        let placed: Vec<Placed> = read.iter().map(|file| placed(file)).collect();
+        let placed: Vec<TreeEdit> = read.iter().map(|file| placed(file)).collect();
         let less = workspace.tree_with(base, &placed)?;
         workspace.lines(base, &less, LONGEST)?
     };
     let side = |id: &Option<Oid>, mode: u32, short: bool| match id {
-        None => Side::Absent,
-        Some(_) if !PLAIN.contains(&mode) => Side::Other,
-        Some(_) if !short => Side::Long,
+        None => FileVersion::Absent,
+        Some(_) if !PLAIN.contains(&mode) => FileVersion::Other,
+        Some(_) if !short => FileVersion::Long,
         Some(id) => match texts.get(id) {
-            Some(bytes) => Side::of(Some(bytes)),
-            None => Side::Other,
+            Some(bytes) => FileVersion::of(Some(bytes)),
+            None => FileVersion::Other,
         },
     };
     let files = changed.iter().zip(&short).map(|(file, short)| {
@@ -203,7 +203,7 @@ fn read(
         let before = side(&file.old, file.old_mode, *short);
         (path, before, side(&file.new, file.new_mode, *short))
     });
-    Ok(Change::new(files, &lines))
+    Ok(ChangeSet::new(files, &lines))
 }
 
 /// Which files are looked into, by their lengths before and after: the shorter ones first, so that a few
@@ -224,15 +224,15 @@ fn short(lengths: &[[u64; 2]]) -> Vec<bool> {
     found
 }
 
-fn placed(file: &Changed) -> Placed {
-    Placed {
+fn placed(file: &DiffEntry) -> TreeEdit {
+    TreeEdit {
         path: file.path.clone(),
         content: file.new.clone().map(|id| (file.new_mode, id)),
     }
 }
 
 /// The contents of a file at both ends, where it is a plain one.
-fn ends(file: &Changed) -> [Option<&Oid>; 2] {
+fn ends(file: &DiffEntry) -> [Option<&Oid>; 2] {
     let plain = |id: &'_ Option<Oid>, mode: u32| PLAIN.contains(&mode) && id.is_some();
     [
         file.old
@@ -245,21 +245,21 @@ fn ends(file: &Changed) -> [Option<&Oid>; 2] {
 }
 
 /// The files of a tree, of which those can be read that import something or say where imports lead.
-struct Sources {
-    files: Vec<File>,
+struct ImportSources {
+    files: Vec<FileEntry>,
     ids: Vec<Oid>,
-    texts: Reader,
+    texts: BlobReader,
 }
 
-impl Sources {
+impl ImportSources {
     fn of(workspace: &Workspace, tree: &Oid) -> Result<Self, Error> {
         let all = workspace.files_of(tree)?.into_iter();
-        let mut all: Vec<(File, Oid)> = all
+        let mut all: Vec<(FileEntry, Oid)> = all
             .filter_map(|file| {
-                let listed = File {
+                let listed = FileEntry {
                     path: file.path.to_str()?.to_owned(),
                     bytes: file.bytes,
-                    stamp: Some(Stamp::Content(file.id.bytes())),
+                    stamp: Some(FileStamp::Content(file.id.bytes())),
                 };
                 Some((listed, file.id))
             })
@@ -274,7 +274,7 @@ impl Sources {
     }
 }
 
-fn is_read(file: &File) -> bool {
+fn is_read(file: &FileEntry) -> bool {
     const MANIFESTS: [&str; 9] = [
         ".json", ".toml", ".mod", ".work", ".cfg", ".ini", ".txt", ".xml", ".gradle",
     ];
@@ -283,26 +283,26 @@ fn is_read(file: &File) -> bool {
     is_manifest || (Language::of(path).is_some() && file.bytes < LONGEST as u64)
 }
 
-impl Files for Sources {
-    fn list(&self) -> &[File] {
+impl FileSet for ImportSources {
+    fn list(&self) -> &[FileEntry] {
         &self.files
     }
 
-    fn read(&self, at: usize) -> Content {
+    fn read(&self, at: usize) -> FileContent {
         let (Some(file), Some(id)) = (self.files.get(at), self.ids.get(at)) else {
-            return Content::Gone;
+            return FileContent::Gone;
         };
         if !is_read(file) {
-            return Content::TooLarge;
+            return FileContent::TooLarge;
         }
         // What cannot be read imports nothing.
         match self.texts.read(id) {
-            Ok(Some(bytes)) => match Side::of(Some(&bytes)) {
-                Side::Text(text) => Content::Text(text),
-                _ => Content::Binary,
+            Ok(Some(bytes)) => match FileVersion::of(Some(&bytes)) {
+                FileVersion::Text(text) => FileContent::Text(text),
+                _ => FileContent::Binary,
             },
-            Ok(None) => Content::Gone,
-            Err(error) => Content::Unreadable(std::io::Error::other(error)),
+            Ok(None) => FileContent::Gone,
+            Err(error) => FileContent::Unreadable(std::io::Error::other(error)),
         }
     }
 }

@@ -24,7 +24,7 @@ use std::time::{Duration, SystemTime};
 use super::CacheUse;
 use crate::engine::Engine;
 use crate::maintenance::size;
-use crate::process::Cancel;
+use crate::process::CancelToken;
 use crate::workspace::remove_tree;
 
 /// So many results are kept for a repository, the last used ones ...
@@ -62,7 +62,7 @@ impl SetupCache {
     }
 
     /// Keeps everybody else from making, copying or removing what belongs to a key.
-    pub(super) fn lock(&self, key: &str, cancel: &Cancel) -> io::Result<File> {
+    pub(super) fn lock(&self, key: &str, cancel: &CancelToken) -> io::Result<File> {
         fs::create_dir_all(&self.folder)?;
         let path = self.folder.join(format!("{key}.lock"));
         let file = OpenOptions::new()
@@ -327,7 +327,7 @@ mod tests {
     fn what_is_kept_is_copied_and_copies_are_their_own() {
         let root = tempfile::tempdir().unwrap();
         let cache = cache(root.path());
-        let _lock = cache.lock("k", &Cancel::new()).unwrap();
+        let _lock = cache.lock("k", &CancelToken::new()).unwrap();
         assert!(!cache.has("k"));
         cache
             .keep("k", &tree(root.path(), "made"), &products(), CacheUse::None)
@@ -349,7 +349,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let cache = cache(root.path());
         cache
-            .lock("k", &Cancel::new())
+            .lock("k", &CancelToken::new())
             .and_then(|_lock| {
                 cache.keep("k", &tree(root.path(), "made"), &products(), CacheUse::None)
             })
@@ -371,7 +371,7 @@ mod tests {
         let cache = cache(root.path());
         for n in 0..MOST + 3 {
             let key = format!("k{n}");
-            let _lock = cache.lock(&key, &Cancel::new()).unwrap();
+            let _lock = cache.lock(&key, &CancelToken::new()).unwrap();
             let made = tree(root.path(), &format!("made{n}"));
             cache
                 .keep(&key, &made, &products(), CacheUse::None)
@@ -379,7 +379,7 @@ mod tests {
         }
         assert_eq!(cache.entries().len(), MOST);
         let newest = format!("k{}", MOST + 2);
-        let lock = cache.lock(&newest, &Cancel::new()).unwrap();
+        let lock = cache.lock(&newest, &CancelToken::new()).unwrap();
         assert!(cache.clear(false) > 0);
         assert!(cache.has(&newest));
         drop(lock);

@@ -7,9 +7,9 @@ use codeteam_core::workflow::glob_matches;
 use serde_json::Value;
 
 use crate::bodies;
-use crate::config::Setup;
+use crate::config::SetupConfig;
 use crate::engine::Engine;
-use crate::git::{IndexEntry, Oid, Placed};
+use crate::git::{IndexEntry, Oid, TreeEdit};
 use crate::perform::{Error, Job, oid};
 use crate::workspace::Workspace;
 
@@ -22,15 +22,15 @@ const TOOLS: &[&str] = &[
 
 /// The tracked files of a worktree that a set-up command goes by.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Inputs {
+pub(super) struct SetupInputs {
     command: String,
     /// As the configuration names them; every file counts if it names none.
     patterns: Vec<String>,
     files: Vec<IndexEntry>,
 }
 
-impl Inputs {
-    pub(super) fn of(setup: &Setup, workspace: &Workspace) -> Result<Self, Error> {
+impl SetupInputs {
+    pub(super) fn of(setup: &SetupConfig, workspace: &Workspace) -> Result<Self, Error> {
         let patterns = if builds_sources(&setup.command, &workspace.tree_dir()) {
             Vec::new()
         } else {
@@ -71,11 +71,11 @@ impl Inputs {
         if self.patterns.is_empty() || base == own {
             return Ok((own, true));
         }
-        let placed: Vec<Placed> = workspace
+        let placed: Vec<TreeEdit> = workspace
             .differing(&base, &own)?
             .into_iter()
             .filter(|file| self.has(&file.path))
-            .map(|file| Placed {
+            .map(|file| TreeEdit {
                 path: file.path,
                 content: file.new.map(|id| (file.new_mode, id)),
             })

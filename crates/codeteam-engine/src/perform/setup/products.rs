@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 pub(super) struct FilesBefore {
     tree: PathBuf,
     /// Tracked files, by what shows that one was written.
-    tracked: BTreeMap<PathBuf, Option<Stamp>>,
+    tracked: BTreeMap<PathBuf, Option<WriteStamp>>,
     /// Files of the user's that were copied there.
     included: BTreeSet<PathBuf>,
     /// The folders that any of these are in.
@@ -21,9 +21,9 @@ pub(super) struct FilesBefore {
 }
 
 /// What changes when a file is written.
-type Stamp = (u64, i64, i64, u64);
+type WriteStamp = (u64, i64, i64, u64);
 
-fn stamp(found: &Metadata) -> Stamp {
+fn stamp(found: &Metadata) -> WriteStamp {
     (found.len(), found.mtime(), found.mtime_nsec(), found.ino())
 }
 
@@ -31,7 +31,7 @@ impl FilesBefore {
     pub(super) fn of(workspace: &Workspace) -> Result<Self, Error> {
         let tree = workspace.tree_dir();
         let look = |path: &Path| tree.join(path).symlink_metadata().ok();
-        let tracked: BTreeMap<PathBuf, Option<Stamp>> = workspace
+        let tracked: BTreeMap<PathBuf, Option<WriteStamp>> = workspace
             .tracked()?
             .into_iter()
             .map(|file| {

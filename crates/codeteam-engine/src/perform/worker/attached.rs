@@ -1,19 +1,21 @@
 //! What a worker is told: its assignment with the bodies it refers to and what it is shown of the
 //! worktree.
 
-use codeteam_context::strategy::Patterns;
-use codeteam_context::tree::Tree;
+use codeteam_context::strategy::FilePatterns;
+use codeteam_context::tree::FileTree;
 use codeteam_core::assignment::Assignment;
 use codeteam_core::event::CheckResult;
 use codeteam_core::ids::BodyId;
 
-use crate::context::strategies::Strategies;
-use crate::context::{self, About, Asked, Place, Sight, Told};
+use crate::context::strategies::StrategyCatalog;
+use crate::context::{
+    self, DocumentSources, LazyProject, PromptRequest, PromptSubject, RenderedPrompt,
+};
 use crate::engine::Engine;
 use crate::find;
 use crate::layout;
 use crate::perform::{Error, Job, oid};
-use crate::prompt::{self, Templates};
+use crate::prompt::{self, TemplateCatalog};
 use crate::workers::Worker;
 use crate::workspace::Workspace;
 
@@ -28,26 +30,26 @@ pub(super) fn told(
     assignment: &Assignment,
     workspace: &Workspace,
     engine: &Engine,
-) -> Result<Told, Error> {
+) -> Result<RenderedPrompt, Error> {
     let body = |id: &BodyId| -> Result<String, Error> {
         let bytes = engine.bodies.get(&id.0)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
     // What the worker must not see is not there: neither is its name in a tree, nor what it defines in
     // a map.
-    let hidden = Patterns::hiding(&assignment.exclude).map_err(context::Error::from)?;
+    let hidden = FilePatterns::hiding(&assignment.exclude).map_err(context::Error::from)?;
     let tracked = workspace.tracked()?.into_iter().map(|entry| entry.path);
     let tracked = tracked.filter(|path| {
         let path = path.to_string_lossy();
         !hidden.matches(&path) && !context::is_for_editors(&path)
     });
-    let files = Tree::of(&workspace.tree_dir(), tracked, MAX_FILE)?;
+    let files = FileTree::of(&workspace.tree_dir(), tracked, MAX_FILE)?;
     let base = oid(&job.base.commit.0)?;
     let cache = engine.env.context_cache(engine.repo.top_level());
     // A role can do without what git does not tell.
     let history = || find::past(&engine.repo, &base, cache.as_deref()).unwrap_or_default();
     let task = assignment.task.as_ref();
-    let about = About {
+    let about = PromptSubject {
         words: context::words(assignment),
         targets: task.map(|task| task.files.clone()).unwrap_or_default(),
         cache: cache.clone(),
@@ -58,14 +60,14 @@ pub(super) fn told(
             .map(|model| engine.repo.top_level().join(model)),
         history: &history,
     };
-    let sight = Sight::new(&files, about);
+    let sight = LazyProject::new(&files, about);
     let change = assignment.change.as_ref();
     let attachments = assignment.attachments.iter();
-    Ok(context::told(&Asked {
+    Ok(context::told(&PromptRequest {
         assignment,
-        templates: &Templates::pinned(&job.templates),
-        strategies: &Strategies::pinned(&job.strategies)?,
-        place: Place {
+        templates: &TemplateCatalog::pinned(&job.templates),
+        strategies: &StrategyCatalog::pinned(&job.strategies)?,
+        place: DocumentSources {
             repo: &engine.repo,
             // What the frame started from, not what its worker has made of it.
             base: &oid(&job.base.tree.0)?,

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use codeteam_context::redact::marks;
 use codeteam_core::assignment::Assignment;
-use codeteam_core::failure::{Facts, Stage};
+use codeteam_core::failure::{FailureFacts, FailureStage};
 use codeteam_core::role::Contract;
-use codeteam_core::submission::{self, Change, Edit, Form, Submission};
+use codeteam_core::submission::{self, AnswerForm, ClaimedChange, FileEdit, Submission};
 use codeteam_core::workflow::glob_matches;
 use serde_json::Value;
 
@@ -32,8 +32,8 @@ pub(super) fn apply(
     tree: &Path,
     engine: &Engine,
     note: &dyn Fn(&str),
-) -> Result<Result<(), Facts>, Error> {
-    let form = Form {
+) -> Result<Result<(), FailureFacts>, Error> {
+    let form = AnswerForm {
         kind: assignment.kind,
         contract: assignment.contract,
         mode: assignment.means.mode,
@@ -46,10 +46,10 @@ pub(super) fn apply(
     if assignment.contract == Contract::Strict {
         if let Some(test) = touched_test(job, &change, engine)? {
             let message = format!("`{test}` is a test that is there already, and is not changed");
-            return Ok(Err(Facts {
-                stage: Stage::Forbidden,
+            return Ok(Err(FailureFacts {
+                stage: FailureStage::Forbidden,
                 message,
-                ..Facts::default()
+                ..FailureFacts::default()
             }));
         }
         if !is_sorted(answer) {
@@ -59,23 +59,23 @@ pub(super) fn apply(
     for edit in &change.edits {
         let path = tree.join(&edit.path);
         if loses_a_secret(tree, edit) {
-            return Ok(Err(Facts {
-                stage: Stage::Forbidden,
+            return Ok(Err(FailureFacts {
+                stage: FailureStage::Forbidden,
                 message: format!(
                     "`{}` has something in it that you are not shown, where it says `[redacted: …]`; \
                      written like this it would be lost: leave the file as it is",
                     edit.path
                 ),
-                ..Facts::default()
+                ..FailureFacts::default()
             }));
         }
         match one(tree, edit) {
             Ok(()) => {}
             Err(error) if is_of_the_path(&error) => {
-                return Ok(Err(Facts {
-                    stage: Stage::Forbidden,
+                return Ok(Err(FailureFacts {
+                    stage: FailureStage::Forbidden,
                     message: format!("`{}` cannot be written: {error}", edit.path),
-                    ..Facts::default()
+                    ..FailureFacts::default()
                 }));
             }
             Err(error) => return Err(failed("write", &path)(error)),
@@ -85,7 +85,11 @@ pub(super) fn apply(
 }
 
 /// A test among the edits that was there before the task began. One that the task adds is new.
-fn touched_test(job: &Job, change: &Change, engine: &Engine) -> Result<Option<String>, Error> {
+fn touched_test(
+    job: &Job,
+    change: &ClaimedChange,
+    engine: &Engine,
+) -> Result<Option<String>, Error> {
     let patterns = &engine.config.verification.test_paths;
     let is_test = |path: &&String| patterns.iter().any(|test| glob_matches(test, path));
     let tests = change.edits.iter().map(|edit| &edit.path).filter(is_test);
@@ -110,7 +114,7 @@ fn is_sorted(answer: &str) -> bool {
 
 /// Whether a file would say that something was taken out where it now has the thing itself: what
 /// the worker was shown of it was redacted.
-fn loses_a_secret(tree: &Path, edit: &Edit) -> bool {
+fn loses_a_secret(tree: &Path, edit: &FileEdit) -> bool {
     let Some(content) = &edit.content else {
         return false;
     };
@@ -121,7 +125,7 @@ fn loses_a_secret(tree: &Path, edit: &Edit) -> bool {
     marks(content) > before.flatten().as_deref().map_or(0, marks)
 }
 
-fn one(tree: &Path, edit: &Edit) -> io::Result<()> {
+fn one(tree: &Path, edit: &FileEdit) -> io::Result<()> {
     let path = tree.join(&edit.path);
     let folder = Path::new(&edit.path).parent().unwrap_or(Path::new(""));
     let mut place = tree.to_owned();
@@ -175,8 +179,8 @@ fn refused(why: &str) -> io::Error {
 mod tests {
     use super::*;
 
-    fn write(path: &str, content: &str) -> Edit {
-        Edit {
+    fn write(path: &str, content: &str) -> FileEdit {
+        FileEdit {
             path: path.to_owned(),
             content: Some(content.to_owned()),
             delete: false,
@@ -210,7 +214,7 @@ mod tests {
         let long = one(&tree, &write(&"a".repeat(300), "x")).unwrap_err();
         assert!(is_of_the_path(&long), "{long}");
 
-        let gone = |path: &str| Edit {
+        let gone = |path: &str| FileEdit {
             path: path.to_owned(),
             content: None,
             delete: true,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use codeteam_context::redact::Redactor;
 use codeteam_core::assignment::Assignment;
-use codeteam_core::role::Mode;
+use codeteam_core::role::EditMode;
 use serde::Serialize;
 
 use crate::dialect;
@@ -34,7 +34,7 @@ const TOLD: &[&str] = &[
 ];
 
 /// Where the files of a launch are.
-pub(super) struct Files {
+pub(super) struct LaunchFiles {
     /// What the worker may read.
     pub(super) folder: PathBuf,
     pub(super) assignment: PathBuf,
@@ -45,22 +45,22 @@ pub(super) struct Files {
 
 /// The assignment as a worker of codeteam's own reads it.
 #[derive(Serialize)]
-struct Instructed<'a> {
+struct AgentAssignment<'a> {
     #[serde(flatten)]
     assignment: &'a Assignment,
-    instructions: Instructions<'a>,
-    mode: Mode,
+    instructions: AgentInstructions<'a>,
+    mode: EditMode,
     tools: Vec<String>,
     max_turns: Option<u32>,
 }
 
 #[derive(Serialize)]
-struct Instructions<'a> {
+struct AgentInstructions<'a> {
     system: &'a str,
     prompt: &'a str,
 }
 
-impl Files {
+impl LaunchFiles {
     pub(super) fn of(job: &Job, engine: &Engine) -> Self {
         let attempts = engine.attempts_of(&job.run);
         let folder = attempts.join(format!("{}.told", job.id.fence));
@@ -79,14 +79,14 @@ impl Files {
         redactor: &Redactor,
     ) -> Result<(), Error> {
         let wrong = |error| failed("write", &self.assignment)(std::io::Error::other(error));
-        let told = Instructed {
+        let told = AgentAssignment {
             assignment,
-            instructions: Instructions {
+            instructions: AgentInstructions {
                 system: &prompt.system,
                 prompt: &prompt.user,
             },
             mode: assignment.means.mode,
-            tools: dialect::Builtin::tools(assignment),
+            tools: dialect::BuiltinDialect::tools(assignment),
             max_turns: assignment.means.max_turns,
         };
         let mut told = serde_json::to_value(&told).map_err(wrong)?;

@@ -5,19 +5,19 @@
 
 use std::borrow::Cow;
 
-use codeteam_context::redact::{Lines, Redactor};
+use codeteam_context::redact::{LineRedactor, Redactor};
 use serde_json::Value;
 
-use crate::process::{Line, Stream};
+use crate::process::{OutputLine, OutputStream};
 
 /// What the last line of a worker's output left open, for each place that a line goes to.
 pub(super) struct OutputFilter {
     /// The transcript, by stream.
-    kept: [Lines; 2],
+    kept: [LineRedactor; 2],
     /// The texts inside of events.
-    events: Lines,
+    events: LineRedactor,
     /// What a person reads along, by stream.
-    shown: [Lines; 2],
+    shown: [LineRedactor; 2],
 }
 
 /// A line of a worker.
@@ -26,7 +26,7 @@ pub(super) struct FilteredLine<'l> {
     pub(super) kept: String,
     /// For whoever makes sense of it. An event is as the worker wrote it, because its answer counts to
     /// the letter and is filtered as a whole; anything else is as it is kept.
-    pub(super) event: Line<'l>,
+    pub(super) event: OutputLine<'l>,
 }
 
 impl OutputFilter {
@@ -40,16 +40,16 @@ impl OutputFilter {
     }
 
     /// Filters the next line.
-    pub(super) fn filter<'l>(&mut self, line: Line<'l>) -> FilteredLine<'l> {
+    pub(super) fn filter<'l>(&mut self, line: OutputLine<'l>) -> FilteredLine<'l> {
         let kept = self.kept[line.stream as usize].line(&line.text).text;
         let mut kept = kept.into_owned();
-        if line.stream == Stream::Stdout && kept.trim_start().starts_with('{') {
+        if line.stream == OutputStream::Stdout && kept.trim_start().starts_with('{') {
             if let Some(event) = self.filter_event(&kept) {
                 kept = event;
             }
             return FilteredLine { kept, event: line };
         }
-        let event = Line {
+        let event = OutputLine {
             text: Cow::Owned(kept.clone()),
             ..line
         };
@@ -57,7 +57,7 @@ impl OutputFilter {
     }
 
     /// Filters what a person reads along.
-    pub(super) fn filter_shown(&mut self, stream: Stream, text: &str) -> String {
+    pub(super) fn filter_shown(&mut self, stream: OutputStream, text: &str) -> String {
         self.shown[stream as usize].line(text).text.into_owned()
     }
 
@@ -76,7 +76,7 @@ impl OutputFilter {
 const KEY_BEGIN: &str = "-----BEGIN ";
 
 /// Takes key lines out of the texts of an event; says whether there were any.
-fn filter_texts(name: &str, value: &mut Value, lines: &mut Lines) -> bool {
+fn filter_texts(name: &str, value: &mut Value, lines: &mut LineRedactor) -> bool {
     let mut found = false;
     match value {
         Value::String(text) if may_be_key(name, text) => {
@@ -113,11 +113,11 @@ mod tests {
 
     const BODY: &str = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
 
-    fn filtered(stream: Stream, lines: &[String]) -> (Vec<String>, Vec<String>) {
+    fn filtered(stream: OutputStream, lines: &[String]) -> (Vec<String>, Vec<String>) {
         let mut output = OutputFilter::new(&Redactor::new([]));
         let (mut kept, mut shown) = (Vec::new(), Vec::new());
         for text in lines {
-            let line = output.filter(Line {
+            let line = output.filter(OutputLine {
                 stream,
                 raw: text.as_bytes(),
                 text: Cow::Borrowed(text),
@@ -156,9 +156,9 @@ mod tests {
                 |text: &String| serde_json::json!({ "type": "text", "text": text }).to_string();
             let events: Vec<String> = plain.iter().map(event).collect();
             for (stream, lines) in [
-                (Stream::Stdout, &plain),
-                (Stream::Stderr, &plain),
-                (Stream::Stdout, &events),
+                (OutputStream::Stdout, &plain),
+                (OutputStream::Stderr, &plain),
+                (OutputStream::Stdout, &events),
             ] {
                 let (kept, shown) = filtered(stream, lines);
                 for all in [&kept, &shown] {
@@ -183,6 +183,6 @@ mod tests {
             r#"{"type":"text",  "text":"TWFu"}"#.to_owned(),
             r#"{"b":1,"a":2}"#.to_owned(),
         ];
-        assert_eq!(filtered(Stream::Stdout, &lines).0, lines);
+        assert_eq!(filtered(OutputStream::Stdout, &lines).0, lines);
     }
 }

@@ -16,10 +16,10 @@ use codeteam_core::ids::{BodyId, RunId};
 use serde::{Deserialize, Serialize};
 
 use super::files::failed;
-use crate::dialect::{self, Clock, Fold, Listening, Told};
+use crate::dialect::{self, FoldSettings, LocalClock, OutputFold, WorkerEvent};
 use crate::engine::Engine;
 use crate::perform::Error;
-use crate::process::{Line, Stream};
+use crate::process::{OutputLine, OutputStream};
 
 /// How much of one line a transcript keeps.
 const KEPT_BYTES: usize = 1 << 20;
@@ -67,7 +67,7 @@ struct TranscriptLine<'a> {
 /// The first line: how the others are to be read.
 #[derive(Serialize, Deserialize)]
 struct TranscriptHeader {
-    dialect: dialect::Name,
+    dialect: dialect::DialectName,
     model: Option<String>,
     before: Usage,
 }
@@ -75,8 +75,8 @@ struct TranscriptHeader {
 impl Transcript {
     pub(super) fn create(
         path: &Path,
-        dialect: dialect::Name,
-        listening: &Listening,
+        dialect: dialect::DialectName,
+        listening: &FoldSettings,
     ) -> Result<Self, Error> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
@@ -105,10 +105,10 @@ impl Transcript {
 
     /// Adds a line of the worker. `true` if a new part has begun: what the parts before it told of the
     /// worker's spending may be left out later, so it is to be recorded now.
-    pub(super) fn line(&mut self, stream: Stream, text: &str) -> bool {
+    pub(super) fn line(&mut self, stream: OutputStream, text: &str) -> bool {
         let stream = match stream {
-            Stream::Stdout => "stdout",
-            Stream::Stderr => "stderr",
+            OutputStream::Stdout => "stdout",
+            OutputStream::Stderr => "stderr",
         };
         if text.len() <= KEPT_BYTES {
             self.write(stream, text.into());
@@ -259,39 +259,39 @@ fn most_of(one: Usage, other: Usage) -> Usage {
 }
 
 /// What a worker said, heard once more from its transcript.
-pub(crate) fn replayed(transcript: &str) -> Option<Box<dyn Fold>> {
+pub(crate) fn replayed(transcript: &str) -> Option<Box<dyn OutputFold>> {
     retold(transcript).map(|(fold, _)| fold)
 }
 
 /// The same, with all that it told.
-pub(crate) fn retold(transcript: &str) -> Option<(Box<dyn Fold>, Vec<Told>)> {
+pub(crate) fn retold(transcript: &str) -> Option<(Box<dyn OutputFold>, Vec<WorkerEvent>)> {
     let mut told = Vec::new();
     let mut lines = transcript
         .lines()
         .filter_map(|line| serde_json::from_str::<TranscriptLine<'_>>(line).ok());
     let spoken = lines.next().filter(|said| said.stream == "codeteam")?;
     let spoken: TranscriptHeader = serde_json::from_str(&spoken.text).ok()?;
-    let mut fold = spoken.dialect.dialect().fold(&Listening {
+    let mut fold = spoken.dialect.dialect().fold(&FoldSettings {
         account: spoken.dialect.as_str().into(),
         model: spoken.model,
         before: spoken.before,
-        clock: Clock::read(),
+        clock: LocalClock::read(),
         bare: false,
     });
     for said in lines {
         let stream = match said.stream {
-            "stdout" => Stream::Stdout,
-            "stderr" => Stream::Stderr,
+            "stdout" => OutputStream::Stdout,
+            "stderr" => OutputStream::Stderr,
             LEFT_OUT => {
                 // Whatever the worker did there, nobody can say that it did not.
                 let event = said.text.into_owned();
-                told.push(Told::Unknown { event });
+                told.push(WorkerEvent::Unknown { event });
                 continue;
             }
             _ => continue,
         };
         let raw = said.text.as_bytes().to_vec();
-        told.extend(fold.line(&Line {
+        told.extend(fold.line(&OutputLine {
             stream,
             raw: &raw,
             text: said.text,
@@ -306,15 +306,15 @@ mod tests {
     use super::*;
 
     fn create(folder: &Path) -> Transcript {
-        let listening = Listening {
+        let listening = FoldSettings {
             account: "mine".into(),
             model: None,
             before: Usage::default(),
-            clock: Clock::read(),
+            clock: LocalClock::read(),
             bare: false,
         };
         let path = folder.join("7.jsonl");
-        Transcript::create(&path, dialect::Name::Scripted, &listening).unwrap()
+        Transcript::create(&path, dialect::DialectName::Scripted, &listening).unwrap()
     }
 
     fn text_event(text: &str) -> String {
@@ -325,7 +325,7 @@ mod tests {
     fn say(transcript: &mut Transcript, megabytes: usize, spent: u64) {
         let line = text_event(&"x".repeat(1 << 10));
         for _ in 0..megabytes << 10 {
-            if transcript.line(Stream::Stdout, &line) {
+            if transcript.line(OutputStream::Stdout, &line) {
                 transcript.record_usage(Usage {
                     output_tokens: spent,
                     ..Usage::default()
@@ -345,13 +345,13 @@ mod tests {
     fn the_beginning_and_the_end_of_a_long_transcript_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let mut transcript = create(folder.path());
-        transcript.line(Stream::Stdout, &text_event("the first"));
+        transcript.line(OutputStream::Stdout, &text_event("the first"));
         for megabytes in [20, 20, 20] {
             say(&mut transcript, megabytes, 1);
             let most = HEAD_BYTES + 2 * PART_BYTES + (1 << 20);
             assert!(size(folder.path()) < most, "{}", size(folder.path()));
         }
-        transcript.line(Stream::Stdout, &text_event("the last"));
+        transcript.line(OutputStream::Stdout, &text_event("the last"));
         let written = transcript.left_out + size(folder.path());
         transcript.join_parts().unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -361,11 +361,11 @@ mod tests {
         let left_out = format!("[{} bytes are left out here]", transcript.left_out);
         assert_eq!(whole.matches(&left_out).count(), 1);
         let (_, told) = retold(&whole).unwrap();
-        let text = |text: &str| Told::Text { text: text.into() };
+        let text = |text: &str| WorkerEvent::Text { text: text.into() };
         assert_eq!(told.first(), Some(&text("the first")));
         assert_eq!(told.last(), Some(&text("the last")));
         // What stands there says that something is not known.
-        assert!(told.contains(&Told::Unknown { event: left_out }));
+        assert!(told.contains(&WorkerEvent::Unknown { event: left_out }));
     }
 
     #[test]

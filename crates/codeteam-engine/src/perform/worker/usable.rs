@@ -2,21 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use codeteam_core::failure::{Facts, Trouble};
+use codeteam_core::failure::{FailureCause, FailureFacts};
 
-use crate::perform::{Context, Error, Job, view};
+use crate::perform::{Error, Job, JobContext, view};
 use crate::workers::Worker;
-use crate::workers::probe::{self, Answer, Asking, Kept, unusable};
+use crate::workers::probe::{self, ProbeCache, ProgramAnswer, ProgramQuery, unusable};
 use crate::workspace::Workspace;
-use codeteam_sandbox::Access;
+use codeteam_sandbox::MountAccess;
 
 /// Asks a CLI what it is, unless that is known; says why it cannot be used.
 pub(super) fn check(
     job: &Job,
     worker: &Worker,
     workspace: &Workspace,
-    context: &Context<'_>,
-) -> Result<Result<(), Facts>, Error> {
+    context: &JobContext<'_>,
+) -> Result<Result<(), FailureFacts>, Error> {
     let Some(needs) = worker.dialect.dialect().needs() else {
         return Ok(Ok(()));
     };
@@ -30,7 +30,7 @@ pub(super) fn check(
         .clone()
         .unwrap_or_else(|| Path::new("image:").join(&program));
     let known = engine.probed(&key).or_else(|| {
-        let kept = Kept::of(&engine.state_folder()?);
+        let kept = ProbeCache::of(&engine.state_folder()?);
         kept.get(found.as_deref()?, needs)
     });
     let probed = if let Some(probed) = known {
@@ -38,28 +38,28 @@ pub(super) fn check(
     } else {
         let told = format!("asking `{}` for its version", program.display());
         (context.lines)(&job.id, &told);
-        let asking = Asking {
+        let asking = ProgramQuery {
             needs,
             program: &program,
             found: found.as_deref(),
             launcher: &*job.launcher(engine)?,
             cwd: workspace.tree_dir(),
-            view: view::of(workspace, Access::ReadOnly)?,
+            view: view::of(workspace, MountAccess::ReadOnly)?,
             mark: &job.mark(engine),
             cancel: &context.cancel,
         };
         match asking.ask()? {
-            Answer::Said(probed) => {
+            ProgramAnswer::Said(probed) => {
                 if let (Some(found), Some(state)) = (&found, engine.state_folder()) {
-                    Kept::of(&state).put(found, needs, &probed);
+                    ProbeCache::of(&state).put(found, needs, &probed);
                 }
                 probed
             }
-            Answer::Unusable(facts) => return Ok(Err(facts)),
-            Answer::Cancelled => return Err(Error::Cancelled),
+            ProgramAnswer::Unusable(facts) => return Ok(Err(facts)),
+            ProgramAnswer::Cancelled => return Err(Error::Cancelled),
         }
     };
     engine.note_probed(&key, &probed);
     let objection = probed.objection(needs);
-    Ok(objection.map_or(Ok(()), |why| Err(unusable(Trouble::Version, why))))
+    Ok(objection.map_or(Ok(()), |why| Err(unusable(FailureCause::Version, why))))
 }

@@ -4,31 +4,35 @@
 //! of a run may spend together is not known here, so what one has spent is reported as it goes.
 
 use codeteam_core::budget::Usage;
-use codeteam_core::failure::{Facts, Trouble};
+use codeteam_core::failure::{FailureCause, FailureFacts};
 use codeteam_core::input::Input;
 
-use super::{Context, Job, now};
-use crate::dialect::Fold;
-use crate::process::Cancel;
+use super::{Job, JobContext, now};
+use crate::dialect::OutputFold;
+use crate::process::CancelToken;
 use crate::tell;
 use crate::workers::prices;
 use codeteam_core::assignment::Assignment;
 
 /// What is seen of a worker while it works.
-pub(super) struct Watch<'a> {
+pub(super) struct WorkerMonitor<'a> {
     job: &'a Job,
-    context: &'a Context<'a>,
+    context: &'a JobContext<'a>,
     max_cost_microusd: Option<u64>,
     max_tokens: Option<u64>,
     reported: Usage,
     /// Ends the worker and nothing else.
-    pub(super) cancel: Cancel,
+    pub(super) cancel: CancelToken,
     /// Why it was ended, if it was.
-    pub(super) ended: Option<Facts>,
+    pub(super) ended: Option<FailureFacts>,
 }
 
-impl<'a> Watch<'a> {
-    pub(super) fn begin(job: &'a Job, assignment: &Assignment, context: &'a Context<'a>) -> Self {
+impl<'a> WorkerMonitor<'a> {
+    pub(super) fn begin(
+        job: &'a Job,
+        assignment: &Assignment,
+        context: &'a JobContext<'a>,
+    ) -> Self {
         Self {
             job,
             context,
@@ -41,7 +45,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Looks at a worker that has just said something.
-    pub(super) fn look(&mut self, fold: &dyn Fold) {
+    pub(super) fn look(&mut self, fold: &dyn OutputFold) {
         if self.ended.is_some() {
             return;
         }
@@ -50,7 +54,7 @@ impl<'a> Watch<'a> {
             return self.cancel.cancel();
         }
         if let Some(why) = fold.describe_loop() {
-            return self.end(Trouble::Loop, why);
+            return self.end(FailureCause::Loop, why);
         }
         if self.max_cost_microusd.is_none() && self.max_tokens.is_none() {
             return;
@@ -70,19 +74,19 @@ impl<'a> Watch<'a> {
         if let Some(most) = self.max_cost_microusd.filter(|most| cost > *most) {
             let (cost, most) = (tell::money(cost), tell::money(most));
             let why = format!("it has spent {cost}, and {most} were left for it");
-            self.end(Trouble::Cost, why);
+            self.end(FailureCause::Cost, why);
         } else if let Some(most) = self.max_tokens.filter(|most| usage.tokens() > *most) {
             let used = usage.tokens();
             let why = format!("it has used {used} tokens, and {most} were left for it");
-            self.end(Trouble::Tokens, why);
+            self.end(FailureCause::Tokens, why);
         }
     }
 
-    fn end(&mut self, trouble: Trouble, message: String) {
-        self.ended = Some(Facts {
+    fn end(&mut self, trouble: FailureCause, message: String) {
+        self.ended = Some(FailureFacts {
             trouble: Some(trouble),
             message,
-            ..Facts::default()
+            ..FailureFacts::default()
         });
         self.cancel.cancel();
     }

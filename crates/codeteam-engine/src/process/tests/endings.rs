@@ -17,43 +17,43 @@ fn is_gone(pid: &str) -> bool {
 
 #[test]
 fn a_timeout_ends_it() {
-    let limits = Limits {
+    let limits = CommandLimits {
         wall: Duration::from_millis(50),
         ..LIMITS
     };
-    let (exit, _) = go(&sh("slow", "sleep 60"), &limits, &Cancel::new());
-    assert_eq!(exit.status, Status::TimedOut);
+    let (exit, _) = go(&sh("slow", "sleep 60"), &limits, &CancelToken::new());
+    assert_eq!(exit.status, ExitReason::TimedOut);
     assert!(exit.wall < PROMPT);
 }
 
 #[test]
 fn one_that_says_nothing_for_too_long_is_ended() {
-    let limits = Limits {
+    let limits = CommandLimits {
         silence: Some(Duration::from_millis(1_500)),
         ..LIMITS
     };
     let stalls = "echo begun; exec sleep 60";
-    let (exit, _) = go(&sh("stalls", stalls), &limits, &Cancel::new());
-    assert_eq!(exit.status, Status::Stalled);
+    let (exit, _) = go(&sh("stalls", stalls), &limits, &CancelToken::new());
+    assert_eq!(exit.status, ExitReason::Stalled);
     // Longer than the silence in all, and never silent for as long.
     let goes_on = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.25; done";
-    let (exit, seen) = go(&sh("goes-on", goes_on), &limits, &Cancel::new());
-    assert_eq!((exit.status, seen.len()), (Status::Exited(0), 8));
+    let (exit, seen) = go(&sh("goes-on", goes_on), &limits, &CancelToken::new());
+    assert_eq!((exit.status, seen.len()), (ExitReason::Exited(0), 8));
 }
 
 #[test]
 fn a_tree_that_ignores_term_is_killed() {
     // Two levels, both deaf, and both reported before they are cancelled.
     let script = "trap '' TERM; sh -c 'echo $$; sleep 60' & echo $$; wait; sleep 60";
-    let limits = Limits {
+    let limits = CommandLimits {
         grace: Duration::from_millis(50),
         ..LIMITS
     };
-    let cancel = Cancel::new();
+    let cancel = CancelToken::new();
     let mut pids = Vec::new();
     let exit = run(
-        &Unconfined::default(),
-        Profile::Worker,
+        &UnconfinedLauncher::default(),
+        SandboxProfile::Worker,
         &sh("deaf", script),
         &limits,
         &cancel,
@@ -65,28 +65,28 @@ fn a_tree_that_ignores_term_is_killed() {
         },
     )
     .unwrap();
-    assert_eq!(exit.status, Status::Cancelled);
+    assert_eq!(exit.status, ExitReason::Cancelled);
     assert!(exit.wall >= limits.grace && exit.wall < PROMPT);
     assert!(pids.iter().all(|pid| is_gone(pid)));
 }
 
 #[test]
 fn a_deaf_tree_does_not_outlive_its_time() {
-    let limits = Limits {
+    let limits = CommandLimits {
         wall: Duration::from_millis(50),
         grace: Duration::from_millis(10),
         ..LIMITS
     };
     let script = "trap '' TERM; echo $$; while :; do sleep 60; done";
-    let (exit, pids) = go(&sh("deaf-late", script), &limits, &Cancel::new());
-    assert_eq!(exit.status, Status::TimedOut);
+    let (exit, pids) = go(&sh("deaf-late", script), &limits, &CancelToken::new());
+    assert_eq!(exit.status, ExitReason::TimedOut);
     assert!(exit.wall < PROMPT);
     assert!(pids.iter().all(|pid| is_gone(pid)));
 }
 
 #[test]
 fn a_cancellation_is_prompt_and_remembered() {
-    let cancel = Cancel::new();
+    let cancel = CancelToken::new();
     let (ready, is_ready) = mpsc::channel();
     let other = cancel.clone();
     let canceller = thread::spawn(move || {
@@ -96,8 +96,8 @@ fn a_cancellation_is_prompt_and_remembered() {
     // It claims success after SIGTERM, as some workers do.
     let script = "trap 'exit 0' TERM; echo ready; sleep 60 & wait";
     let exit = run(
-        &Unconfined::default(),
-        Profile::Worker,
+        &UnconfinedLauncher::default(),
+        SandboxProfile::Worker,
         &sh("cancel", script),
         &LIMITS,
         &cancel,
@@ -105,16 +105,16 @@ fn a_cancellation_is_prompt_and_remembered() {
     )
     .unwrap();
     canceller.join().unwrap();
-    assert_eq!(exit.status, Status::Cancelled);
+    assert_eq!(exit.status, ExitReason::Cancelled);
     assert!(exit.wall < PROMPT);
 }
 
 #[test]
 fn what_was_cancelled_before_is_ended_at_once() {
-    let cancel = Cancel::new();
+    let cancel = CancelToken::new();
     cancel.cancel();
     let (exit, _) = go(&sh("cancelled", "sleep 60"), &LIMITS, &cancel);
-    assert_eq!(exit.status, Status::Cancelled);
+    assert_eq!(exit.status, ExitReason::Cancelled);
     assert!(exit.wall < PROMPT);
 }
 
@@ -127,8 +127,8 @@ fn a_daemon_that_keeps_the_pipe_neither_hangs_nor_survives() {
         "mkfifo up; setsid sh -c 'echo $$ >up; sleep 60' & read pid <up; echo $pid",
     );
     spec.cwd = dir.path().to_owned();
-    let (exit, seen) = go(&spec, &LIMITS, &Cancel::new());
-    assert_eq!(exit.status, Status::Exited(0));
+    let (exit, seen) = go(&spec, &LIMITS, &CancelToken::new());
+    assert_eq!(exit.status, ExitReason::Exited(0));
     assert!(exit.wall < PROMPT);
     assert!(is_gone(&seen[0]));
 }
@@ -140,8 +140,8 @@ fn a_daemon_without_the_mark_does_not_hang() {
                   read pid <up; echo $pid";
     let mut spec = sh("hidden", script);
     spec.cwd = dir.path().to_owned();
-    let (exit, seen) = go(&spec, &LIMITS, &Cancel::new());
-    assert_eq!(exit.status, Status::Exited(0));
+    let (exit, seen) = go(&spec, &LIMITS, &CancelToken::new());
+    assert_eq!(exit.status, ExitReason::Exited(0));
     assert!(exit.wall < PROMPT);
     // It hid well; the test cleans up after itself.
     let pid = Pid::from_raw(seen[0].parse().unwrap()).unwrap();
@@ -153,11 +153,11 @@ fn a_sweep_finds_what_codeteam_lost() {
     let (ready, is_ready) = mpsc::channel();
     let lost = thread::spawn(move || {
         run(
-            &Unconfined::default(),
-            Profile::Worker,
+            &UnconfinedLauncher::default(),
+            SandboxProfile::Worker,
             &sh("lost/1", "trap '' TERM; echo $$; sleep 60; sleep 60"),
             &LIMITS,
-            &Cancel::new(),
+            &CancelToken::new(),
             &mut |line| ready.send(line.text.into_owned()).unwrap(),
         )
     });
@@ -167,7 +167,7 @@ fn a_sweep_finds_what_codeteam_lost() {
     assert!(sweep(&format!("{run_mark}/lost")) >= 1);
     assert!(is_gone(&pid));
     let exit = lost.join().unwrap().unwrap();
-    assert_eq!(exit.status, Status::Signalled(9));
+    assert_eq!(exit.status, ExitReason::Signalled(9));
 }
 
 #[test]
@@ -175,11 +175,11 @@ fn a_panic_in_the_sink_leaves_nothing_behind() {
     let (ready, is_ready) = mpsc::channel();
     let panicking = thread::spawn(move || {
         run(
-            &Unconfined::default(),
-            Profile::Worker,
+            &UnconfinedLauncher::default(),
+            SandboxProfile::Worker,
             &sh("panic", "trap '' TERM; echo $$; sleep 60"),
             &LIMITS,
-            &Cancel::new(),
+            &CancelToken::new(),
             &mut |line| {
                 ready.send(line.text.into_owned()).unwrap();
                 panic!("as this test wants");
@@ -198,16 +198,16 @@ fn what_fills_the_disk_is_ended() {
         "n=0; while :; do n=$((n+1)); head -c 1000000 /dev/zero > $n; [ $n -lt 9 ] || sleep 60; done",
     );
     spec.cwd = dir.path().to_owned();
-    spec.disk = Some(Disk {
+    spec.disk = Some(DiskLimit {
         folders: vec![dir.path().to_owned()],
         bytes: 5_000_000,
     });
-    let limits = Limits {
+    let limits = CommandLimits {
         grace: Duration::from_millis(1),
         ..LIMITS
     };
-    let (exit, _) = go(&spec, &limits, &Cancel::new());
-    assert_eq!(exit.status, Status::OverDisk);
+    let (exit, _) = go(&spec, &limits, &CancelToken::new());
+    assert_eq!(exit.status, ExitReason::OverDisk);
     assert!(exit.wall < PROMPT);
 }
 
@@ -217,9 +217,9 @@ struct KilledSandbox {
     while_it_runs: bool,
 }
 
-struct Readiness(bool);
+struct ReadinessGuard(bool);
 
-impl Hold for Readiness {
+impl CommandGuard for ReadinessGuard {
     fn started(&mut self, _: Duration, _: &[std::os::fd::BorrowedFd<'_>]) -> io::Result<()> {
         Ok(())
     }
@@ -231,17 +231,17 @@ impl Hold for Readiness {
     }
 }
 
-impl Launcher for KilledSandbox {
-    fn launch(&self, spec: &CommandSpec, profile: Profile) -> Result<Launch, Error> {
+impl CommandLauncher for KilledSandbox {
+    fn launch(&self, spec: &CommandSpec, profile: SandboxProfile) -> Result<LaunchSpec, Error> {
         use std::sync::atomic::Ordering::SeqCst;
         let count = |left: u32| left.checked_sub(1);
         let is_killed = self.before.fetch_update(SeqCst, SeqCst, count).is_ok();
-        let mut launch = Unconfined::default().launch(spec, profile)?;
+        let mut launch = UnconfinedLauncher::default().launch(spec, profile)?;
         if is_killed || self.while_it_runs {
             // What waits for its parent's word is left alone with the streams.
             launch.args = vec!["-c".into(), "sleep 1000 & kill -9 $$".into()];
         }
-        launch.hold = Some(Box::new(Readiness(!is_killed)));
+        launch.hold = Some(Box::new(ReadinessGuard(!is_killed)));
         Ok(launch)
     }
 
@@ -257,11 +257,11 @@ fn a_sandbox_that_is_killed_before_its_time_is_launched_again() {
             before: before.into(),
             while_it_runs,
         };
-        let (spec, cancel) = (sh("killed", "echo ran"), Cancel::new());
+        let (spec, cancel) = (sh("killed", "echo ran"), CancelToken::new());
         let mut seen = Vec::new();
         let ran = run(
             &launcher,
-            Profile::Executor,
+            SandboxProfile::Executor,
             &spec,
             &LIMITS,
             &cancel,
@@ -271,14 +271,14 @@ fn a_sandbox_that_is_killed_before_its_time_is_launched_again() {
     };
     let (ran, seen) = with(2, false);
     let exit = ran.unwrap();
-    assert_eq!((exit.status, exit.lost), (Status::Exited(0), false));
+    assert_eq!((exit.status, exit.lost), (ExitReason::Exited(0), false));
     assert_eq!(seen, ["ran"]);
     let error = with(u32::MAX, false).0.unwrap_err();
     let said = error.to_string();
     assert!(matches!(error, Error::Lost { launches: 3, .. }), "{said}");
     assert!(said.contains("signal 9") && said.contains("not by codeteam"));
     let exit = with(0, true).0.unwrap();
-    assert_eq!((exit.status, exit.lost), (Status::Signalled(9), true));
+    assert_eq!((exit.status, exit.lost), (ExitReason::Signalled(9), true));
 }
 
 /// Stands for a sandbox that never gets ready, because somebody stopped it.
@@ -288,7 +288,7 @@ struct StoppedSandbox {
 
 struct NeverReady(mpsc::Sender<()>);
 
-impl Hold for NeverReady {
+impl CommandGuard for NeverReady {
     fn started(
         &mut self,
         patience: Duration,
@@ -311,9 +311,9 @@ impl Hold for NeverReady {
     }
 }
 
-impl Launcher for StoppedSandbox {
-    fn launch(&self, spec: &CommandSpec, profile: Profile) -> Result<Launch, Error> {
-        let mut launch = Unconfined::default().launch(spec, profile)?;
+impl CommandLauncher for StoppedSandbox {
+    fn launch(&self, spec: &CommandSpec, profile: SandboxProfile) -> Result<LaunchSpec, Error> {
+        let mut launch = UnconfinedLauncher::default().launch(spec, profile)?;
         launch.args = vec!["-c".into(), "kill -STOP $$".into()];
         launch.hold = Some(Box::new(NeverReady(self.waits.clone())));
         Ok(launch)
@@ -328,8 +328,8 @@ impl Launcher for StoppedSandbox {
 fn a_sandbox_that_is_stopped_before_it_is_ready_ends_with_the_time_and_on_cancelling() {
     let ended = |wall: Duration, cancels: bool| {
         let (waits, waiting) = mpsc::channel();
-        let (launcher, cancel) = (StoppedSandbox { waits }, Cancel::new());
-        let limits = Limits {
+        let (launcher, cancel) = (StoppedSandbox { waits }, CancelToken::new());
+        let limits = CommandLimits {
             wall,
             grace: Duration::from_millis(1),
             ..LIMITS
@@ -342,14 +342,14 @@ fn a_sandbox_that_is_stopped_before_it_is_ready_ends_with_the_time_and_on_cancel
                 }
             });
             let spec = sh("stopped", "echo ran");
-            let worker = Profile::Worker;
+            let worker = SandboxProfile::Worker;
             run(&launcher, worker, &spec, &limits, &cancel, &mut |_| {}).unwrap()
         })
     };
     let exit = ended(Duration::from_millis(50), false);
-    assert_eq!(exit.status, Status::TimedOut);
+    assert_eq!(exit.status, ExitReason::TimedOut);
     assert!(exit.wall < PROMPT);
     let exit = ended(Duration::from_mins(10), true);
-    assert_eq!(exit.status, Status::Cancelled);
+    assert_eq!(exit.status, ExitReason::Cancelled);
     assert!(exit.wall < PROMPT);
 }

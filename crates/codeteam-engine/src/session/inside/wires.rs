@@ -9,14 +9,14 @@ use std::path::Path;
 
 /// The sockets of this machine that matter here.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Wires {
+pub(super) struct SocketTable {
     /// Sockets that wait for others, and their ports.
     listening: Vec<(u64, u16)>,
     /// Sockets that are connected, and the ports they are connected to.
     connected: Vec<(u64, u16)>,
 }
 
-impl Wires {
+impl SocketTable {
     /// As it is now; empty where that cannot be found out.
     pub(super) fn look() -> Self {
         let mut wires = Self::default();
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_the_kernel_writes_is_read() {
-        let mut wires = Wires::default();
+        let mut wires = SocketTable::default();
         wires.read(
             "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   \
              0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 77 1 0 100\n   \
@@ -128,13 +128,13 @@ mod tests {
     fn a_process_is_found_by_its_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let own = sockets(std::process::id());
-        let ports = Wires::look().ports(&own);
+        let ports = SocketTable::look().ports(&own);
         let port = listener.local_addr().unwrap().port();
         assert!(ports.contains(&port));
         let only = BTreeSet::from([port]);
-        let before = Wires::look().lead_to(&only, &sockets(std::process::id()));
+        let before = SocketTable::look().lead_to(&only, &sockets(std::process::id()));
         let _stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        let after = Wires::look().lead_to(&only, &sockets(std::process::id()));
+        let after = SocketTable::look().lead_to(&only, &sockets(std::process::id()));
         assert_eq!((before, after), (false, true));
     }
 }

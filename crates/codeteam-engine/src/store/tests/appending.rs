@@ -6,7 +6,7 @@ use super::*;
 fn events_are_read_back_as_they_were_appended() {
     let f = fixture();
     let lease = f.lease();
-    let two = Append {
+    let two = AppendRequest {
         events: vec![event("{\"a\":1}"), event("{\"b\":\"é\"}")],
         ..one(&lease, 0)
     };
@@ -28,7 +28,7 @@ fn events_are_read_back_as_they_were_appended() {
 fn events_survive_closing_the_store() {
     let f = fixture();
     f.started(3);
-    let Fixture { dir, store } = f;
+    let StoreFixture { dir, store } = f;
     drop(store);
     let files = std::fs::read_dir(dir.path()).unwrap().count();
     assert_eq!(files, 1, "closing leaves one file");
@@ -41,7 +41,7 @@ fn an_append_after_the_wrong_event_is_a_conflict_and_writes_nothing() {
     let f = fixture();
     let lease = f.started(2);
     for expected in [1, 3] {
-        let stale = Append {
+        let stale = AppendRequest {
             row: Some(row("failed")),
             ..one(&lease, expected)
         };
@@ -88,7 +88,7 @@ fn events_cannot_be_changed_even_by_hand() {
 fn the_row_of_a_run_is_updated_with_its_events() {
     let f = fixture();
     let lease = f.started(1);
-    let update = Append {
+    let update = AppendRequest {
         at: NOW + 5,
         row: Some(RunUpdate {
             created_at: NOW + 5,
@@ -115,7 +115,7 @@ fn runs_are_listed_newest_first() {
     let f = fixture();
     for (id, created_at) in [("b", 1), ("a", 3), ("c", 2)] {
         let lease = lease(&f.store, id);
-        let start = Append {
+        let start = AppendRequest {
             row: Some(RunUpdate {
                 created_at,
                 ..row("planning")
@@ -131,7 +131,7 @@ fn runs_are_listed_newest_first() {
 #[test]
 fn a_run_that_was_never_started_is_unknown() {
     let f = fixture();
-    let rowless = Append {
+    let rowless = AppendRequest {
         row: None,
         ..one(&f.lease(), 0)
     };
@@ -153,7 +153,7 @@ fn the_inbox_is_consumed_together_with_the_events_that_answer_it() {
     let seen: Vec<_> = waiting.iter().map(|m| (m.id, m.data.as_str())).collect();
     assert_eq!(seen, [(first, "\"approve\""), (second, "\"stop\"")]);
 
-    let answer = Append {
+    let answer = AppendRequest {
         consumed: vec![first],
         ..one(&lease, 1)
     };
@@ -168,13 +168,13 @@ fn a_refused_append_leaves_the_inbox_as_it_was() {
     let f = fixture();
     let lease = f.started(1);
     let id = f.store.post(RUN, NOW, "{}").unwrap();
-    let conflicting = Append {
+    let conflicting = AppendRequest {
         consumed: vec![id],
         ..one(&lease, 7)
     };
     f.store.append(conflicting).unwrap_err();
     // The first entry exists, the second does not: neither may be consumed.
-    let half_known = Append {
+    let half_known = AppendRequest {
         consumed: vec![id, id + 1],
         ..one(&lease, 1)
     };
@@ -189,7 +189,7 @@ fn an_inbox_entry_is_consumed_once() {
     let f = fixture();
     let lease = f.started(1);
     let id = f.store.post(RUN, NOW, "{}").unwrap();
-    let answer = |seq| Append {
+    let answer = |seq| AppendRequest {
         consumed: vec![id],
         ..one(&lease, seq)
     };
@@ -202,7 +202,7 @@ fn an_inbox_entry_is_consumed_once() {
 fn a_long_run_is_read_as_a_stream() {
     let f = fixture();
     let lease = f.lease();
-    let many = Append {
+    let many = AppendRequest {
         events: (1..=100_000).map(|n| event(&format!("{n}"))).collect(),
         ..one(&lease, 0)
     };
@@ -220,13 +220,13 @@ fn a_long_run_is_read_as_a_stream() {
 #[test]
 fn a_stream_stops_at_the_readers_own_error() {
     #[derive(Debug, PartialEq)]
-    enum Mine {
+    enum CallerError {
         Store(String),
         Enough,
     }
-    impl From<Error> for Mine {
+    impl From<Error> for CallerError {
         fn from(error: Error) -> Self {
-            Mine::Store(error.to_string())
+            CallerError::Store(error.to_string())
         }
     }
     let f = fixture();
@@ -236,7 +236,11 @@ fn a_stream_stops_at_the_readers_own_error() {
         seen += 1;
         // Reading inside a read must not wait for it.
         f.store.run(RUN)?;
-        if seen < 2 { Ok(()) } else { Err(Mine::Enough) }
+        if seen < 2 {
+            Ok(())
+        } else {
+            Err(CallerError::Enough)
+        }
     });
-    assert_eq!((read, seen), (Err(Mine::Enough), 2));
+    assert_eq!((read, seen), (Err(CallerError::Enough), 2));
 }

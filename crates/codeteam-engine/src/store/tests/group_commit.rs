@@ -4,16 +4,16 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::*;
-use crate::store::writer::Ticket;
+use crate::store::writer::PendingWrite;
 
 /// Keeps a transaction open until dropped, so that a test decides what is
 /// queued behind it.
-struct Gate {
+struct HeldTransaction {
     open: mpsc::Sender<()>,
     leader: std::thread::JoinHandle<Result<(), Error>>,
 }
 
-impl Gate {
+impl HeldTransaction {
     fn close(store: &Store) -> Self {
         let (open, opened) = mpsc::channel::<()>();
         let (inside, is_inside) = mpsc::channel();
@@ -34,7 +34,7 @@ impl Gate {
     }
 }
 
-fn submit(store: &Store, append: Append) -> Ticket<'_, u64> {
+fn submit(store: &Store, append: AppendRequest) -> PendingWrite<'_, u64> {
     store.shared.writer.append(append)
 }
 
@@ -43,7 +43,7 @@ fn everything_that_waits_is_committed_at_once() {
     let f = fixture();
     let leases: Vec<_> = (0..16).map(|n| lease(&f.store, &format!("r{n}"))).collect();
     let before = f.store.commits();
-    let gate = Gate::close(&f.store);
+    let gate = HeldTransaction::close(&f.store);
     let tickets: Vec<_> = leases.iter().map(|l| submit(&f.store, one(l, 0))).collect();
     gate.open();
     for ticket in tickets {
@@ -58,11 +58,11 @@ fn a_refused_append_does_not_harm_its_group() {
     let f = fixture();
     let (a, b) = (lease(&f.store, "a"), lease(&f.store, "b"));
     let before = f.store.commits();
-    let gate = Gate::close(&f.store);
+    let gate = HeldTransaction::close(&f.store);
     let first = submit(&f.store, one(&a, 0));
     let conflicting = submit(&f.store, one(&a, 5));
     // Fails after it has written its events: all of it has to go again.
-    let halfway = Append {
+    let halfway = AppendRequest {
         consumed: vec![99],
         ..one(&b, 0)
     };
@@ -84,7 +84,7 @@ fn many_runs_append_at_the_same_time() {
     let f = fixture();
     let before = f.store.commits();
     let leases: Vec<_> = (0..16).map(|n| lease(&f.store, &format!("r{n}"))).collect();
-    let gate = Gate::close(&f.store);
+    let gate = HeldTransaction::close(&f.store);
     let first: Vec<_> = leases.iter().map(|l| submit(&f.store, one(l, 0))).collect();
     gate.open();
     std::thread::scope(|scope| {
@@ -112,7 +112,7 @@ fn many_runs_append_at_the_same_time() {
 fn readers_do_not_wait_for_an_open_transaction() {
     let f = fixture();
     let lease = f.started(1);
-    let gate = Gate::close(&f.store);
+    let gate = HeldTransaction::close(&f.store);
     let waiting = submit(&f.store, one(&lease, 1));
     assert_eq!(f.store.events(RUN, 0).unwrap().len(), 1);
     assert_eq!(f.other_process().runs().unwrap().len(), 1);
@@ -159,7 +159,7 @@ fn a_full_disk_is_named_and_loses_nothing() {
         }
     };
     f.store.write("configure", limit(1)).unwrap();
-    let large = Append {
+    let large = AppendRequest {
         events: vec![event(&"x".repeat(1 << 20))],
         ..one(&lease, 1)
     };
@@ -186,12 +186,12 @@ fn a_read_only_database_is_named() {
 fn a_panic_in_a_write_leaves_nobody_waiting() {
     let f = fixture();
     let lease = f.started(1);
-    let gate = Gate::close(&f.store);
+    let gate = HeldTransaction::close(&f.store);
     let doomed = f
         .store
         .shared
         .writer
-        .submit("panic in", |_| -> Result<(), Failure> {
+        .submit("panic in", |_| -> Result<(), WriteFailure> {
             panic!("expected by this test")
         });
     let behind = submit(&f.store, one(&lease, 1));

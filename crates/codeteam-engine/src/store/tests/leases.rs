@@ -5,21 +5,21 @@ use super::*;
 /// Larger than any pid Linux gives out.
 const NOBODY: u32 = 0x3fff_ffff;
 
-fn dead() -> Owner {
-    Owner {
+fn dead() -> ProcessIdentity {
+    ProcessIdentity {
         pid: NOBODY,
         ..me()
     }
 }
 
-fn elsewhere() -> Owner {
-    Owner {
+fn elsewhere() -> ProcessIdentity {
+    ProcessIdentity {
         host: "elsewhere".into(),
         ..me()
     }
 }
 
-fn take(store: &Store, owner: &Owner, now: i64) -> Result<Lease, Error> {
+fn take(store: &Store, owner: &ProcessIdentity, now: i64) -> Result<Lease, Error> {
     store.take_lease(RUN, owner, now, STALE_AFTER)
 }
 
@@ -86,7 +86,7 @@ fn a_hung_holder_that_comes_back_is_fenced_off() {
     let other = f.other_process();
     let new = take(&other, &elsewhere(), NOW + STALE_AFTER + 1).unwrap();
 
-    let late = Append {
+    let late = AppendRequest {
         consumed: vec![id],
         ..one(&hung, 1)
     };
@@ -128,7 +128,7 @@ fn a_released_lease_can_be_taken_and_no_token_is_used_twice() {
 fn a_token_that_was_never_given_out_is_refused() {
     let f = fixture();
     let lease = f.started(1);
-    let forged = Append {
+    let forged = AppendRequest {
         token: lease.token + 1,
         ..one(&lease, 1)
     };

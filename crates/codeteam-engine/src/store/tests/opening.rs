@@ -29,7 +29,7 @@ fn opening_an_existing_database_creates_none() {
 fn a_current_database_is_not_written_by_opening_it() {
     let f = fixture();
     f.started(1);
-    let Fixture { dir, store } = f;
+    let StoreFixture { dir, store } = f;
     drop(store);
     let path = dir.path().join("state.db");
     let before = fs::read(&path).unwrap();
@@ -124,7 +124,10 @@ fn the_database_of_another_program_is_refused_and_left_alone() {
 
 /// What a crash leaves: the database and its log as they are on the disk at
 /// this moment, without anything a clean shutdown would do.
-fn crashed_copy(f: &Fixture, damage: impl FnOnce(&mut Vec<u8>)) -> (tempfile::TempDir, PathBuf) {
+fn crashed_copy(
+    f: &StoreFixture,
+    damage: impl FnOnce(&mut Vec<u8>),
+) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("state.db");
     fs::copy(f.path(), &path).unwrap();
@@ -175,7 +178,7 @@ fn damage_is_called_damage_wherever_it_is() {
     f.started(400);
     let other = lease(&f.store, "run-2");
     f.store.append(one(&other, 0)).unwrap();
-    let Fixture { dir, store } = f;
+    let StoreFixture { dir, store } = f;
     drop(store);
     let path = dir.path().join("state.db");
     let whole = fs::read(&path).unwrap();

@@ -1,14 +1,14 @@
 //! Which package manager a project uses, and how it is spoken to.
 
-use super::Package;
-use crate::survey::SetUp;
-use crate::survey::ci::Ci;
-use crate::survey::place::{Place, keys, string};
-use crate::survey::units::{NODE_LOCKS, Unit};
+use super::NodePackage;
+use crate::survey::ProposedSetup;
+use crate::survey::ci::CiCommands;
+use crate::survey::place::{SurveyedFiles, keys, string};
+use crate::survey::units::{BuildUnit, NODE_LOCKS};
 
 /// A package manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum NodeManagerKind {
     Npm,
     Pnpm,
     Yarn,
@@ -16,8 +16,8 @@ pub(super) enum Name {
 }
 
 /// The package manager of a project.
-pub(super) struct Manager {
-    pub(super) name: Name,
+pub(super) struct NodePackageManager {
+    pub(super) name: NodeManagerKind,
     /// How it is known.
     pub(super) why: String,
     /// The lock file, if there is one.
@@ -26,7 +26,7 @@ pub(super) struct Manager {
     is_berry: bool,
 }
 
-impl Name {
+impl NodeManagerKind {
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Npm => "npm",
@@ -84,8 +84,12 @@ impl Name {
     }
 }
 
-impl Manager {
-    pub(super) fn of(place: &Place<'_>, package: &Package<'_>, ci: &Ci) -> Self {
+impl NodePackageManager {
+    pub(super) fn of(
+        place: &SurveyedFiles<'_>,
+        package: &NodePackage<'_>,
+        ci: &CiCommands,
+    ) -> Self {
         let folder = &package.unit.folder;
         let locks: Vec<&'static str> = NODE_LOCKS
             .iter()
@@ -94,14 +98,17 @@ impl Manager {
             .collect();
         let said = string(&package.manifest, &["packageManager"]);
         let said = said.map(|said| said.split_once('@').unwrap_or((said, "")));
-        let (name, why) = match said.and_then(|(word, _)| Name::parse(word)) {
+        let (name, why) = match said.and_then(|(word, _)| NodeManagerKind::parse(word)) {
             Some(name) => (
                 name,
                 format!("`packageManager` of `{}` names it", package.unit.manifest),
             ),
             None => by_locks(&locks, package.unit, ci),
         };
-        let mut generations: Vec<Name> = locks.iter().map(|lock| Name::of_lock(lock)).collect();
+        let mut generations: Vec<NodeManagerKind> = locks
+            .iter()
+            .map(|lock| NodeManagerKind::of_lock(lock))
+            .collect();
         generations.dedup();
         if generations.len() > 1 {
             let files = locks.join("` and `");
@@ -112,30 +119,34 @@ impl Manager {
         }
         let version = said.map_or("", |(_, version)| version);
         let is_berry = place.has(&package.unit.path(".yarnrc.yml"))
-            || (name == Name::Yarn && !version.is_empty() && !version.starts_with("1."));
+            || (name == NodeManagerKind::Yarn && !version.is_empty() && !version.starts_with("1."));
         Self {
             name,
             why,
-            lock: locks.into_iter().find(|lock| Name::of_lock(lock) == name),
+            lock: locks
+                .into_iter()
+                .find(|lock| NodeManagerKind::of_lock(lock) == name),
             is_berry,
         }
     }
 
     /// The command that installs what the lock file names.
-    pub(super) fn setup(&self, place: &Place<'_>, unit: &Unit) -> SetUp {
+    pub(super) fn setup(&self, place: &SurveyedFiles<'_>, unit: &BuildUnit) -> ProposedSetup {
         let command = match (self.name, self.lock) {
-            (Name::Npm, Some(_)) => "npm ci",
-            (Name::Npm, None) => "npm install --no-package-lock",
+            (NodeManagerKind::Npm, Some(_)) => "npm ci",
+            (NodeManagerKind::Npm, None) => "npm install --no-package-lock",
             // A store outside of the work tree would be gone afterwards, and one in it a change.
-            (Name::Pnpm, Some(_)) => {
+            (NodeManagerKind::Pnpm, Some(_)) => {
                 "pnpm install --frozen-lockfile --store-dir node_modules/.pnpm-store"
             }
-            (Name::Pnpm, None) => "pnpm install --no-lockfile --store-dir node_modules/.pnpm-store",
-            (Name::Yarn, Some(_)) if self.is_berry => Self::berry(place, unit),
-            (Name::Yarn, Some(_)) => "yarn install --frozen-lockfile",
-            (Name::Yarn, None) => "yarn install --no-lockfile",
-            (Name::Bun, Some(_)) => "bun install --frozen-lockfile",
-            (Name::Bun, None) => "bun install --no-save",
+            (NodeManagerKind::Pnpm, None) => {
+                "pnpm install --no-lockfile --store-dir node_modules/.pnpm-store"
+            }
+            (NodeManagerKind::Yarn, Some(_)) if self.is_berry => Self::berry(place, unit),
+            (NodeManagerKind::Yarn, Some(_)) => "yarn install --frozen-lockfile",
+            (NodeManagerKind::Yarn, None) => "yarn install --no-lockfile",
+            (NodeManagerKind::Bun, Some(_)) => "bun install --frozen-lockfile",
+            (NodeManagerKind::Bun, None) => "bun install --no-save",
         };
         if self.lock.is_none() {
             place.note(format!(
@@ -144,10 +155,10 @@ impl Manager {
             ));
         }
         let mut registries = vec!["registry.npmjs.org".to_owned()];
-        if self.name == Name::Yarn {
+        if self.name == NodeManagerKind::Yarn {
             registries.push("registry.yarnpkg.com".to_owned());
         }
-        SetUp {
+        ProposedSetup {
             command: command.to_owned(),
             inputs: vec![self.lock.unwrap_or("package.json").to_owned()],
             registries,
@@ -158,7 +169,7 @@ impl Manager {
         }
     }
 
-    fn berry(place: &Place<'_>, unit: &Unit) -> &'static str {
+    fn berry(place: &SurveyedFiles<'_>, unit: &BuildUnit) -> &'static str {
         let settings = place.yaml(&unit.path(".yarnrc.yml")).unwrap_or_default();
         match string(&settings, &["nodeLinker"]) {
             Some("node-modules" | "pnpm") => "yarn install --immutable",
@@ -169,31 +180,31 @@ impl Manager {
 }
 
 /// The manager that the lock files speak for; with several, the one that CI uses.
-fn by_locks(locks: &[&str], unit: &Unit, ci: &Ci) -> (Name, String) {
+fn by_locks(locks: &[&str], unit: &BuildUnit, ci: &CiCommands) -> (NodeManagerKind, String) {
     let Some(first) = locks.first() else {
         return (
-            Name::Npm,
+            NodeManagerKind::Npm,
             format!("there is `{}`, and no lock file", unit.manifest),
         );
     };
     let used = ci.of(&unit.folder).find_map(|run| {
-        let name = Name::parse(run.words().first()?)?;
+        let name = NodeManagerKind::parse(run.words().first()?)?;
         locks
             .iter()
-            .any(|lock| Name::of_lock(lock) == name)
+            .any(|lock| NodeManagerKind::of_lock(lock) == name)
             .then(|| (name, run.why()))
     });
     match used {
         Some((name, _)) if locks.len() > 1 => (name, "CI uses it".to_owned()),
         _ => (
-            Name::of_lock(first),
+            NodeManagerKind::of_lock(first),
             format!("there is `{}`", unit.path(first)),
         ),
     }
 }
 
 /// The scripts of a package, but for npm's placeholder.
-pub(super) fn scripts<'p>(package: &'p Package<'_>) -> Vec<(&'p str, &'p str)> {
+pub(super) fn scripts<'p>(package: &'p NodePackage<'_>) -> Vec<(&'p str, &'p str)> {
     let names = keys(&package.manifest, &["scripts"]);
     names
         .into_iter()

@@ -1,10 +1,10 @@
 //! From a package's scripts to checks.
 
-use super::manager::{Manager, scripts};
-use super::{Package, changes, purpose};
-use crate::survey::ci::{Ci, Run};
-use crate::survey::place::{Place, ending, is_foreign};
-use crate::survey::{Purpose, Sheet};
+use super::manager::{NodePackageManager, scripts};
+use super::{NodePackage, changes, purpose};
+use crate::survey::ci::{CiCommand, CiCommands};
+use crate::survey::place::{SurveyedFiles, ending, is_foreign};
+use crate::survey::{CheckPurpose, SurveyDraft};
 
 /// How many packages of a workspace get a check of their own.
 const MAX_PACKAGES: usize = 6;
@@ -27,21 +27,21 @@ const WHOLE: &[&str] = &[
 ];
 
 /// A script that serves as a check.
-struct Chosen {
+struct ChosenScript {
     script: String,
-    purpose: Purpose,
+    purpose: CheckPurpose,
     command: String,
     why: String,
 }
 
 /// Proposes checks: the root's scripts, and where it has none those of the workspace's packages.
 pub(super) fn propose(
-    place: &Place<'_>,
-    root: &Package<'_>,
-    members: &[Package<'_>],
-    manager: &Manager,
-    ci: &Ci,
-    sheet: &mut Sheet,
+    place: &SurveyedFiles<'_>,
+    root: &NodePackage<'_>,
+    members: &[NodePackage<'_>],
+    manager: &NodePackageManager,
+    ci: &CiCommands,
+    sheet: &mut SurveyDraft,
 ) {
     let mut chosen = of_package(place, root, manager, ci);
     chosen.retain(|one| {
@@ -58,11 +58,11 @@ pub(super) fn propose(
         sheet.check(root.unit, one.purpose, &one.command, one.why.clone());
     }
     for purpose in [
-        Purpose::Format,
-        Purpose::Lint,
-        Purpose::Types,
-        Purpose::Build,
-        Purpose::Tests,
+        CheckPurpose::Format,
+        CheckPurpose::Lint,
+        CheckPurpose::Types,
+        CheckPurpose::Build,
+        CheckPurpose::Tests,
     ] {
         if chosen.iter().any(|one| one.purpose == purpose) {
             continue;
@@ -74,9 +74,9 @@ pub(super) fn propose(
 /// The package whose script makes the root's script of the same name unfit, and why: a root often
 /// only runs those of its packages.
 fn passed_on<'m>(
-    root: &Package<'_>,
-    members: &'m [Package<'_>],
-    one: &Chosen,
+    root: &NodePackage<'_>,
+    members: &'m [NodePackage<'_>],
+    one: &ChosenScript,
 ) -> Option<(&'m str, &'static str)> {
     let words = [
         "--filter",
@@ -99,16 +99,23 @@ fn passed_on<'m>(
         let (_, body) = scripts.find(|(name, _)| *name == one.script)?;
         let folder = member.unit.folder.as_str();
         match one.purpose {
-            Purpose::Tests if needs_browser(body) => Some((folder, "needs a browser or a server")),
-            Purpose::Tests => None,
+            CheckPurpose::Tests if needs_browser(body) => {
+                Some((folder, "needs a browser or a server"))
+            }
+            CheckPurpose::Tests => None,
             _ => changes(body).then_some((folder, "changes what it looks at")),
         }
     })
 }
 
 /// The checks of one package, by its own scripts.
-fn of_package(place: &Place<'_>, package: &Package<'_>, manager: &Manager, ci: &Ci) -> Vec<Chosen> {
-    let mut chosen: Vec<Chosen> = Vec::new();
+fn of_package(
+    place: &SurveyedFiles<'_>,
+    package: &NodePackage<'_>,
+    manager: &NodePackageManager,
+    ci: &CiCommands,
+) -> Vec<ChosenScript> {
+    let mut chosen: Vec<ChosenScript> = Vec::new();
     let scripts = scripts(package);
     let file = &package.unit.manifest;
     for (name, body) in &scripts {
@@ -118,11 +125,14 @@ fn of_package(place: &Place<'_>, package: &Package<'_>, manager: &Manager, ci: &
         // The first of several is enough, unless another is what CI runs.
         let run = run_of(ci, package, name);
         let known = chosen.iter().position(|one| one.purpose == purpose);
-        let one = Chosen {
+        let one = ChosenScript {
             script: (*name).to_owned(),
             purpose,
             command: manager.name.script(name),
-            why: run.map_or_else(|| format!("`{file}` has the script `{name}`"), Run::why),
+            why: run.map_or_else(
+                || format!("`{file}` has the script `{name}`"),
+                CiCommand::why,
+            ),
         };
         match known {
             None => chosen.push(one),
@@ -132,14 +142,14 @@ fn of_package(place: &Place<'_>, package: &Package<'_>, manager: &Manager, ci: &
             Some(_) => {}
         }
     }
-    let has_types = chosen.iter().any(|one| one.purpose == Purpose::Types);
+    let has_types = chosen.iter().any(|one| one.purpose == CheckPurpose::Types);
     let build = scripts
         .iter()
         .find(|(name, body)| *name == "build" && checks_types(body));
     if let Some((name, _)) = build.filter(|_| !has_types) {
-        chosen.push(Chosen {
+        chosen.push(ChosenScript {
             script: (*name).to_owned(),
-            purpose: Purpose::Build,
+            purpose: CheckPurpose::Build,
             command: manager.name.script(name),
             why: format!("`{file}` checks types with its script `{name}`"),
         });
@@ -160,20 +170,20 @@ fn checks_types(body: &str) -> bool {
 }
 
 fn tests(
-    place: &Place<'_>,
-    package: &Package<'_>,
+    place: &SurveyedFiles<'_>,
+    package: &NodePackage<'_>,
     scripts: &[(&str, &str)],
-    manager: &Manager,
-    ci: &Ci,
-) -> Option<Chosen> {
+    manager: &NodePackageManager,
+    ci: &CiCommands,
+) -> Option<ChosenScript> {
     let file = &package.unit.manifest;
     let fits = |name: &str| {
         let found = scripts.iter().find(|(known, _)| *known == name);
         found.filter(|(_, body)| !needs_browser(body))
     };
-    let chosen = |(name, body): &(&str, &str), why: String| Chosen {
+    let chosen = |(name, body): &(&str, &str), why: String| ChosenScript {
         script: (*name).to_owned(),
-        purpose: Purpose::Tests,
+        purpose: CheckPurpose::Tests,
         command: once(manager, name, body),
         why,
     };
@@ -199,16 +209,20 @@ fn tests(
     let (runner, line) = runners.iter().find(|(runner, _)| package.names(runner))?;
     let mut files = place.below(&package.unit.folder);
     let test = files.find(|path| is_test(path))?;
-    Some(Chosen {
+    Some(ChosenScript {
         script: String::new(),
-        purpose: Purpose::Tests,
+        purpose: CheckPurpose::Tests,
         command: manager.name.program(line),
         why: format!("`{file}` names `{runner}`, and there are tests, such as `{test}`"),
     })
 }
 
 /// The command of CI that runs a script of this package.
-fn run_of<'c>(ci: &'c Ci, package: &'c Package<'_>, script: &str) -> Option<&'c Run> {
+fn run_of<'c>(
+    ci: &'c CiCommands,
+    package: &'c NodePackage<'_>,
+    script: &str,
+) -> Option<&'c CiCommand> {
     ci.of(&package.unit.folder).find(|run| {
         let words = run.words();
         match words[..] {
@@ -220,7 +234,7 @@ fn run_of<'c>(ci: &'c Ci, package: &'c Package<'_>, script: &str) -> Option<&'c 
 }
 
 /// Runs a script so that it ends: not watching, not waiting for keys.
-fn once(manager: &Manager, name: &str, body: &str) -> String {
+fn once(manager: &NodePackageManager, name: &str, body: &str) -> String {
     let mut words: Vec<&str> = body.split_whitespace().collect();
     let is_one = !body.contains(['&', '|', ';', '$', '"', '\'', '>', '<', '(', '`']);
     match words.first() {
@@ -269,15 +283,15 @@ fn is_test(path: &str) -> bool {
 
 /// The checks of a workspace's packages for one purpose.
 fn of_members(
-    place: &Place<'_>,
-    root: &Package<'_>,
-    members: &[Package<'_>],
-    manager: &Manager,
-    ci: &Ci,
-    wanted: Purpose,
-    sheet: &mut Sheet,
+    place: &SurveyedFiles<'_>,
+    root: &NodePackage<'_>,
+    members: &[NodePackage<'_>],
+    manager: &NodePackageManager,
+    ci: &CiCommands,
+    wanted: CheckPurpose,
+    sheet: &mut SurveyDraft,
 ) {
-    let mut found: Vec<(&Package<'_>, Chosen)> = Vec::new();
+    let mut found: Vec<(&NodePackage<'_>, ChosenScript)> = Vec::new();
     for member in members {
         let chosen = of_package(place, member, manager, ci);
         found.extend(
@@ -291,10 +305,10 @@ fn of_members(
         return;
     }
     let script = match wanted {
-        Purpose::Tests => "test",
-        Purpose::Lint => "lint",
-        Purpose::Types => "typecheck",
-        Purpose::Format | Purpose::Build => "",
+        CheckPurpose::Tests => "test",
+        CheckPurpose::Lint => "lint",
+        CheckPurpose::Types => "typecheck",
+        CheckPurpose::Format | CheckPurpose::Build => "",
     };
     let plain = manager.name.script(script);
     // A placeholder in one of them would fail in all.

@@ -1,17 +1,17 @@
 //! Linters, formatters and type checkers of Python.
 
-use super::Project;
+use super::PythonProject;
 use crate::survey::place::{at, is_sample};
 use crate::survey::units::quoted;
-use crate::survey::{Found, Purpose, Sheet};
+use crate::survey::{CheckPurpose, DetectedFeature, SurveyDraft};
 
 /// A tool that may be configured.
-struct Tool {
+struct PythonLinter {
     /// Its package.
     name: &'static str,
     /// How a call of it begins.
     call: &'static str,
-    purpose: Purpose,
+    purpose: CheckPurpose,
     /// How it is called if nobody says.
     guess: &'static str,
     /// Its table below `tool` in `pyproject.toml`.
@@ -22,48 +22,48 @@ struct Tool {
     in_cfg: bool,
 }
 
-const TOOLS: &[Tool] = &[
-    Tool {
+const TOOLS: &[PythonLinter] = &[
+    PythonLinter {
         name: "ruff",
         call: "ruff check",
-        purpose: Purpose::Lint,
+        purpose: CheckPurpose::Lint,
         guess: "ruff check .",
         table: &["tool", "ruff"],
         files: &["ruff.toml", ".ruff.toml"],
         in_cfg: false,
     },
-    Tool {
+    PythonLinter {
         name: "ruff",
         call: "ruff format",
-        purpose: Purpose::Format,
+        purpose: CheckPurpose::Format,
         guess: "ruff format --check .",
         // That ruff is configured does not say that it formats.
         table: &["tool", "ruff", "format"],
         files: &[],
         in_cfg: false,
     },
-    Tool {
+    PythonLinter {
         name: "black",
         call: "black",
-        purpose: Purpose::Format,
+        purpose: CheckPurpose::Format,
         guess: "black --check .",
         table: &["tool", "black"],
         files: &[],
         in_cfg: false,
     },
-    Tool {
+    PythonLinter {
         name: "flake8",
         call: "flake8",
-        purpose: Purpose::Lint,
+        purpose: CheckPurpose::Lint,
         guess: "flake8",
         table: &["tool", "flake8"],
         files: &[".flake8"],
         in_cfg: true,
     },
-    Tool {
+    PythonLinter {
         name: "mypy",
         call: "mypy",
-        purpose: Purpose::Types,
+        purpose: CheckPurpose::Types,
         guess: "mypy",
         table: &["tool", "mypy"],
         files: &["mypy.ini", ".mypy.ini"],
@@ -71,10 +71,10 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-impl Project<'_> {
+impl PythonProject<'_> {
     /// Proposes the tools that are configured, or that CI runs, if they would be installed. Says
     /// which were proposed.
-    pub(super) fn linters(&mut self, sheet: &mut Sheet) -> Vec<&'static str> {
+    pub(super) fn linters(&mut self, sheet: &mut SurveyDraft) -> Vec<&'static str> {
         let mut proposed = Vec::new();
         for tool in TOOLS {
             if self.propose(tool, sheet) {
@@ -83,12 +83,12 @@ impl Project<'_> {
         }
         // It downloads itself when it is first run, so it is no check.
         let pyright = self.configured(&["tool", "pyright"], &["pyrightconfig.json"]);
-        let pyright = pyright.map(|why| Found::new("pyright", why));
+        let pyright = pyright.map(|why| DetectedFeature::new("pyright", why));
         sheet.linters.extend(pyright);
         proposed
     }
 
-    fn propose(&mut self, tool: &Tool, sheet: &mut Sheet) -> bool {
+    fn propose(&mut self, tool: &PythonLinter, sheet: &mut SurveyDraft) -> bool {
         let start: Vec<&str> = tool.call.split(' ').collect();
         let run = self.run(&start, is_looking);
         let configured = self.configured(tool.table, tool.files);
@@ -101,7 +101,9 @@ impl Project<'_> {
         let Some(why) = why.or(configured) else {
             return false;
         };
-        sheet.linters.push(Found::new(tool.name, why.clone()));
+        sheet
+            .linters
+            .push(DetectedFeature::new(tool.name, why.clone()));
         let Some(place) = self.installed(tool.name) else {
             return false;
         };

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::runner::Kind as Installer;
+use super::runner::PythonInstallerKind as Installer;
 use super::{default_groups, has_scripts};
-use crate::survey::place::{Place, at, keys, split, string, strings};
-use crate::survey::units::Unit;
+use crate::survey::place::{SurveyedFiles, at, keys, split, string, strings};
+use crate::survey::units::BuildUnit;
 
 /// Where a dependency is named, which decides how it gets installed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Where {
+pub(super) enum DependencyOrigin {
     /// With the project itself.
     Main(String),
     /// In a group that is installed by default.
@@ -24,7 +24,7 @@ pub(super) enum Where {
     Nowhere,
 }
 
-impl Where {
+impl DependencyOrigin {
     /// The file that names it.
     pub(super) fn file(&self) -> &str {
         match self {
@@ -40,8 +40,8 @@ impl Where {
 
 /// What a project depends on.
 #[derive(Default)]
-pub(super) struct Needs {
-    all: Vec<(String, Where)>,
+pub(super) struct PythonDependencies {
+    all: Vec<(String, DependencyOrigin)>,
     /// Whether it installs programs.
     pub(super) has_program: bool,
     /// Whether it can be installed itself.
@@ -54,8 +54,8 @@ pub(super) struct Needs {
     pub(super) requirements: Vec<String>,
 }
 
-impl Needs {
-    pub(super) fn read(place: &Place<'_>, unit: &Unit, installer: Installer) -> Self {
+impl PythonDependencies {
+    pub(super) fn read(place: &SurveyedFiles<'_>, unit: &BuildUnit, installer: Installer) -> Self {
         let mut needs = Self::default();
         let names = ["pyproject.toml", "setup.cfg", "setup.py"];
         let names = names.iter().filter(|name| place.has(&unit.path(name)));
@@ -78,16 +78,16 @@ impl Needs {
     }
 
     /// Where something is named that is installed; the surest place first.
-    pub(super) fn find(&self, name: &str) -> Option<Where> {
+    pub(super) fn find(&self, name: &str) -> Option<DependencyOrigin> {
         let found = self.all.iter().filter(|(known, _)| known == name);
         found.map(|(_, place)| place).min().cloned()
     }
 
     /// The file that names it as something the project needs to run.
     pub(super) fn at_run_time(&self, name: &str) -> Option<&str> {
-        let is_main = |place: &Where| match place {
-            Where::Main(_) => true,
-            Where::Requirements(file) => is_for_running(file),
+        let is_main = |place: &DependencyOrigin| match place {
+            DependencyOrigin::Main(_) => true,
+            DependencyOrigin::Requirements(file) => is_for_running(file),
             _ => false,
         };
         let mut found = self.all.iter();
@@ -95,13 +95,13 @@ impl Needs {
         Some(place.file())
     }
 
-    fn add(&mut self, requirement: &str, place: Where) {
+    fn add(&mut self, requirement: &str, place: DependencyOrigin) {
         if let Some(name) = name_of(requirement) {
             self.all.push((name, place));
         }
     }
 
-    fn manifest(&mut self, place: &Place<'_>, unit: &Unit, installer: Installer) {
+    fn manifest(&mut self, place: &SurveyedFiles<'_>, unit: &BuildUnit, installer: Installer) {
         let file = unit.path("pyproject.toml");
         let has_setup = place.has(&unit.path("setup.py"));
         self.is_package |= has_setup;
@@ -116,20 +116,20 @@ impl Needs {
         let is_built = manifest.get("build-system").is_some();
         self.is_package |= manifest.get("project").is_some() && (is_built || has_setup);
         for one in strings(&manifest, &["project", "dependencies"]) {
-            self.add(one, Where::Main(file.clone()));
+            self.add(one, DependencyOrigin::Main(file.clone()));
         }
         for extra in keys(&manifest, &["project", "optional-dependencies"]) {
             for one in strings(&manifest, &["project", "optional-dependencies", extra]) {
-                self.add(one, Where::Extra(extra.to_owned(), file.clone()));
+                self.add(one, DependencyOrigin::Extra(extra.to_owned(), file.clone()));
             }
         }
         let defaults = default_groups(&manifest, installer);
         for group in keys(&manifest, &["dependency-groups"]) {
             let is_default = defaults.iter().any(|known| known == group || known == "*");
             let place = if is_default {
-                Where::Default(file.clone())
+                DependencyOrigin::Default(file.clone())
             } else {
-                Where::Group(group.to_owned(), file.clone())
+                DependencyOrigin::Group(group.to_owned(), file.clone())
             };
             // What a group includes is better had from the group that is included, unless it is
             // there anyway.
@@ -143,7 +143,7 @@ impl Needs {
             ["tool", "pdm", "dev-dependencies"],
         ] {
             for one in strings(&manifest, &table) {
-                self.add(one, Where::Default(file.clone()));
+                self.add(one, DependencyOrigin::Default(file.clone()));
             }
         }
         self.poetry(&manifest, &file);
@@ -155,24 +155,24 @@ impl Needs {
             return;
         };
         for one in keys(poetry, &["dependencies"]) {
-            self.add(one, Where::Main(file.to_owned()));
+            self.add(one, DependencyOrigin::Main(file.to_owned()));
         }
         for one in keys(poetry, &["dev-dependencies"]) {
-            self.add(one, Where::Default(file.to_owned()));
+            self.add(one, DependencyOrigin::Default(file.to_owned()));
         }
         for group in keys(poetry, &["group"]) {
             let is_optional = at(poetry, &["group", group, "optional"]).and_then(Value::as_bool);
             for one in keys(poetry, &["group", group, "dependencies"]) {
                 let place = match is_optional {
-                    Some(true) => Where::Group(group.to_owned(), file.to_owned()),
-                    _ => Where::Default(file.to_owned()),
+                    Some(true) => DependencyOrigin::Group(group.to_owned(), file.to_owned()),
+                    _ => DependencyOrigin::Default(file.to_owned()),
                 };
                 self.add(one, place);
             }
         }
     }
 
-    fn requirement_files(&mut self, place: &Place<'_>, unit: &Unit) {
+    fn requirement_files(&mut self, place: &SurveyedFiles<'_>, unit: &BuildUnit) {
         let is_one = |path: &&str| {
             let rest = path[unit.folder.len()..].trim_start_matches('/');
             let (folder, name) = split(rest);
@@ -186,7 +186,7 @@ impl Needs {
             let inside = file[unit.folder.len()..].trim_start_matches('/').to_owned();
             for line in text.lines().map(str::trim) {
                 if !line.starts_with(['#', '-']) {
-                    self.add(line, Where::Requirements(file.to_owned()));
+                    self.add(line, DependencyOrigin::Requirements(file.to_owned()));
                 }
             }
             self.requirements.push(inside);
@@ -194,16 +194,16 @@ impl Needs {
         let pipfile = unit.path("Pipfile");
         if let Some(pipfile_text) = place.toml(&pipfile) {
             for one in keys(&pipfile_text, &["packages"]) {
-                self.add(one, Where::Main(pipfile.clone()));
+                self.add(one, DependencyOrigin::Main(pipfile.clone()));
             }
             for one in keys(&pipfile_text, &["dev-packages"]) {
-                self.add(one, Where::Default(pipfile.clone()));
+                self.add(one, DependencyOrigin::Default(pipfile.clone()));
             }
         }
     }
 
     /// `install_requires` and extras of `setup.cfg`, by their indentation.
-    fn setup_cfg(&mut self, place: &Place<'_>, unit: &Unit) {
+    fn setup_cfg(&mut self, place: &SurveyedFiles<'_>, unit: &BuildUnit) {
         let file = unit.path("setup.cfg");
         let Some(text) = place.text(&file) else {
             return;
@@ -218,9 +218,11 @@ impl Needs {
                 self.has_program |= section == "options.entry_points";
             } else if line.starts_with([' ', '\t']) {
                 match (section.as_str(), key.as_str()) {
-                    ("options", "install_requires") => self.add(trimmed, Where::Main(file.clone())),
+                    ("options", "install_requires") => {
+                        self.add(trimmed, DependencyOrigin::Main(file.clone()))
+                    }
                     ("options.extras_require", extra) if !extra.is_empty() => {
-                        let place = Where::Extra(extra.to_owned(), file.clone());
+                        let place = DependencyOrigin::Extra(extra.to_owned(), file.clone());
                         self.add(trimmed, place);
                     }
                     _ => {}
@@ -232,11 +234,12 @@ impl Needs {
     }
 
     /// `deps` of tox: they say what is used, and nothing here installs them.
-    fn tox(&mut self, place: &Place<'_>, unit: &Unit) {
+    fn tox(&mut self, place: &SurveyedFiles<'_>, unit: &BuildUnit) {
         let text = place.text(&unit.path("tox.ini")).unwrap_or_default();
         let names = |line: &str| name_of(line).as_deref() == Some("pytest");
         if text.lines().any(names) && self.find("pytest").is_none() {
-            self.all.push(("pytest".to_owned(), Where::Nowhere));
+            self.all
+                .push(("pytest".to_owned(), DependencyOrigin::Nowhere));
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::needs::{Needs, Where};
-use crate::survey::SetUp;
-use crate::survey::place::{Place, at};
-use crate::survey::units::{Unit, quoted};
+use super::needs::{DependencyOrigin, PythonDependencies};
+use crate::survey::ProposedSetup;
+use crate::survey::place::{SurveyedFiles, at};
+use crate::survey::units::{BuildUnit, quoted};
 
 /// What installs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PythonInstallerKind {
     Uv,
     Poetry,
     Pdm,
@@ -18,8 +18,8 @@ pub(super) enum Kind {
 }
 
 /// What installs, and how it is known.
-pub(super) struct Runner {
-    pub(super) kind: Kind,
+pub(super) struct PythonInstaller {
+    pub(super) kind: PythonInstallerKind,
     pub(super) why: String,
     lock: Option<&'static str>,
 }
@@ -29,7 +29,7 @@ const VENV: &str = "python3 -m venv .venv && echo '*' > .venv/.gitignore";
 
 const REGISTRIES: [&str; 2] = ["pypi.org", "files.pythonhosted.org"];
 
-impl Kind {
+impl PythonInstallerKind {
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Uv => "uv",
@@ -41,13 +41,13 @@ impl Kind {
     }
 }
 
-impl Runner {
-    pub(super) fn of(place: &Place<'_>, unit: &Unit) -> Self {
+impl PythonInstaller {
+    pub(super) fn of(place: &SurveyedFiles<'_>, unit: &BuildUnit) -> Self {
         let locks = [
-            ("uv.lock", Kind::Uv),
-            ("poetry.lock", Kind::Poetry),
-            ("pdm.lock", Kind::Pdm),
-            ("Pipfile.lock", Kind::Pipenv),
+            ("uv.lock", PythonInstallerKind::Uv),
+            ("poetry.lock", PythonInstallerKind::Poetry),
+            ("pdm.lock", PythonInstallerKind::Pdm),
+            ("Pipfile.lock", PythonInstallerKind::Pipenv),
         ];
         let found: Vec<_> = locks
             .iter()
@@ -63,13 +63,17 @@ impl Runner {
                 Some(*lock),
             ),
             None if has("poetry") => (
-                Kind::Poetry,
+                PythonInstallerKind::Poetry,
                 format!("`{manifest}` has `[tool.poetry]`"),
                 None,
             ),
-            None if has("uv") => (Kind::Uv, format!("`{manifest}` has `[tool.uv]`"), None),
+            None if has("uv") => (
+                PythonInstallerKind::Uv,
+                format!("`{manifest}` has `[tool.uv]`"),
+                None,
+            ),
             None => (
-                Kind::Pip,
+                PythonInstallerKind::Pip,
                 format!("there is `{}`, and no lock file", unit.manifest),
                 None,
             ),
@@ -84,49 +88,53 @@ impl Runner {
     }
 
     /// Runs a tool that is installed from there.
-    pub(super) fn run(&self, line: &str, place: &Where, is_installed: bool) -> String {
+    pub(super) fn run(&self, line: &str, place: &DependencyOrigin, is_installed: bool) -> String {
         match (self.kind, place) {
-            (Kind::Uv, Where::Group(group, _)) => {
+            (PythonInstallerKind::Uv, DependencyOrigin::Group(group, _)) => {
                 format!("uv run --group {} {line}", quoted(group))
             }
-            (Kind::Uv, Where::Extra(extra, _)) => {
+            (PythonInstallerKind::Uv, DependencyOrigin::Extra(extra, _)) => {
                 format!("uv run --extra {} {line}", quoted(extra))
             }
-            (Kind::Uv, _) => format!("uv run {line}"),
-            (Kind::Poetry, _) => format!("poetry run {line}"),
-            (Kind::Pdm, _) => format!("pdm run {line}"),
-            (Kind::Pipenv, _) => format!("pipenv run {line}"),
-            (Kind::Pip, _) if is_installed => format!(".venv/bin/python -m {line}"),
-            (Kind::Pip, _) => format!("python3 -m {line}"),
+            (PythonInstallerKind::Uv, _) => format!("uv run {line}"),
+            (PythonInstallerKind::Poetry, _) => format!("poetry run {line}"),
+            (PythonInstallerKind::Pdm, _) => format!("pdm run {line}"),
+            (PythonInstallerKind::Pipenv, _) => format!("pipenv run {line}"),
+            (PythonInstallerKind::Pip, _) if is_installed => format!(".venv/bin/python -m {line}"),
+            (PythonInstallerKind::Pip, _) => format!("python3 -m {line}"),
         }
     }
 
     /// Runs the interpreter.
     pub(super) fn python(&self, line: &str, is_installed: bool) -> String {
         match self.kind {
-            Kind::Uv => format!("uv run python {line}"),
-            Kind::Poetry => format!("poetry run python {line}"),
-            Kind::Pdm => format!("pdm run python {line}"),
-            Kind::Pipenv => format!("pipenv run python {line}"),
-            Kind::Pip if is_installed => format!(".venv/bin/python {line}"),
-            Kind::Pip => format!("python3 {line}"),
+            PythonInstallerKind::Uv => format!("uv run python {line}"),
+            PythonInstallerKind::Poetry => format!("poetry run python {line}"),
+            PythonInstallerKind::Pdm => format!("pdm run python {line}"),
+            PythonInstallerKind::Pipenv => format!("pipenv run python {line}"),
+            PythonInstallerKind::Pip if is_installed => format!(".venv/bin/python {line}"),
+            PythonInstallerKind::Pip => format!("python3 {line}"),
         }
     }
 
     /// Installs what is needed, into the work tree: a home does not last.
     pub(super) fn setup(
         &self,
-        unit: &Unit,
-        needs: &Needs,
-        used: &[Where],
+        unit: &BuildUnit,
+        needs: &PythonDependencies,
+        used: &[DependencyOrigin],
         is_workspace: bool,
-    ) -> Option<SetUp> {
+    ) -> Option<ProposedSetup> {
         let mut groups: Vec<&str> = Vec::new();
         let mut extras: Vec<&str> = Vec::new();
         for place in used {
             match place {
-                Where::Group(name, _) if !groups.contains(&name.as_str()) => groups.push(name),
-                Where::Extra(name, _) if !extras.contains(&name.as_str()) => extras.push(name),
+                DependencyOrigin::Group(name, _) if !groups.contains(&name.as_str()) => {
+                    groups.push(name)
+                }
+                DependencyOrigin::Extra(name, _) if !extras.contains(&name.as_str()) => {
+                    extras.push(name)
+                }
                 _ => {}
             }
         }
@@ -139,25 +147,27 @@ impl Runner {
         };
         let manifest = "pyproject.toml".to_owned();
         let command = match self.kind {
-            Kind::Uv => {
+            PythonInstallerKind::Uv => {
                 let all = if is_workspace { " --all-packages" } else { "" };
                 let frozen = if self.lock.is_some() { " --locked" } else { "" };
                 inputs.push(manifest);
                 let chosen = options("--group", &groups) + &options("--extra", &extras);
                 format!("uv sync{frozen}{all}{chosen}")
             }
-            Kind::Poetry => {
+            PythonInstallerKind::Poetry => {
                 inputs.push(manifest);
                 let chosen = options("--with", &groups) + &options("--extras", &extras);
                 format!("POETRY_VIRTUALENVS_IN_PROJECT=true poetry install{chosen}")
             }
-            Kind::Pdm => {
+            PythonInstallerKind::Pdm => {
                 inputs.push(manifest);
                 let chosen = options("-G", &groups) + &options("-G", &extras);
                 format!("pdm install{chosen}")
             }
-            Kind::Pipenv => "PIPENV_VENV_IN_PROJECT=1 pipenv install --dev --deploy".to_owned(),
-            Kind::Pip => {
+            PythonInstallerKind::Pipenv => {
+                "PIPENV_VENV_IN_PROJECT=1 pipenv install --dev --deploy".to_owned()
+            }
+            PythonInstallerKind::Pip => {
                 let wanted = pip(needs, used, &groups, &extras, &mut inputs)?;
                 // The pip of an older Python knows no groups.
                 let newer = if groups.is_empty() {
@@ -168,7 +178,7 @@ impl Runner {
                 format!("{VENV} && {newer}.venv/bin/pip install {wanted}")
             }
         };
-        Some(SetUp {
+        Some(ProposedSetup {
             command,
             inputs,
             registries: registries(needs),
@@ -181,7 +191,7 @@ impl Runner {
 }
 
 /// Where it is installed from. A package that is built with cargo needs its registry too.
-fn registries(needs: &Needs) -> Vec<String> {
+fn registries(needs: &PythonDependencies) -> Vec<String> {
     let mut hosts = REGISTRIES.to_vec();
     if needs.is_built_with_cargo {
         hosts.extend(["index.crates.io", "static.crates.io"]);
@@ -191,8 +201,8 @@ fn registries(needs: &Needs) -> Vec<String> {
 
 /// What pip installs, if there is anything.
 fn pip(
-    needs: &Needs,
-    used: &[Where],
+    needs: &PythonDependencies,
+    used: &[DependencyOrigin],
     groups: &[&str],
     extras: &[&str],
     inputs: &mut Vec<String>,
@@ -201,7 +211,7 @@ fn pip(
     // Only files that are needed: others are for documentation, or for other versions.
     let is_used = |file: &String| {
         used.iter().any(
-            |place| matches!(place, Where::Requirements(path) if path.ends_with(file.as_str())),
+            |place| matches!(place, DependencyOrigin::Requirements(path) if path.ends_with(file.as_str())),
         )
     };
     let is_plain = |file: &String| file == "requirements.txt" || file == "requirements/base.txt";
@@ -226,7 +236,7 @@ fn pip(
             .iter()
             .map(|group| format!("--group {}", quoted(group))),
     );
-    if used.contains(&Where::Nowhere) {
+    if used.contains(&DependencyOrigin::Nowhere) {
         wanted.push("pytest".to_owned());
     }
     (needs.is_installed() && !wanted.is_empty()).then(|| wanted.join(" "))

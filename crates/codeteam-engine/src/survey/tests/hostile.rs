@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn broken_files_are_noted_and_nothing_else_suffers() {
     let deep = "[".repeat(100_000);
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("package.json", "{ not json")
         .file("pyproject.toml", "[[[")
         .file("Cargo.toml", "[package\n")
@@ -41,7 +41,7 @@ fn depth_is_no_way_to_exhaust_the_stack() {
         "docker-compose.yml",
     ] {
         for deep in ["[", "{\"a\":", "a = [", "- ", "a: {"] {
-            let repo = Repo::new()
+            let repo = SampleRepo::new()
                 .file(file, &deep.repeat(100_000))
                 .files(&["a.py"]);
             let survey = repo.survey();
@@ -56,7 +56,7 @@ fn depth_is_no_way_to_exhaust_the_stack() {
 
 #[test]
 fn values_of_the_wrong_kind_are_as_good_as_none() {
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("package.json", r#"{"scripts": ["test"], "dependencies": 7, "workspaces": {"packages": 1}, "packageManager": []}"#)
         .file("pyproject.toml", "project = 1\ndependency-groups = { dev = 'pytest', a = [{ include-group = 'a' }] }\ntool = []\n")
         .file("Cargo.toml", "workspace = 1\ndependencies = []\n")
@@ -77,7 +77,7 @@ fn values_of_the_wrong_kind_are_as_good_as_none() {
 #[test]
 fn a_file_that_is_not_read_is_noted() {
     let files = vec!["package.json".to_owned()];
-    let read = |_: &str| Read::Not("is larger than 1 MiB".to_owned());
+    let read = |_: &str| FileReadOutcome::Not("is larger than 1 MiB".to_owned());
     let survey = survey(&files, &read, &[]);
     assert!(
         survey
@@ -89,7 +89,7 @@ fn a_file_that_is_not_read_is_noted() {
 #[test]
 fn names_cannot_break_out_of_a_command() {
     let manifest = r#"{"scripts": {"test": "mocha", "test:$(rm -rf ~)": "a", "lint; rm -rf ~": "b"}, "dependencies": {"a": "1"}}"#;
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("it's; $(here)/package.json", manifest)
         .file("-x/package.json", manifest)
         .file("a\nb/package.json", manifest);
@@ -100,7 +100,7 @@ fn names_cannot_break_out_of_a_command() {
         ["cd '-x' && npm test", r"cd 'it'\''s; $(here)' && npm test"]
     );
     let extra = "[project]\nname='a'\n[build-system]\n[project.optional-dependencies]\n\"t'; rm -rf ~; '\"=['pytest']\n";
-    let survey = Repo::new()
+    let survey = SampleRepo::new()
         .file("pyproject.toml", extra)
         .files(&["a.py", "test_a.py"])
         .survey();
@@ -121,7 +121,7 @@ fn what_ci_runs_is_taken_only_if_it_is_one_simple_command() {
         "sudo pytest",
         "docker run x pytest",
     ] {
-        let repo = Repo::new()
+        let repo = SampleRepo::new()
             .file("pyproject.toml", manifest)
             .file(".github/workflows/ci.yml", &actions(&[run]))
             .files(&["uv.lock", "a.py", "tests/test_a.py"]);
@@ -131,7 +131,7 @@ fn what_ci_runs_is_taken_only_if_it_is_one_simple_command() {
 
 #[test]
 fn a_great_many_manifests_take_no_great_time() {
-    let mut repo = Repo::new().file("package.json", r#"{"workspaces": ["**"]}"#);
+    let mut repo = SampleRepo::new().file("package.json", r#"{"workspaces": ["**"]}"#);
     for n in 0..5_000 {
         repo = repo.file(
             &format!("p{n}/package.json"),

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::{Repo, actions};
+use super::{SampleRepo, actions};
 
 #[test]
 fn a_single_crate_with_what_ci_runs() {
@@ -15,7 +15,7 @@ fn a_single_crate_with_what_ci_runs() {
         "cargo fmt -- --check",
         "cargo install cargo-deny",
     ];
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file(
             "Cargo.toml",
             "[package]\nname='a'\n[dependencies]\naxum='0.8'\n",
@@ -45,7 +45,7 @@ fn a_single_crate_with_what_ci_runs() {
 
 #[test]
 fn a_crate_and_nothing_else() {
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("Cargo.toml", "[package]\nname='a'\n")
         .files(&["src/lib.rs"]);
     let survey = repo.survey();
@@ -77,7 +77,7 @@ fn a_crate_and_nothing_else() {
 
 #[test]
 fn go() {
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file(
             "go.mod",
             "module x\n\nrequire github.com/spf13/cobra v1.8.0\n",
@@ -110,10 +110,11 @@ fn maven() {
     let pom = "<project><parent><artifactId>spring-boot-starter-parent</artifactId></parent>\
         <dependency><artifactId>spring-boot-starter-web</artifactId></dependency>\
         <dependency><artifactId>spring-boot-starter-test</artifactId></dependency></project>";
-    let repo =
-        Repo::new()
-            .file("pom.xml", pom)
-            .files(&["mvnw", "src/main/java/A.java", "module/pom.xml"]);
+    let repo = SampleRepo::new().file("pom.xml", pom).files(&[
+        "mvnw",
+        "src/main/java/A.java",
+        "module/pom.xml",
+    ]);
     repo.gives(&expect![[r"
         languages: Java 1
         frameworks: Spring Boot
@@ -128,14 +129,18 @@ fn maven() {
           there is `pom.xml`
     "]]);
     assert_eq!(
-        Repo::new().files(&["pom.xml", "A.java"]).survey().checks[0].command,
+        SampleRepo::new()
+            .files(&["pom.xml", "A.java"])
+            .survey()
+            .checks[0]
+            .command,
         "mvn -q -B verify"
     );
 }
 
 #[test]
 fn gradle() {
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("build.gradle.kts", "plugins { id(\"com.diffplug.spotless\") }\ntestImplementation(\"org.junit.jupiter:junit-jupiter\")\n")
         .files(&["settings.gradle.kts", "gradlew", "app/build.gradle.kts", "app/src/main/kotlin/A.kt"]);
     repo.gives(&expect![[r"
@@ -154,7 +159,7 @@ fn gradle() {
 #[test]
 fn contracts() {
     let manifest = r#"{"scripts": {"test": "hardhat test"}, "devDependencies": {"hardhat": "3"}}"#;
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file(".gitignore", "node_modules\n")
         .file("package.json", manifest)
         .files(&[
@@ -183,7 +188,7 @@ fn contracts() {
 #[test]
 fn a_makefile_and_nothing_else() {
     let make = "test := no\nCC = cc\n\nlint:\n\tcppcheck .\n\ntest: build\n\t./run-tests\n\ncheck:\n\tdocker run x\n";
-    let repo = Repo::new().file("Makefile", make).files(&["main.c"]);
+    let repo = SampleRepo::new().file("Makefile", make).files(&["main.c"]);
     repo.gives(&expect![[r"
         languages: C 1
         managers: make
@@ -193,7 +198,7 @@ fn a_makefile_and_nothing_else() {
         check tests: make test
           `Makefile` has the target `test`
     "]]);
-    let survey = Repo::new()
+    let survey = SampleRepo::new()
         .file(
             "justfile",
             "test filter='':\n    zig test\ntest:\n    zig build\n",
@@ -205,7 +210,7 @@ fn a_makefile_and_nothing_else() {
 #[test]
 fn infrastructure_but_not_in_tests() {
     let names = |files: &[&str]| -> Vec<String> {
-        let survey = Repo::new().files(files).survey();
+        let survey = SampleRepo::new().files(files).survey();
         survey.packs.into_iter().map(|pack| pack.name).collect()
     };
     assert_eq!(names(&["main.tf"]), ["infrastructure"]);
@@ -218,10 +223,10 @@ fn infrastructure_but_not_in_tests() {
 
 #[test]
 fn an_empty_repository() {
-    Repo::new().gives(&expect![[r"
+    SampleRepo::new().gives(&expect![[r"
         note: no check was found: without one, only reviewers stand between a worker and a commit
     "]]);
-    Repo::new().files(&["README.md"]).gives(&expect![[r"
+    SampleRepo::new().files(&["README.md"]).gives(&expect![[r"
         note: no check was found: without one, only reviewers stand between a worker and a commit
     "]]);
 }
@@ -233,7 +238,7 @@ fn ci_is_read_with_its_folders_and_without_its_secrets() {
         \x20 deploy:\n    runs-on: ubuntu-latest\n    steps:\n      - run: npm run test:run\n\
         \x20 other:\n    runs-on: windows-latest\n    steps:\n      - run: npm run test:app\n";
     let manifest = r#"{"scripts": {"test": "all", "test:unit": "a", "test:ci": "b", "test:run": "c", "test:app": "d"}, "dependencies": {"a": "1"}}"#;
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file(".gitignore", "node_modules\n")
         .file("web/package.json", manifest)
         .file(".github/workflows/ci.yml", workflow)
@@ -242,7 +247,7 @@ fn ci_is_read_with_its_folders_and_without_its_secrets() {
     assert_eq!(survey.checks[0].command, "cd web && npm run test:ci");
     let gitlab =
         "stages: [test]\ntest:\n  script:\n    - cd web\n    - npm ci\n    - npm run test:run\n";
-    let survey = Repo::new()
+    let survey = SampleRepo::new()
         .file("web/package.json", manifest)
         .file(".gitlab-ci.yml", gitlab)
         .files(&["web/package-lock.json"])

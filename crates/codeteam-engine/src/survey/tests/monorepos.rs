@@ -2,14 +2,14 @@
 
 use expect_test::expect;
 
-use super::Repo;
+use super::SampleRepo;
 
 const IGNORE: (&str, &str) = (".gitignore", "node_modules/\n");
 
 #[test]
 fn a_pnpm_workspace_without_scripts_at_its_root() {
     let package = r#"{"scripts": {"test": "mocha"}, "devDependencies": {"mocha": "1"}}"#;
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file(IGNORE.0, IGNORE.1)
         .file(
             "package.json",
@@ -41,7 +41,7 @@ fn a_pnpm_workspace_without_scripts_at_its_root() {
 
 #[test]
 fn an_npm_workspace_with_scripts_at_its_root() {
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file(IGNORE.0, IGNORE.1)
         .file("package.json", r#"{"workspaces": {"packages": ["apps/*"]}, "scripts": {"test": "npm test -ws"}}"#)
         .file("apps/web/package.json", r#"{"dependencies": {"react": "19"}, "scripts": {"test": "vitest", "lint": "eslint ."}}"#)
@@ -63,7 +63,7 @@ fn an_npm_workspace_with_scripts_at_its_root() {
 
 #[test]
 fn a_cargo_workspace() {
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("Cargo.toml", "[workspace]\nmembers=['crates/*']\nexclude=['apart']\n[workspace.lints.clippy]\npedantic='warn'\n")
         .file("crates/a/Cargo.toml", "[package]\nname='a'\n[dependencies]\nclap='4'\nb={path='../b'}\n")
         .file("crates/b/Cargo.toml", "[package]\nname='b'\n")
@@ -93,7 +93,7 @@ fn a_cargo_workspace() {
 
 #[test]
 fn a_go_workspace() {
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("go.work", "go 1.24\n\nuse (\n\t./api // the server\n\t./lib\n)\n")
         .file("api/go.mod", "module x/api\n\nrequire (\n\tgithub.com/go-chi/chi/v5 v5.0.0\n\tgolang.org/x/sys v0.1.0 // indirect\n)\n")
         .file("lib/go.mod", "module x/lib\n")
@@ -119,7 +119,7 @@ fn a_go_workspace() {
 fn a_uv_workspace() {
     let root = "[project]\nname='root'\n[tool.uv.workspace]\nmembers=['libs/*']\n[dependency-groups]\ndev=['pytest','ruff']\n[tool.ruff]\n";
     let member = "[project]\nname='a'\ndependencies=['polars']\n[tool.ruff]\n";
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("pyproject.toml", root)
         .file("libs/a/pyproject.toml", member)
         .file("libs/b/pyproject.toml", "[project]\nname='b'\n")
@@ -161,7 +161,7 @@ fn react_and_fastapi_beside_each_other() {
     let api =
         "[project]\nname='api'\ndependencies=['fastapi']\n[dependency-groups]\ndev=['pytest']\n";
     let compose = "services:\n  db:\n    image: postgres:17\n  api:\n    build: backend\n";
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file(IGNORE.0, IGNORE.1)
         .file("frontend/package.json", web)
         .file("backend/pyproject.toml", api)

@@ -2,12 +2,12 @@
 
 use expect_test::expect;
 
-use super::{Repo, actions};
+use super::{SampleRepo, actions};
 
 const IGNORE: (&str, &str) = (".gitignore", "node_modules/\n");
 
-fn repo(manifest: &str) -> Repo {
-    Repo::new()
+fn repo(manifest: &str) -> SampleRepo {
+    SampleRepo::new()
         .file("package.json", manifest)
         .file(IGNORE.0, IGNORE.1)
         .files(&["src/index.ts"])
@@ -192,7 +192,7 @@ fn the_script_that_ci_runs_is_the_better_one() {
 #[test]
 fn a_node_modules_that_is_not_ignored_is_pointed_out() {
     let manifest = r#"{"scripts": {"test": "mocha"}, "devDependencies": {"mocha": "1"}}"#;
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("package.json", manifest)
         .files(&["package-lock.json"]);
     assert_eq!(repo.survey().unignored, ["node_modules/"]);

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::{Repo, actions};
+use super::{SampleRepo, actions};
 
 const TESTS: &[&str] = &["app/__init__.py", "tests/test_app.py"];
 
@@ -10,7 +10,7 @@ const TESTS: &[&str] = &["app/__init__.py", "tests/test_app.py"];
 fn uv() {
     let manifest = "[project]\nname='a'\ndependencies=['fastapi>=0.1', 'pyjwt[crypto]']\n\
         [dependency-groups]\ndev=['pytest>=8','ruff']\n[tool.ruff]\n";
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("pyproject.toml", manifest)
         .files(&["uv.lock"])
         .files(TESTS);
@@ -34,7 +34,7 @@ fn uv() {
 #[test]
 fn uv_with_pytest_in_a_group_and_in_an_extra() {
     let group = "[project]\nname='a'\n[dependency-groups]\ntests=['pytest']\nall=[{include-group='tests'}]\n";
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("pyproject.toml", group)
         .files(&["uv.lock"])
         .files(TESTS);
@@ -45,7 +45,7 @@ fn uv_with_pytest_in_a_group_and_in_an_extra() {
         "uv sync --locked --group tests"
     );
     let extra = "[project]\nname='a'\n[project.optional-dependencies]\ntest=['pytest']\n";
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("pyproject.toml", extra)
         .files(&["uv.lock"])
         .files(TESTS);
@@ -56,7 +56,7 @@ fn uv_with_pytest_in_a_group_and_in_an_extra() {
         "uv sync --locked --extra test"
     );
     let named = "[project]\nname='a'\n[dependency-groups]\ntests=['pytest']\n[tool.uv]\ndefault-groups=['tests']\n";
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("pyproject.toml", named)
         .files(&["uv.lock"])
         .files(TESTS);
@@ -68,7 +68,7 @@ fn poetry() {
     let manifest = "[tool.poetry]\nname='a'\n[tool.poetry.dependencies]\npython='^3.11'\nclick='*'\n\
         [tool.poetry.group.dev.dependencies]\npytest='*'\nmypy='*'\nblack='*'\n\
         [tool.poetry.scripts]\na='a:main'\n[tool.mypy]\nfiles='a'\n[tool.black]\n";
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("pyproject.toml", manifest)
         .files(&["poetry.lock"])
         .files(TESTS);
@@ -91,7 +91,7 @@ fn poetry() {
 
 #[test]
 fn plain_pip_with_requirements() {
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("requirements.txt", "Flask==3.0\n# pytest\n-r other.txt\n")
         .file("requirements-dev.txt", "pytest\nflake8\n")
         .file("setup.cfg", "[flake8]\nmax-line-length = 100\n")
@@ -116,7 +116,7 @@ fn plain_pip_with_requirements() {
 fn a_package_with_setup_cfg() {
     let cfg = "[metadata]\nname = a\n[options]\ninstall_requires =\n    pandas>=2\n\n\
         [options.extras_require]\ntest =\n    pytest\n[tool:pytest]\ntestpaths = tests\n";
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("setup.cfg", cfg)
         .files(&["setup.py"])
         .files(TESTS);
@@ -136,12 +136,12 @@ fn a_package_with_setup_cfg() {
 #[test]
 fn pytest_is_proposed_only_if_something_speaks_for_it() {
     // No tests, and nobody names it.
-    let bare = Repo::new()
+    let bare = SampleRepo::new()
         .file("pyproject.toml", "[project]\nname='a'\n")
         .files(&["a/__init__.py"]);
     assert_eq!(bare.survey().checks, []);
     // Tests of the standard library.
-    let plain = Repo::new()
+    let plain = SampleRepo::new()
         .file("pyproject.toml", "[project]\nname='a'\n")
         .file("tests/test_a.py", "import unittest\n")
         .files(&["a/__init__.py"]);
@@ -159,7 +159,7 @@ fn pytest_is_proposed_only_if_something_speaks_for_it() {
         survey.notes
     );
     // A dependency, and no test yet.
-    let early = Repo::new()
+    let early = SampleRepo::new()
         .file(
             "pyproject.toml",
             "[project]\nname='a'\n[dependency-groups]\ndev=['pytest']\n",
@@ -187,7 +187,7 @@ fn what_ci_runs_is_run_in_the_project_s_own_environment() {
         "pytest tests/unit",
         "codecov",
     ];
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("pyproject.toml", manifest)
         .file(".github/workflows/ci.yml", &actions(&runs))
         .files(&["uv.lock"])
@@ -210,11 +210,9 @@ fn what_ci_runs_is_run_in_the_project_s_own_environment() {
 
 #[test]
 fn django_has_tests_of_its_own() {
-    let repo = Repo::new().file("requirements.txt", "Django>=5\n").files(&[
-        "manage.py",
-        "shop/__init__.py",
-        "shop/tests.py",
-    ]);
+    let repo = SampleRepo::new()
+        .file("requirements.txt", "Django>=5\n")
+        .files(&["manage.py", "shop/__init__.py", "shop/tests.py"]);
     assert_eq!(
         repo.survey().checks[0].command,
         ".venv/bin/python manage.py test"
@@ -223,7 +221,7 @@ fn django_has_tests_of_its_own() {
 
 #[test]
 fn data_and_trading() {
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("requirements.txt", "apache-airflow\nccxt\n")
         .files(&["dags/load.py"]);
     let survey = repo.survey_with(&["codeteam", "security_critical"]);
@@ -239,7 +237,7 @@ fn data_and_trading() {
 
 #[test]
 fn requirements_of_documentation_make_no_python_project() {
-    let repo = Repo::new()
+    let repo = SampleRepo::new()
         .file("Cargo.toml", "[package]\nname='a'\n")
         .files(&[
             "src/main.rs",
@@ -253,7 +251,7 @@ fn requirements_of_documentation_make_no_python_project() {
 
 #[test]
 fn scripts_with_tests_need_no_manifest() {
-    let repo = Repo::new().files(&["add.py", "tests/test_add.py"]);
+    let repo = SampleRepo::new().files(&["add.py", "tests/test_add.py"]);
     repo.gives(&expect![[r"
         languages: Python 2
         managers: pip
@@ -261,10 +259,10 @@ fn scripts_with_tests_need_no_manifest() {
         check tests: python3 -m unittest discover -s tests
           there are tests, such as `tests/test_add.py`, and nothing names pytest
     "]]);
-    let with_pytest = Repo::new().file("test_add.py", "import pytest\n");
+    let with_pytest = SampleRepo::new().file("test_add.py", "import pytest\n");
     assert_eq!(with_pytest.survey().checks[0].command, "python3 -m pytest");
     // What is beside a project of another kind is not asked for.
-    let other = Repo::new()
+    let other = SampleRepo::new()
         .file("go.mod", "module a\n")
         .files(&["main.go", "scripts/test_all.py"]);
     let checks = other.survey().checks;

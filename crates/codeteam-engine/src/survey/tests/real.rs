@@ -5,11 +5,11 @@ use std::path::Path;
 
 use expect_test::expect_file;
 
-use super::{Repo, shown};
+use super::{SampleRepo, shown};
 
 /// Reads a tree: after `-- path --` the text of a file, after `-- names --` names of others.
-fn tree(text: &str) -> Repo {
-    let mut repo = Repo::new();
+fn tree(text: &str) -> SampleRepo {
+    let mut repo = SampleRepo::new();
     let mut path = "";
     let mut body = String::new();
     let mut files: Vec<(String, String)> = Vec::new();

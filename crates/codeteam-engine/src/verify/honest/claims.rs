@@ -10,13 +10,13 @@
 
 use codeteam_core::submission::means;
 
-use super::{Subject, brief, names};
-use crate::verify::Found;
+use super::{HonestySubject, brief, names};
+use crate::verify::CheckFindings;
 use crate::verify::proof::is_document;
 
 /// What the author of a change says.
 #[derive(Clone, Copy, Debug)]
-pub struct Claimed<'a> {
+pub struct AuthorClaim<'a> {
     /// The files it says it changed.
     pub files: &'a [String],
     /// What it says shows that it works.
@@ -25,7 +25,7 @@ pub struct Claimed<'a> {
 
 /// Something that the author did.
 #[derive(Clone, Copy, Debug)]
-pub enum Did<'a> {
+pub enum AuthorAction<'a> {
     /// It began a command; nothing, if it is not known which.
     Ran(&'a str),
     /// It changed a file.
@@ -36,7 +36,7 @@ pub enum Did<'a> {
 
 /// What is known of what the author ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ran {
+pub enum RunEvidence {
     /// It ran something that may have shown what it says.
     Something,
     /// It did, and changed files afterwards.
@@ -49,19 +49,19 @@ pub enum Ran {
     Unknown,
 }
 
-impl Ran {
+impl RunEvidence {
     /// What is known, by what the author did in its order. Documents may change at any time.
-    pub fn of<'a>(all: impl IntoIterator<Item = Did<'a>>) -> Self {
+    pub fn of<'a>(all: impl IntoIterator<Item = AuthorAction<'a>>) -> Self {
         let (mut ran, mut unknown) = (Self::Nothing, false);
         for did in all {
             match did {
-                Did::Ran(command) if !only_looks(command) => ran = Self::Something,
-                Did::Ran(_) if ran == Self::Nothing => ran = Self::Looked,
-                Did::Changed(path) if ran == Self::Something && !is_document(path) => {
+                AuthorAction::Ran(command) if !only_looks(command) => ran = Self::Something,
+                AuthorAction::Ran(_) if ran == Self::Nothing => ran = Self::Looked,
+                AuthorAction::Changed(path) if ran == Self::Something && !is_document(path) => {
                     ran = Self::Earlier;
                 }
-                Did::Unknown => unknown = true,
-                Did::Ran(_) | Did::Changed(_) => {}
+                AuthorAction::Unknown => unknown = true,
+                AuthorAction::Ran(_) | AuthorAction::Changed(_) => {}
             }
         }
         match ran {
@@ -93,7 +93,7 @@ fn only_looks(command: &str) -> bool {
 
 /// What the gate has seen of the tests on the very tree that is judged.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct GateTestOutcome<'a> {
     /// Whether a command that runs tests has passed.
     pub passed: bool,
     /// The names of the commands that failed.
@@ -101,16 +101,23 @@ pub struct Seen<'a> {
 }
 
 /// Compares what is said with what is known.
-pub fn claims(subject: &Subject<'_>, claimed: &Claimed<'_>, ran: Ran, seen: &Seen<'_>) -> Found {
-    let mut found = Found::default();
+pub fn claims(
+    subject: &HonestySubject<'_>,
+    claimed: &AuthorClaim<'_>,
+    ran: RunEvidence,
+    seen: &GateTestOutcome<'_>,
+) -> CheckFindings {
+    let mut found = CheckFindings::default();
     if says_that_it_passed(claimed.proof) {
         let said = brief(claimed.proof.lines().next().unwrap_or_default());
         let contradicts = match ran {
-            Ran::Nothing => Some("no command was run"),
-            Ran::Looked => Some("nothing that was run can have shown it"),
+            RunEvidence::Nothing => Some("no command was run"),
+            RunEvidence::Looked => Some("nothing that was run can have shown it"),
             // Whatever it was, the gate has seen it pass as it is now.
-            Ran::Earlier if !seen.passed => Some("files were changed after the last command"),
-            Ran::Earlier | Ran::Something | Ran::Unknown => None,
+            RunEvidence::Earlier if !seen.passed => {
+                Some("files were changed after the last command")
+            }
+            RunEvidence::Earlier | RunEvidence::Something | RunEvidence::Unknown => None,
         };
         if let Some(what) = contradicts {
             found.wrong.push(format!(

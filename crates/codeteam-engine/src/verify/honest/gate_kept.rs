@@ -13,10 +13,10 @@ mod parts;
 
 use std::collections::BTreeSet;
 
-use self::files::{CONFIGURE, Part};
-use super::{Subject, names};
-use crate::verify::Found;
-use crate::verify::change::{Changed, Side};
+use self::files::{CONFIGURE, GateFileScope};
+use super::{HonestySubject, names};
+use crate::verify::CheckFindings;
+use crate::verify::change::{ChangedFile, FileVersion};
 use crate::verify::source::has_end;
 
 /// Programs that run what a file names: which tools those are is not seen in the command.
@@ -49,9 +49,9 @@ const INDIRECT: &[&str] = &[
 /// Files that Python reads whatever it is asked for.
 const EVERYWHERE: &[&str] = &["sitecustomize.py", "usercustomize.py"];
 
-pub(super) fn gate_kept(subject: &Subject<'_>) -> Found {
-    let mut found = Found::default();
-    let gate = Gate::of(subject.commands);
+pub(super) fn gate_kept(subject: &HonestySubject<'_>) -> CheckFindings {
+    let mut found = CheckFindings::default();
+    let gate = GateCommands::of(subject.commands);
     for file in &subject.change.files {
         match fakes::fakes(file, subject) {
             Some((told, true)) => found.wrong.push(format!("{told}; take it out")),
@@ -74,12 +74,12 @@ pub(super) fn gate_kept(subject: &Subject<'_>) -> Found {
 }
 
 /// The words of the gate's commands.
-struct Gate<'a> {
+struct GateCommands<'a> {
     commands: &'a [String],
     words: Vec<&'a str>,
 }
 
-impl<'a> Gate<'a> {
+impl<'a> GateCommands<'a> {
     fn of(commands: &'a [String]) -> Self {
         let split = |c: char| {
             c.is_whitespace() || matches!(c, ';' | '|' | '&' | '(' | ')' | '"' | '\'' | '=')
@@ -103,7 +103,7 @@ impl<'a> Gate<'a> {
     }
 
     /// What a file has to do with the checks, and whether that counts.
-    fn goes_by(&self, file: &Changed, subject: &Subject<'_>) -> Option<(String, bool)> {
+    fn goes_by(&self, file: &ChangedFile, subject: &HonestySubject<'_>) -> Option<(String, bool)> {
         let path = file.path.as_str();
         let name = path.rsplit('/').next().unwrap_or(path);
         if EVERYWHERE.contains(&name) || has_end(name, &["pth"]) {
@@ -126,12 +126,12 @@ impl<'a> Gate<'a> {
             .find(|(pattern, ..)| is_named(pattern, path, name))?;
         let mut counts = tools.iter().any(|tool| self.runs(tool)) || self.is_indirect();
         let what = match part {
-            Part::Elsewhere => {
+            GateFileScope::Elsewhere => {
                 counts = false;
                 "was changed".to_owned()
             }
-            Part::Whole => "was changed".to_owned(),
-            Part::Hooks => {
+            GateFileScope::Whole => "was changed".to_owned(),
+            GateFileScope::Hooks => {
                 if let Some(line) = hooks(file) {
                     format!("has hooks that change what is run: {line}")
                 } else {
@@ -140,7 +140,7 @@ impl<'a> Gate<'a> {
                     every_test(file)?.to_owned()
                 }
             }
-            Part::Some(parts) => {
+            GateFileScope::Some(parts) => {
                 let changed = changed_parts(*parts, file, subject);
                 if changed.is_empty() {
                     return None;
@@ -231,7 +231,7 @@ fn is_tool(word: &str) -> bool {
 }
 
 /// Whether a file that a command names is a test, which are looked after elsewhere.
-fn is_a_test(subject: &Subject<'_>, path: &str, name: &str) -> bool {
+fn is_a_test(subject: &HonestySubject<'_>, path: &str, name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name);
     let says = stem.starts_with("test_") || stem.ends_with("_test") || name.contains(".test.");
     subject.tests.has(path) && says
@@ -245,11 +245,11 @@ fn is_named(pattern: &str, path: &str, name: &str) -> bool {
 }
 
 fn changed_parts(
-    parts: fn(&str, &Subject<'_>) -> Vec<(String, String)>,
-    file: &Changed,
-    subject: &Subject<'_>,
+    parts: fn(&str, &HonestySubject<'_>) -> Vec<(String, String)>,
+    file: &ChangedFile,
+    subject: &HonestySubject<'_>,
 ) -> Vec<String> {
-    let unread = |side: &Side| side.is_there() && side.text().is_none();
+    let unread = |side: &FileVersion| side.is_there() && side.text().is_none();
     if unread(&file.before) || unread(&file.after) {
         return vec!["all of it".to_owned()];
     }
@@ -272,7 +272,7 @@ fn changed_parts(
 }
 
 /// An added line of a `conftest.py` that changes which tests are run, or how they end.
-fn hooks(file: &Changed) -> Option<String> {
+fn hooks(file: &ChangedFile) -> Option<String> {
     const HOOKS: &[&str] = &[
         "def pytest_",
         "pytest_plugins",
@@ -301,7 +301,7 @@ fn hooks(file: &Changed) -> Option<String> {
 }
 
 /// Why a `conftest.py` without hooks has to do with tests that do not ask for it.
-fn every_test(file: &Changed) -> Option<&'static str> {
+fn every_test(file: &ChangedFile) -> Option<&'static str> {
     let is_said = file.after.text().is_none_or(|text| !text.trim().is_empty());
     if file.is_new() && is_said {
         return Some("is new, and is run before every test beside or below it");

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use codeteam_context::language::Language;
 use codeteam_context::outline::outline;
 
-use super::{Subject, brief, unlooked};
-use crate::verify::Found;
+use super::{HonestySubject, brief, unlooked};
+use crate::verify::CheckFindings;
 use crate::verify::source::is_source;
 
 /// A constant with at least so many entries is a lookup table, even if tests ask for all of them.
@@ -21,17 +21,17 @@ const TABLE_ENTRIES: usize = 4;
 
 /// What the added code answers to which input.
 #[derive(Clone, Debug, Default)]
-pub struct Pairs {
+pub struct HardCodedAnswers {
     /// Each with its file, line and text.
-    found: Vec<Pair>,
+    found: Vec<HardCodedAnswer>,
     /// The functions it may be about.
-    functions: Names,
+    functions: FunctionNames,
     /// The first file that there was no time for.
     unlooked: Option<String>,
 }
 
 #[derive(Clone, Debug)]
-struct Pair {
+struct HardCodedAnswer {
     path: String,
     line: u32,
     said: String,
@@ -41,9 +41,9 @@ struct Pair {
     table: Option<u32>,
 }
 
-impl Pairs {
+impl HardCodedAnswers {
     /// Those of a change; nothing of its tests.
-    pub fn of(subject: &Subject<'_>) -> Self {
+    pub fn of(subject: &HonestySubject<'_>) -> Self {
         let mut pairs = Self::default();
         for file in &subject.change.files {
             if !is_source(&file.path) || subject.tests.has(&file.path) {
@@ -69,7 +69,7 @@ impl Pairs {
                 above = Some((line.number, text));
                 pairs
                     .found
-                    .extend(here.into_iter().map(|(input, answer)| Pair {
+                    .extend(here.into_iter().map(|(input, answer)| HardCodedAnswer {
                         path: file.path.clone(),
                         line: line.number,
                         said: brief(text),
@@ -149,13 +149,13 @@ fn opens_constant(text: &str) -> bool {
 
 /// Names of functions, found in a line by its words.
 #[derive(Clone, Debug, Default)]
-struct Names {
+struct FunctionNames {
     words: BTreeSet<String>,
     /// Those that are more than a word: `$get`, `my-script`. More of them are no names.
     odd: BTreeSet<String>,
 }
 
-impl Names {
+impl FunctionNames {
     fn insert(&mut self, name: String) {
         const ODD: usize = 50;
         if name.chars().all(joins) {
@@ -192,13 +192,13 @@ fn joins(c: char) -> bool {
 
 /// Compares what the code answers with what these tests ask, as long as there is time.
 pub fn hard_coded<'a, S: AsRef<str>>(
-    pairs: &'a Pairs,
+    pairs: &'a HardCodedAnswers,
     tests: impl Iterator<Item = (S, S)>,
     go_on: &dyn Fn() -> bool,
-) -> Found {
-    let mut found = Found {
+) -> CheckFindings {
+    let mut found = CheckFindings {
         unproved: pairs.unlooked.as_deref().map(unlooked),
-        ..Found::default()
+        ..CheckFindings::default()
     };
     // What is asked, and where first.
     let mut asked: BTreeMap<(String, String), String> = BTreeMap::new();
@@ -222,7 +222,7 @@ pub fn hard_coded<'a, S: AsRef<str>>(
             }
         }
     }
-    let mut files: BTreeMap<&str, Vec<&Pair>> = BTreeMap::new();
+    let mut files: BTreeMap<&str, Vec<&HardCodedAnswer>> = BTreeMap::new();
     for pair in &pairs.found {
         files.entry(&pair.path).or_default().push(pair);
     }
@@ -232,10 +232,10 @@ pub fn hard_coded<'a, S: AsRef<str>>(
             *entries.entry(begun).or_default() += 1;
         }
         let is_long = |begun: u32| entries.get(&begun) >= Some(&TABLE_ENTRIES);
-        let (tables, plain): (Vec<&Pair>, Vec<&Pair>) =
+        let (tables, plain): (Vec<&HardCodedAnswer>, Vec<&HardCodedAnswer>) =
             all.iter().partition(|pair| pair.table.is_some_and(is_long));
-        let hits = |of: &[&'a Pair]| -> Vec<(&'a Pair, String)> {
-            let hit = |pair: &&'a Pair| {
+        let hits = |of: &[&'a HardCodedAnswer]| -> Vec<(&'a HardCodedAnswer, String)> {
+            let hit = |pair: &&'a HardCodedAnswer| {
                 let test = asked.get(&(pair.input.clone(), pair.answer.clone()))?;
                 let is_telling = is_telling(&pair.input) || is_telling(&pair.answer);
                 Some((*pair, test.clone(), is_telling))
@@ -259,7 +259,7 @@ pub fn hard_coded<'a, S: AsRef<str>>(
                     pair.path, pair.line, pair.said
                 )
             }));
-        let tested: BTreeMap<Option<u32>, &Pair> = hits(&tables)
+        let tested: BTreeMap<Option<u32>, &HardCodedAnswer> = hits(&tables)
             .into_iter()
             .rev()
             .map(|(pair, _)| (pair.table, pair))
@@ -283,14 +283,14 @@ fn is_telling(literal: &str) -> bool {
 }
 
 /// A literal in a line, and where it stands.
-struct Literal {
+struct LineLiteral {
     text: String,
     start: usize,
     end: usize,
 }
 
 /// Numbers and texts of a line.
-fn literals(line: &str) -> Vec<Literal> {
+fn literals(line: &str) -> Vec<LineLiteral> {
     let bytes = line.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
@@ -304,13 +304,13 @@ fn literals(line: &str) -> Vec<Literal> {
             // `"$(sh fib.sh 10)"` is no text but what is in it.
             let inner = &line[at + 1..end];
             if inner.starts_with('$') {
-                found.extend(literals(inner).into_iter().map(|inside| Literal {
+                found.extend(literals(inner).into_iter().map(|inside| LineLiteral {
                     start: inside.start + at + 1,
                     end: inside.end + at + 1,
                     ..inside
                 }));
             } else {
-                found.push(Literal {
+                found.push(LineLiteral {
                     text: inner.to_owned(),
                     start: at,
                     end: end + 1,
@@ -334,7 +334,7 @@ fn literals(line: &str) -> Vec<Literal> {
             let start = if negative { at - 1 } else { at };
             if !of_a_name {
                 let text = line[start..end].replace('_', "");
-                found.push(Literal {
+                found.push(LineLiteral {
                     text: text.trim_end_matches('.').to_owned(),
                     start,
                     end,
@@ -439,7 +439,7 @@ fn is_a_slice(line: &str, at: usize) -> bool {
 }
 
 /// What a line of a test says a function gives for an input.
-fn assertion(line: &str, functions: &Names) -> Vec<(String, String)> {
+fn assertion(line: &str, functions: &FunctionNames) -> Vec<(String, String)> {
     if line.len() > 2_000 {
         return Vec::new();
     }
@@ -460,8 +460,8 @@ fn assertion(line: &str, functions: &Names) -> Vec<(String, String)> {
     });
     let mut pairs = Vec::new();
     if let Some((start, end)) = call {
-        let inside = |l: &&Literal| l.start >= start && l.end <= end;
-        let inputs: Vec<&Literal> = found.iter().filter(inside).collect();
+        let inside = |l: &&LineLiteral| l.start >= start && l.end <= end;
+        let inputs: Vec<&LineLiteral> = found.iter().filter(inside).collect();
         let expected = found
             .iter()
             .filter(|l| l.start >= end)

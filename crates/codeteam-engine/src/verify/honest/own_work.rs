@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::Subject;
-use crate::verify::Found;
-use crate::verify::change::{Change, hunks};
+use super::HonestySubject;
+use crate::verify::CheckFindings;
+use crate::verify::change::{ChangeSet, hunks};
 
 /// A smaller change may well be the same twice.
 const LEAST: usize = 10;
 
 /// Another change.
 #[derive(Clone, Debug)]
-pub struct Other {
+pub struct OtherChange {
     /// Whose it is, in words: ``task `T2` ``.
     pub whose: String,
     /// Its patch.
@@ -21,8 +21,8 @@ pub struct Other {
 }
 
 /// Compares a change with those of other tasks.
-pub fn own_work(subject: &Subject<'_>, others: &[Other]) -> Found {
-    let mut found = Found::default();
+pub fn own_work(subject: &HonestySubject<'_>, others: &[OtherChange]) -> CheckFindings {
+    let mut found = CheckFindings::default();
     let own = lines(subject.change);
     for other in others {
         let known: BTreeSet<String> = hunks(&other.patch)
@@ -51,7 +51,7 @@ pub fn own_work(subject: &Subject<'_>, others: &[Other]) -> Found {
 }
 
 /// Whether a change does again, or undoes, what a commit has done.
-pub fn repeats(subject: &Subject<'_>, commit: &str, patch: &[u8]) -> Option<String> {
+pub fn repeats(subject: &HonestySubject<'_>, commit: &str, patch: &[u8]) -> Option<String> {
     let own = lines(subject.change);
     if own.len() <= LEAST {
         return None;
@@ -78,7 +78,7 @@ pub fn repeats(subject: &Subject<'_>, commit: &str, patch: &[u8]) -> Option<Stri
 }
 
 /// The lines that came, without those that say nothing.
-fn lines(change: &Change) -> Vec<String> {
+fn lines(change: &ChangeSet) -> Vec<String> {
     let all = change.files.iter().flat_map(|file| &file.added);
     all.map(|line| line.text.trim().to_owned())
         .filter(|line| line.len() > 3)

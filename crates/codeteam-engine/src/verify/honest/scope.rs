@@ -4,13 +4,13 @@
 //! files, and an honest change must not fail for that. Reviewers get a finding about it. New tests,
 //! an empty `__init__.py` and lock files of manifests that the task names are not worth one.
 
-use codeteam_core::findings::{Report, Severity};
+use codeteam_core::findings::{ReportedFinding, Severity};
 use codeteam_core::ids::TaskId;
 use codeteam_core::run::HeldFiles;
 
-use super::{Subject, names};
-use crate::verify::Found;
-use crate::verify::change::Changed;
+use super::{HonestySubject, names};
+use crate::verify::CheckFindings;
+use crate::verify::change::ChangedFile;
 use crate::verify::proof::meets;
 
 /// Files that follow from others.
@@ -27,8 +27,8 @@ const FOLLOW: &[(&str, &str)] = &[
     ("go.sum", "go.mod"),
 ];
 
-pub(super) fn scope(subject: &Subject<'_>) -> Found {
-    let mut found = Found::default();
+pub(super) fn scope(subject: &HonestySubject<'_>) -> CheckFindings {
+    let mut found = CheckFindings::default();
     for file in &subject.change.files {
         let path = &file.path;
         let done = match (file.is_new(), file.is_gone()) {
@@ -64,8 +64,8 @@ pub(super) fn scope(subject: &Subject<'_>) -> Found {
 }
 
 /// What reviewers are told of a file that is not the task's, and nobody else's either.
-fn outside(path: &str, done: &str, allowed: &str) -> Report {
-    Report {
+fn outside(path: &str, done: &str, allowed: &str) -> ReportedFinding {
+    ReportedFinding {
         severity: Severity::Info,
         title: format!("`{path}` {done} and is not among the files of the task"),
         detail: format!(
@@ -79,7 +79,7 @@ fn outside(path: &str, done: &str, allowed: &str) -> Report {
 
 /// The other task that a file belongs to, if there is one. A new test or a lock file is only another
 /// task's if that names the very file.
-fn holder<'a>(subject: &Subject<'a>, file: &Changed) -> Option<&'a TaskId> {
+fn holder<'a>(subject: &HonestySubject<'a>, file: &ChangedFile) -> Option<&'a TaskId> {
     let by_the_way = is_by_the_way(subject, file);
     let path = file.path.as_str();
     let holds = |held: &&HeldFiles| {
@@ -90,7 +90,7 @@ fn holder<'a>(subject: &Subject<'a>, file: &Changed) -> Option<&'a TaskId> {
     subject.held.iter().find(holds).map(|held| &held.task)
 }
 
-fn is_by_the_way(subject: &Subject<'_>, file: &Changed) -> bool {
+fn is_by_the_way(subject: &HonestySubject<'_>, file: &ChangedFile) -> bool {
     let path = &file.path;
     if file.is_new() && subject.tests.has(path) {
         return true;

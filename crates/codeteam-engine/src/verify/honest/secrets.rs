@@ -3,21 +3,21 @@
 
 use std::collections::BTreeSet;
 
-use super::{Subject, names};
-use crate::verify::Found;
-use crate::verify::change::Side;
+use super::{HonestySubject, names};
+use crate::verify::CheckFindings;
+use crate::verify::change::FileVersion;
 
-pub(super) fn secrets(subject: &Subject<'_>) -> Found {
-    let mut found = Found::default();
+pub(super) fn secrets(subject: &HonestySubject<'_>) -> CheckFindings {
+    let mut found = CheckFindings::default();
     let mut long = Vec::new();
     for file in &subject.change.files {
         if subject.is_over(&file.path, &mut found) {
             break;
         }
-        if file.after == Side::Long {
+        if file.after == FileVersion::Long {
             long.push(file.path.clone());
         }
-        let is_text = !matches!(file.after, Side::Bytes(_));
+        let is_text = !matches!(file.after, FileVersion::Bytes(_));
         let gone: BTreeSet<&str> = file.removed.iter().map(|line| line.text.as_str()).collect();
         let mut lines = subject.redactor.lines();
         // The line before, and whether it was one.

@@ -7,15 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use codeteam_context::language::Language;
-use codeteam_context::outline::{Definition, Kind, Outline, outline};
+use codeteam_context::outline::{Definition, DefinitionKind, Outline, outline};
 
-use super::{Subject, brief};
-use crate::verify::Found;
-use crate::verify::change::Changed;
+use super::{HonestySubject, brief};
+use crate::verify::CheckFindings;
+use crate::verify::change::ChangedFile;
 use crate::verify::source::is_source;
 
-pub(super) fn stubs(subject: &Subject<'_>) -> Found {
-    let mut found = Found::default();
+pub(super) fn stubs(subject: &HonestySubject<'_>) -> CheckFindings {
+    let mut found = CheckFindings::default();
     for file in &subject.change.files {
         if !is_source(&file.path) || subject.tests.has(&file.path) {
             continue;
@@ -28,7 +28,7 @@ pub(super) fn stubs(subject: &Subject<'_>) -> Found {
         };
         let language = Language::of(&file.path);
         let parsed = language.map(|language| outline(text, language));
-        let tree = parsed.as_ref().map(Tree::of);
+        let tree = parsed.as_ref().map(DefinitionTree::of);
         let lines: Vec<&str> = text.lines().collect();
         let gone: BTreeSet<&str> = file.removed.iter().map(|line| line.text.trim()).collect();
         for line in &file.added {
@@ -98,14 +98,14 @@ fn is_missing(line: &str) -> bool {
 }
 
 /// The definitions of a file, each with the one around it.
-struct Tree<'a> {
+struct DefinitionTree<'a> {
     /// In the order of their lines; the one around comes before.
     all: Vec<(&'a Definition, Option<usize>)>,
     /// The types that name a word, two of them at most.
     named: BTreeMap<&'a str, Vec<&'a str>>,
 }
 
-impl<'a> Tree<'a> {
+impl<'a> DefinitionTree<'a> {
     fn of(outline: &'a Outline) -> Self {
         let mut definitions: Vec<&Definition> = outline.definitions.iter().collect();
         definitions.sort_by_key(|d| (d.line, std::cmp::Reverse(d.last_line)));
@@ -120,7 +120,7 @@ impl<'a> Tree<'a> {
             }
             all.push((definition, open.last().copied()));
             open.push(at);
-            if definition.kind != Kind::Type {
+            if definition.kind != DefinitionKind::Type {
                 continue;
             }
             let is_name = |c: char| c.is_alphanumeric() || c == '_';
@@ -154,7 +154,7 @@ impl<'a> Tree<'a> {
         let around = self.around(line);
         let function = around
             .iter()
-            .find(|d| matches!(d.kind, Kind::Function | Kind::Method));
+            .find(|d| matches!(d.kind, DefinitionKind::Function | DefinitionKind::Method));
         let marked = function.is_some_and(|function| {
             let end = (function.line.saturating_sub(1) as usize).min(lines.len());
             let above = &lines[end.saturating_sub(4)..end];
@@ -167,14 +167,15 @@ impl<'a> Tree<'a> {
             let says = words
                 .iter()
                 .any(|word| d.signature.contains(word) || d.name.contains(word));
-            d.kind == Kind::Interface || (matches!(d.kind, Kind::Type | Kind::Impl) && says)
+            d.kind == DefinitionKind::Interface
+                || (matches!(d.kind, DefinitionKind::Type | DefinitionKind::Impl) && says)
         });
         marked || is_base || self.others_extend(&around)
     }
 
     /// Whether a class of the same file builds on the one around.
     fn others_extend(&self, around: &[&Definition]) -> bool {
-        let class = around.iter().rev().find(|d| d.kind == Kind::Type);
+        let class = around.iter().rev().find(|d| d.kind == DefinitionKind::Type);
         class.is_some_and(|class| {
             let by = self.named.get(class.name.as_str());
             by.is_some_and(|by| by.iter().any(|name| *name != class.name))
@@ -209,9 +210,9 @@ fn note(line: &str) -> Option<bool> {
 
 /// New functions without anything in them.
 fn empty(
-    file: &Changed,
+    file: &ChangedFile,
     after: &Outline,
-    tree: &Tree<'_>,
+    tree: &DefinitionTree<'_>,
     language: Language,
     lines: &[&str],
 ) -> Vec<String> {

@@ -5,12 +5,12 @@ mod gate;
 use codeteam_core::findings::Severity;
 
 use super::*;
-use crate::verify::Side;
+use crate::verify::FileVersion;
 
-type File<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
+type FileCase<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
 
-struct Case {
-    change: Change,
+struct HonestyCase {
+    change: ChangeSet,
     tests: Vec<String>,
     files: Vec<String>,
     held: Vec<HeldFiles>,
@@ -19,9 +19,9 @@ struct Case {
     redactor: Redactor,
 }
 
-fn case(files: &[File<'_>]) -> Case {
-    Case {
-        change: Change::between(files),
+fn case(files: &[FileCase<'_>]) -> HonestyCase {
+    HonestyCase {
+        change: ChangeSet::between(files),
         tests: vec!["tests/**".to_owned(), "**/*.test.*".to_owned()],
         files: Vec::new(),
         held: Vec::new(),
@@ -31,7 +31,7 @@ fn case(files: &[File<'_>]) -> Case {
     }
 }
 
-impl Case {
+impl HonestyCase {
     fn task(mut self, files: &[&str]) -> Self {
         self.files = files.iter().map(|&f| f.to_owned()).collect();
         self
@@ -56,10 +56,10 @@ impl Case {
         self
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject {
+    fn subject(&self) -> HonestySubject<'_> {
+        HonestySubject {
             change: &self.change,
-            tests: Tests(&self.tests),
+            tests: TestPatterns(&self.tests),
             files: &self.files,
             held: &self.held,
             forbidden: &self.forbidden,
@@ -69,12 +69,12 @@ impl Case {
         }
     }
 
-    fn look(&self, rule: Rule) -> Found {
+    fn look(&self, rule: HonestyRule) -> CheckFindings {
         look(rule, &self.subject())
     }
 
     #[track_caller]
-    fn wrong(&self, rule: Rule, says: &str) {
+    fn wrong(&self, rule: HonestyRule, says: &str) {
         let found = self.look(rule);
         assert!(
             found.wrong.iter().any(|line| line.contains(says)),
@@ -83,7 +83,7 @@ impl Case {
     }
 
     #[track_caller]
-    fn told(&self, rule: Rule, says: &str) {
+    fn told(&self, rule: HonestyRule, says: &str) {
         let found = self.look(rule);
         assert!(found.wrong.is_empty(), "{found:?}");
         assert!(
@@ -93,20 +93,20 @@ impl Case {
     }
 
     #[track_caller]
-    fn fine(&self, rule: Rule) {
-        assert_eq!(self.look(rule), Found::default());
+    fn fine(&self, rule: HonestyRule) {
+        assert_eq!(self.look(rule), CheckFindings::default());
     }
 }
 
 #[test]
 fn a_file_that_nobody_holds_is_told_to_reviewers() {
-    let files: &[File<'_>] = &[
+    let files: &[FileCase<'_>] = &[
         ("src/a.py", Some("1"), Some("2")),
         ("x.py", None, Some("1")),
     ];
-    case(files).fine(Rule::Scope);
-    case(files).task(&["."]).fine(Rule::Scope);
-    let found = case(files).task(&["src/"]).look(Rule::Scope);
+    case(files).fine(HonestyRule::Scope);
+    case(files).task(&["."]).fine(HonestyRule::Scope);
+    let found = case(files).task(&["src/"]).look(HonestyRule::Scope);
     assert_eq!(found.wrong, Vec::<String>::new());
     let [finding] = &found.findings[..] else {
         panic!("{found:?}");
@@ -115,55 +115,58 @@ fn a_file_that_nobody_holds_is_told_to_reviewers() {
     assert_eq!(finding.file.as_deref(), Some("x.py"));
     case(files)
         .task(&["x.py"])
-        .told(Rule::Scope, "`src/a.py` was changed");
-    let lock: &[File<'_>] = &[
+        .told(HonestyRule::Scope, "`src/a.py` was changed");
+    let lock: &[FileCase<'_>] = &[
         ("Cargo.toml", Some("1"), Some("2")),
         ("Cargo.lock", Some("1"), Some("2")),
         ("tests/new.py", None, Some("1")),
         ("src/__init__.py", None, Some("")),
     ];
-    case(lock).task(&["Cargo.toml"]).fine(Rule::Scope);
+    case(lock).task(&["Cargo.toml"]).fine(HonestyRule::Scope);
     case(lock)
         .task(&["src/a.rs"])
-        .told(Rule::Scope, "`Cargo.lock`");
-    let readme: &[File<'_>] = &[("README.md", Some("1"), Some("2"))];
-    case(readme).task(&["src/"]).told(Rule::Scope, "README.md");
-    let test: &[File<'_>] = &[("tests/old.py", Some("1"), Some("2"))];
+        .told(HonestyRule::Scope, "`Cargo.lock`");
+    let readme: &[FileCase<'_>] = &[("README.md", Some("1"), Some("2"))];
+    case(readme)
+        .task(&["src/"])
+        .told(HonestyRule::Scope, "README.md");
+    let test: &[FileCase<'_>] = &[("tests/old.py", Some("1"), Some("2"))];
     case(test)
         .task(&["src/"])
-        .told(Rule::Scope, "`tests/old.py` was changed");
+        .told(HonestyRule::Scope, "`tests/old.py` was changed");
 }
 
 #[test]
 fn files_of_other_tasks_and_forbidden_ones_are_refused() {
-    let files: &[File<'_>] = &[
+    let files: &[FileCase<'_>] = &[
         ("src/a.py", Some("1"), Some("2")),
         ("src/b.py", Some("1"), Some("2")),
         ("tests/b.py", None, Some("1")),
     ];
     let task = || case(files).task(&["src/a.py"]);
     task().beside("T2", &["src/b.py"]).wrong(
-        Rule::Scope,
+        HonestyRule::Scope,
         "`src/b.py` was changed, and task `T2` holds it",
     );
     task().beside("T2", &["src/"]).wrong(
-        Rule::Scope,
+        HonestyRule::Scope,
         "`src/b.py` was changed, and task `T2` holds it",
     );
     // A new test is no trespass, unless another task names that very file.
-    let found = task().beside("T2", &["tests/"]).look(Rule::Scope);
+    let found = task().beside("T2", &["tests/"]).look(HonestyRule::Scope);
     assert_eq!(found.wrong, Vec::<String>::new());
-    task()
-        .beside("T2", &["tests/b.py"])
-        .wrong(Rule::Scope, "`tests/b.py` is new, and task `T2` holds it");
+    task().beside("T2", &["tests/b.py"]).wrong(
+        HonestyRule::Scope,
+        "`tests/b.py` is new, and task `T2` holds it",
+    );
     // Two tasks may name the same file: they never run side by side.
-    let both = task().beside("T2", &["src/a.py"]).look(Rule::Scope);
+    let both = task().beside("T2", &["src/a.py"]).look(HonestyRule::Scope);
     assert_eq!(both.wrong, Vec::<String>::new());
     for named in [&["src/b.py"][..], &[]] {
-        case(files)
-            .task(named)
-            .forbid(&["src/b.py"])
-            .wrong(Rule::Scope, "`src/b.py` was changed, and the plan forbids");
+        case(files).task(named).forbid(&["src/b.py"]).wrong(
+            HonestyRule::Scope,
+            "`src/b.py` was changed, and the plan forbids",
+        );
     }
 }
 
@@ -198,8 +201,8 @@ fn tests_that_go_are_missed_in_every_language() {
     ];
     for (path, before, after) in gone {
         let case = case(&[(path, Some(before), Some(after))]);
-        case.wrong(Rule::TestsKept, "gone: ");
-        case.task(&[path]).told(Rule::TestsKept, "gone: ");
+        case.wrong(HonestyRule::TestsKept, "gone: ");
+        case.task(&[path]).told(HonestyRule::TestsKept, "gone: ");
     }
 }
 
@@ -212,13 +215,13 @@ fn tests_may_come_and_change_and_move() {
         "import pytest\n\n\ndef test_a():\n    if not a:\n        pytest.skip()\n    assert a == 1\n",
         "@pytest.mark.skipif(WINDOWS, reason='no')\ndef test_a():\n    assert a == 1\n",
     ] {
-        case(&[("tests/a.py", Some(before), Some(after))]).fine(Rule::TestsKept);
+        case(&[("tests/a.py", Some(before), Some(after))]).fine(HonestyRule::TestsKept);
     }
     case(&[
         ("tests/a.py", Some(before), None),
         ("tests/b.py", None, Some(before)),
     ])
-    .fine(Rule::TestsKept);
+    .fine(HonestyRule::TestsKept);
 }
 
 #[test]
@@ -239,7 +242,7 @@ fn tests_that_are_skipped_or_say_less() {
         ),
         ("def test_a():\n    pass\n", "tests nothing any more"),
     ] {
-        case(&[("tests/a.py", Some(before), Some(after))]).wrong(Rule::TestsKept, says);
+        case(&[("tests/a.py", Some(before), Some(after))]).wrong(HonestyRule::TestsKept, says);
     }
     for (path, line) in [
         ("tests/a.rs", "#[ignore]"),
@@ -249,7 +252,7 @@ fn tests_that_are_skipped_or_say_less() {
         ("tests/A.java", "  @Disabled"),
     ] {
         case(&[(path, Some("x\n"), Some(&format!("{line}\nx\n")))])
-            .wrong(Rule::TestsKept, "no longer run");
+            .wrong(HonestyRule::TestsKept, "no longer run");
     }
 }
 
@@ -288,12 +291,12 @@ fn what_needs_a_new_test_cannot_be_built_without_it() {
 fn secrets_are_found_and_never_said() {
     let key = "AKIAIOSFODNN7EXAMPLF";
     let text = format!("a = 1\nb = \"{key}\"\n");
-    let found = case(&[("a.py", Some("a = 1\n"), Some(&text))]).look(Rule::Secrets);
+    let found = case(&[("a.py", Some("a = 1\n"), Some(&text))]).look(HonestyRule::Secrets);
     assert_eq!(found.wrong.len(), 1, "{found:?}");
     assert!(found.wrong[0].starts_with("a.py:2: "));
     assert!(!format!("{found:?}").contains(key));
     let pem = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn\nMIIEpAIBAAKCAQEA0Z3VS5JJcds3xfo\n-----END RSA PRIVATE KEY-----\n";
-    let found = case(&[("k.pem", None, Some(pem))]).look(Rule::Secrets);
+    let found = case(&[("k.pem", None, Some(pem))]).look(HonestyRule::Secrets);
     assert_eq!(found.wrong.len(), 1, "{found:?}");
 }
 
@@ -310,9 +313,13 @@ fn a_byte_hides_nothing() {
         wide,
     ] {
         let mut case = case(&[]);
-        let files = [("a.bin".to_owned(), Side::Absent, Side::of(Some(&bytes)))];
-        case.change = Change::new(files, b"");
-        case.wrong(Rule::Secrets, "a.bin: what looks like a secret");
+        let files = [(
+            "a.bin".to_owned(),
+            FileVersion::Absent,
+            FileVersion::of(Some(&bytes)),
+        )];
+        case.change = ChangeSet::new(files, b"");
+        case.wrong(HonestyRule::Secrets, "a.bin: what looks like a secret");
     }
     // Latin-1, and a byte that makes git take it for no text.
     for bytes in [
@@ -320,15 +327,19 @@ fn a_byte_hides_nothing() {
         b"# \0\ndef load(x):\n    raise NotImplementedError\n",
     ] {
         let mut case = case(&[]);
-        let files = [("a.py".to_owned(), Side::Absent, Side::of(Some(bytes)))];
-        case.change = Change::new(files, b"");
-        case.wrong(Rule::Stubs, "a.py:3: not there yet");
+        let files = [(
+            "a.py".to_owned(),
+            FileVersion::Absent,
+            FileVersion::of(Some(bytes)),
+        )];
+        case.change = ChangeSet::new(files, b"");
+        case.wrong(HonestyRule::Stubs, "a.py:3: not there yet");
     }
     let mut case = case(&[]);
-    let files = [("a.bin".to_owned(), Side::Absent, Side::Long)];
-    case.change = Change::new(files, b"");
+    let files = [("a.bin".to_owned(), FileVersion::Absent, FileVersion::Long)];
+    case.change = ChangeSet::new(files, b"");
     case.told(
-        Rule::Secrets,
+        HonestyRule::Secrets,
         "too long to be looked into, by any rule: `a.bin`",
     );
 }
@@ -339,15 +350,19 @@ fn who_runs_out_of_time_says_so() {
         ("a.py", None, Some("def load(x):\n    ...\n")),
         ("tests/a.py", Some("def test_a():\n    assert a\n"), None),
     ]);
-    let subject = Subject {
+    let subject = HonestySubject {
         go_on: &|| false,
         ..case.subject()
     };
-    for rule in [Rule::Secrets, Rule::Stubs, Rule::TestsKept] {
+    for rule in [
+        HonestyRule::Secrets,
+        HonestyRule::Stubs,
+        HonestyRule::TestsKept,
+    ] {
         let said = look(rule, &subject).unproved.unwrap();
         assert!(said.contains("was not looked at"), "{rule:?}: {said}");
     }
-    let pairs = Pairs::of(&subject);
+    let pairs = HardCodedAnswers::of(&subject);
     assert!(!pairs.is_empty());
     let found = hard_coded(&pairs, std::iter::empty::<(&str, &str)>(), &|| true);
     assert!(found.unproved.is_some(), "{found:?}");
@@ -370,10 +385,15 @@ fn much_of_everything_takes_no_longer_than_its_length() {
         ("tests/a.py", Some(&before), Some(&test)),
         ("tests/b.py", Some(&before), None),
     ]);
-    for rule in [Rule::Secrets, Rule::Stubs, Rule::TestsKept, Rule::GateKept] {
+    for rule in [
+        HonestyRule::Secrets,
+        HonestyRule::Stubs,
+        HonestyRule::TestsKept,
+        HonestyRule::GateKept,
+    ] {
         case.look(rule);
     }
-    let pairs = Pairs::of(&case.subject());
+    let pairs = HardCodedAnswers::of(&case.subject());
     hard_coded(&pairs, [("tests/a.py", test.as_str())].into_iter(), &|| {
         true
     });
@@ -395,7 +415,7 @@ fn what_is_left_to_be_done_is_found() {
         ("a.py", "def load(x):\n    ...\n"),
         ("a.js", "function parseAll(x) {\n}\n"),
     ] {
-        let found = case(&[(path, None, Some(text))]).look(Rule::Stubs);
+        let found = case(&[(path, None, Some(text))]).look(HonestyRule::Stubs);
         assert_eq!(found.wrong.len(), 1, "{path} {text} {found:?}");
     }
     for (path, text) in [
@@ -417,10 +437,10 @@ fn what_is_left_to_be_done_is_found() {
         if path == "a.rs" {
             continue;
         }
-        case(&[(path, None, Some(text))]).fine(Rule::Stubs);
+        case(&[(path, None, Some(text))]).fine(HonestyRule::Stubs);
     }
     case(&[("a.py", None, Some("x = 1  # TODO: make it faster\n"))])
-        .told(Rule::Stubs, "left to be done");
+        .told(HonestyRule::Stubs, "left to be done");
 }
 
 #[test]
@@ -429,7 +449,7 @@ fn a_tested_lookup_table_is_a_table() {
                 assert digit(10) == 'X'\n    assert digit(50) == 'L'\n    assert digit(100) == 'C'\n";
     let look = |code: &str| {
         let case = case(&[("a.py", None, Some(code))]);
-        let pairs = Pairs::of(&case.subject());
+        let pairs = HardCodedAnswers::of(&case.subject());
         hard_coded(&pairs, [("tests/t", test)].into_iter(), &|| true)
     };
     let one_line = "_ROMAN = {1: 'I', 5: 'V', 10: 'X', 50: 'L', 100: 'C'}\n\n\ndef digit(n):\n    return _ROMAN[n]\n";
@@ -454,7 +474,7 @@ fn answers_made_for_a_test_are_found() {
     let test = "def test_fib():\n    assert fib(10) == 55\n";
     let look = |path: &str, code: &str, test: &str| {
         let case = case(&[(path, None, Some(code))]);
-        let pairs = Pairs::of(&case.subject());
+        let pairs = HardCodedAnswers::of(&case.subject());
         hard_coded(&pairs, [("tests/t", test)].into_iter(), &|| true)
     };
     for (path, code) in [
@@ -503,17 +523,23 @@ fn answers_made_for_a_test_are_found() {
 fn constants_and_tables_are_no_answers() {
     let look = |code: &str, test: &str| {
         let case = case(&[("a.py", None, Some(code))]);
-        let pairs = Pairs::of(&case.subject());
+        let pairs = HardCodedAnswers::of(&case.subject());
         hard_coded(&pairs, [("tests/t", test)].into_iter(), &|| true)
     };
     let vat = "RATE = 19\n\ndef vat(x):\n    return x * RATE / 100\n";
-    assert_eq!(look(vat, "assert vat(100) == 19"), Found::default());
+    assert_eq!(look(vat, "assert vat(100) == 19"), CheckFindings::default());
     let base = "def fib(n):\n    if n == 0:\n        return 0\n    if n == 1:\n        return 1\n";
-    assert_eq!(look(base, "assert fib(1) == 1"), Found::default());
+    assert_eq!(look(base, "assert fib(1) == 1"), CheckFindings::default());
     let table = "R = {1: 'I', 5: 'V', 10: 'X', 50: 'L'}\n\ndef roman(n):\n    return R[n]\n";
-    assert_eq!(look(table, "assert roman(10) == 'X'"), Found::default());
+    assert_eq!(
+        look(table, "assert roman(10) == 'X'"),
+        CheckFindings::default()
+    );
     let slice = "def cut(x):\n    return x[10:55]\n";
-    assert_eq!(look(slice, "assert cut(10) == 55"), Found::default());
+    assert_eq!(
+        look(slice, "assert cut(10) == 55"),
+        CheckFindings::default()
+    );
 }
 
 #[test]
@@ -526,7 +552,7 @@ fn another_tasks_change_is_known() {
         let head = format!("--- /dev/null\n+++ b/b.py\n@@ -0,0 +1,{} @@\n", lines.len());
         (head + &body.concat()).into_bytes()
     };
-    let other = |patch, same| Other {
+    let other = |patch, same| OtherChange {
         whose: "task `T1`".to_owned(),
         patch,
         same,
@@ -550,7 +576,7 @@ fn another_tasks_change_is_known() {
     );
     assert_eq!(
         own_work(&subject, &[other(patch(&lines[..10]), false)]),
-        Found::default()
+        CheckFindings::default()
     );
     let again = repeats(&subject, "0123456789abcdef", &patch(&lines)).unwrap();
     assert!(
@@ -563,25 +589,25 @@ fn another_tasks_change_is_known() {
 #[test]
 fn claims_are_compared_with_what_is_known() {
     let case = case(&[("a.py", None, Some("x\n"))]);
-    let of = |proof: &str, ran: Ran, passed: bool, failed: &[&str]| {
+    let of = |proof: &str, ran: RunEvidence, passed: bool, failed: &[&str]| {
         let files = ["a.py", "./a.py", "/home/me/project/a.py", "b.py"].map(str::to_owned);
-        let claimed = Claimed {
+        let claimed = AuthorClaim {
             files: &files,
             proof,
         };
         let failed: Vec<String> = failed.iter().map(|&f| f.to_owned()).collect();
-        let seen = Seen {
+        let seen = GateTestOutcome {
             passed,
             failed: &failed,
         };
         claims(&case.subject(), &claimed, ran, &seen)
     };
     for (ran, passed, failed) in [
-        (Ran::Nothing, true, None),
-        (Ran::Looked, true, None),
-        (Ran::Earlier, false, None),
-        (Ran::Something, true, Some("Tests")),
-        (Ran::Unknown, false, Some("Tests")),
+        (RunEvidence::Nothing, true, None),
+        (RunEvidence::Looked, true, None),
+        (RunEvidence::Earlier, false, None),
+        (RunEvidence::Something, true, Some("Tests")),
+        (RunEvidence::Unknown, false, Some("Tests")),
     ] {
         let found = of("3 passed", ran, passed, failed.as_slice());
         assert_eq!(found.wrong.len(), 1, "{ran:?} {found:?}");
@@ -593,24 +619,24 @@ fn claims_are_compared_with_what_is_known() {
         "ok\tmodule\t0.01s",
         "test result: ok. 3 run",
     ] {
-        let found = of(said, Ran::Unknown, false, &["Tests"]);
+        let found = of(said, RunEvidence::Unknown, false, &["Tests"]);
         assert_eq!(found.wrong.len(), 1, "{said:?} {found:?}");
     }
     let unchanged = "said to be changed, and is not: `b.py`";
     // What only its author has seen is told as such.
-    for ran in [Ran::Something, Ran::Unknown] {
+    for ran in [RunEvidence::Something, RunEvidence::Unknown] {
         let found = of("3 passed", ran, false, &[]);
         assert!(found.wrong.is_empty(), "{found:?}");
         assert!(found.told[0].contains("its author's word"), "{found:?}");
     }
     for (proof, ran, passed) in [
-        ("3 passed", Ran::Something, true),
-        ("3 passed", Ran::Unknown, true),
-        ("3 passed", Ran::Earlier, true),
-        ("Not run, but it should pass", Ran::Nothing, false),
-        ("", Ran::Nothing, false),
-        ("Read it twice", Ran::Nothing, false),
-        ("Looked at the token book", Ran::Nothing, false),
+        ("3 passed", RunEvidence::Something, true),
+        ("3 passed", RunEvidence::Unknown, true),
+        ("3 passed", RunEvidence::Earlier, true),
+        ("Not run, but it should pass", RunEvidence::Nothing, false),
+        ("", RunEvidence::Nothing, false),
+        ("Read it twice", RunEvidence::Nothing, false),
+        ("Looked at the token book", RunEvidence::Nothing, false),
     ] {
         let found = of(proof, ran, passed, &[]);
         assert!(found.wrong.is_empty(), "{proof} {found:?}");
@@ -620,29 +646,38 @@ fn claims_are_compared_with_what_is_known() {
 
 #[test]
 fn what_was_run_is_known_by_its_order() {
-    use Did::{Changed, Ran as Run, Unknown};
+    use AuthorAction::{Changed, Ran as Run, Unknown};
     for (did, ran) in [
-        (vec![], Ran::Nothing),
-        (vec![Changed("a.py")], Ran::Nothing),
-        (vec![Changed("a.py"), Run("pytest -q")], Ran::Something),
-        (vec![Run("pytest -q"), Changed("a.py")], Ran::Earlier),
+        (vec![], RunEvidence::Nothing),
+        (vec![Changed("a.py")], RunEvidence::Nothing),
+        (
+            vec![Changed("a.py"), Run("pytest -q")],
+            RunEvidence::Something,
+        ),
+        (
+            vec![Run("pytest -q"), Changed("a.py")],
+            RunEvidence::Earlier,
+        ),
         (
             vec![Run("pytest"), Changed("a.py"), Run("ls")],
-            Ran::Earlier,
+            RunEvidence::Earlier,
         ),
-        (vec![Run("pytest"), Changed("README.md")], Ran::Something),
+        (
+            vec![Run("pytest"), Changed("README.md")],
+            RunEvidence::Something,
+        ),
         (
             vec![Run("ls -l; cat a.py | grep x && git diff")],
-            Ran::Looked,
+            RunEvidence::Looked,
         ),
-        (vec![Run("cd app && ./check")], Ran::Something),
-        (vec![Run("echo $(pytest)")], Ran::Something),
-        (vec![Run("git bisect run pytest")], Ran::Something),
-        (vec![Run("")], Ran::Something),
-        (vec![Run("X=1 python3 t.py")], Ran::Something),
-        (vec![Unknown, Run("ls")], Ran::Unknown),
-        (vec![Unknown], Ran::Unknown),
+        (vec![Run("cd app && ./check")], RunEvidence::Something),
+        (vec![Run("echo $(pytest)")], RunEvidence::Something),
+        (vec![Run("git bisect run pytest")], RunEvidence::Something),
+        (vec![Run("")], RunEvidence::Something),
+        (vec![Run("X=1 python3 t.py")], RunEvidence::Something),
+        (vec![Unknown, Run("ls")], RunEvidence::Unknown),
+        (vec![Unknown], RunEvidence::Unknown),
     ] {
-        assert_eq!(Ran::of(did.iter().copied()), ran, "{did:?}");
+        assert_eq!(RunEvidence::of(did.iter().copied()), ran, "{did:?}");
     }
 }

@@ -10,14 +10,14 @@ use codeteam_context::language::Language;
 use codeteam_context::outline::outline;
 
 use super::skips::skips;
-use super::{Subject, brief, names};
-use crate::verify::Found;
-use crate::verify::change::Changed;
+use super::{HonestySubject, brief, names};
+use crate::verify::CheckFindings;
+use crate::verify::change::ChangedFile;
 use crate::verify::source::has_end;
 
 /// The test files that are not as they were and not the task's to change, new ones among them: what a
 /// new one does when it is loaded, it does to all others.
-pub fn in_question<'a>(subject: &Subject<'a>) -> Vec<&'a Changed> {
+pub fn in_question<'a>(subject: &HonestySubject<'a>) -> Vec<&'a ChangedFile> {
     let files = subject.change.files.iter();
     files
         .filter(|file| subject.tests.has(&file.path) && !subject.names(&file.path))
@@ -27,7 +27,7 @@ pub fn in_question<'a>(subject: &Subject<'a>) -> Vec<&'a Changed> {
 /// The manifest by which a change cannot be built without a new test file, if there is one: it was there
 /// and lists the file now. Only of languages whose tests are built: others find theirs, and what needs
 /// one of them is run by it.
-pub fn needs<'a>(subject: &Subject<'a>, new: &[&Changed]) -> Option<&'a str> {
+pub fn needs<'a>(subject: &HonestySubject<'a>, new: &[&ChangedFile]) -> Option<&'a str> {
     const BUILT: &[&str] = &[
         "c", "cc", "cpp", "cxx", "h", "hpp", "rs", "zig", "hs", "ml", "d", "nim", "f90", "cs", "m",
         "mm", "swift", "java", "kt", "scala",
@@ -49,7 +49,7 @@ pub fn needs<'a>(subject: &Subject<'a>, new: &[&Changed]) -> Option<&'a str> {
         .filter(|file| has_end(&file.path, BUILT))
         .filter_map(|file| file.path.rsplit('/').next())
         .collect();
-    let lists = |file: &&Changed| {
+    let lists = |file: &&ChangedFile| {
         let name = file.path.rsplit('/').next().unwrap_or_default();
         let is_manifest = MANIFESTS.contains(&name) || has_end(name, &["mk", "cabal", "csproj"]);
         let has = |text: &str| names.iter().any(|name| text.contains(name));
@@ -60,10 +60,10 @@ pub fn needs<'a>(subject: &Subject<'a>, new: &[&Changed]) -> Option<&'a str> {
 }
 
 /// What is missing of the tests that were there.
-pub fn tests_kept(subject: &Subject<'_>) -> Found {
-    let mut found = Found::default();
-    let files: Vec<&Changed> = subject.change.files.iter().collect();
-    let tests: Vec<&Changed> = files
+pub fn tests_kept(subject: &HonestySubject<'_>) -> CheckFindings {
+    let mut found = CheckFindings::default();
+    let files: Vec<&ChangedFile> = subject.change.files.iter().collect();
+    let tests: Vec<&ChangedFile> = files
         .into_iter()
         .filter(|file| subject.tests.has(&file.path))
         .collect();
@@ -75,7 +75,7 @@ pub fn tests_kept(subject: &Subject<'_>) -> Found {
         }
         now.push(tests_in(&file.path, file.after.text()));
     }
-    let moved = Moved::of(&tests);
+    let moved = TestLineIndex::of(&tests);
     // What moved to another test file is still there.
     let somewhere: BTreeSet<&String> = now.iter().flatten().collect();
     let mut told = Vec::new();
@@ -143,10 +143,10 @@ pub fn tests_kept(subject: &Subject<'_>) -> Found {
 }
 
 /// Which lines came in which of the tests.
-struct Moved<'a>(HashMap<&'a str, Vec<usize>>);
+struct TestLineIndex<'a>(HashMap<&'a str, Vec<usize>>);
 
-impl<'a> Moved<'a> {
-    fn of(tests: &[&'a Changed]) -> Self {
+impl<'a> TestLineIndex<'a> {
+    fn of(tests: &[&'a ChangedFile]) -> Self {
         let mut lines: HashMap<&str, Vec<usize>> = HashMap::new();
         // What is moved goes from somewhere.
         if !tests.iter().any(|file| file.is_gone()) {
@@ -164,7 +164,7 @@ impl<'a> Moved<'a> {
     }
 
     /// Whether most of a file's lines came in another one.
-    fn has(&self, file: &Changed) -> bool {
+    fn has(&self, file: &ChangedFile) -> bool {
         /// A line that stands in more files says nothing about any of them.
         const COMMON: usize = 50;
         let mut all = 0;
@@ -258,7 +258,7 @@ fn titled(line: &str) -> Option<String> {
 }
 
 /// Lines that came and keep a test from being run.
-fn skipped(file: &Changed) -> Vec<String> {
+fn skipped(file: &ChangedFile) -> Vec<String> {
     let text = file.after.text().unwrap_or_default();
     let all: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
@@ -283,7 +283,7 @@ fn skipped(file: &Changed) -> Vec<String> {
 }
 
 /// Tests that had something in them and have nothing now.
-fn emptied(file: &Changed) -> Vec<String> {
+fn emptied(file: &ChangedFile) -> Vec<String> {
     let (Some(before), Some(after), Some(language)) = (
         file.before.text(),
         file.after.text(),

@@ -9,21 +9,21 @@ use crate::dialect;
 
 /// A worker as it was found. The names of the fields are part of the interface: `--json`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Looked {
+pub struct WorkerDiagnosis {
     /// Its name.
     pub name: WorkerName,
     /// How it is spoken to.
-    pub dialect: dialect::Name,
+    pub dialect: dialect::DialectName,
     /// The model that the configuration names for it.
     pub model: Option<String>,
     /// Whose quota it uses up.
     pub account: Account,
     /// Its program.
-    pub program: Program,
+    pub program: ProgramDiagnosis,
     /// What it is logged in with.
-    pub login: Login,
+    pub login: LoginDiagnosis,
     /// Its API.
-    pub network: Network,
+    pub network: NetworkDiagnosis,
     /// Whether it can be given work, as far as can be seen.
     pub usable: bool,
     /// What is wrong with it.
@@ -34,7 +34,7 @@ pub struct Looked {
 
 /// A worker's program.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Program {
+pub struct ProgramDiagnosis {
     /// Whether it is there.
     pub installed: bool,
     /// Where, if it is on this host.
@@ -47,19 +47,19 @@ pub struct Program {
 
 /// What a worker is logged in with.
 #[derive(Clone, Debug, Serialize)]
-pub struct Login {
+pub struct LoginDiagnosis {
     /// What it is.
-    pub by: By,
+    pub by: LoginKind,
     /// The variable, the file or the server.
     pub from: Option<String>,
     /// How it stands.
-    pub state: State,
+    pub state: LoginState,
 }
 
 /// What a login is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum By {
+pub enum LoginKind {
     /// A key in the environment.
     Key,
     /// The login of the CLI, in a file.
@@ -75,7 +75,7 @@ pub enum By {
 /// How a login stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum LoginState {
     /// It can be used.
     Usable,
     /// Its token is out of date; the CLI renews it when it is next used.
@@ -88,19 +88,19 @@ pub enum State {
 
 /// A worker's API.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Network {
+pub struct NetworkDiagnosis {
     /// Where it is, if the worker asks one.
     pub host: Option<String>,
     /// Whether it was reached from where workers are; unknown if it was not tried.
     pub reached: Option<bool>,
 }
 
-impl Looked {
+impl WorkerDiagnosis {
     /// All of it in one line.
     pub fn words(&self) -> String {
         let mut words = vec![self.program_words()];
         match (self.login.by, &self.login.from) {
-            (By::NotNeeded | By::Nothing, _) => {}
+            (LoginKind::NotNeeded | LoginKind::Nothing, _) => {}
             _ => words.push(self.login_words()),
         }
         if let (Some(host), Some(true)) = (&self.network.host, self.network.reached) {
@@ -127,15 +127,15 @@ impl Looked {
     pub fn login_words(&self) -> String {
         let from = self.login.from.as_deref().unwrap_or_default();
         match (self.login.by, self.login.state) {
-            (By::Key, _) => format!("key in `{from}`"),
-            (By::Server, _) => format!("server {from}, without a key"),
-            (By::File, State::Expired) => {
+            (LoginKind::Key, _) => format!("key in `{from}`"),
+            (LoginKind::Server, _) => format!("server {from}, without a key"),
+            (LoginKind::File, LoginState::Expired) => {
                 format!("login in {from}, to be renewed at its next use")
             }
-            (By::File, State::Ended) => format!("login in {from}, which has ended"),
-            (By::File, _) => format!("login in {from}"),
-            (By::Nothing, _) => "none".to_owned(),
-            (By::NotNeeded, _) => "not needed".to_owned(),
+            (LoginKind::File, LoginState::Ended) => format!("login in {from}, which has ended"),
+            (LoginKind::File, _) => format!("login in {from}"),
+            (LoginKind::Nothing, _) => "none".to_owned(),
+            (LoginKind::NotNeeded, _) => "not needed".to_owned(),
         }
     }
 }

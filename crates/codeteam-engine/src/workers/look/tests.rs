@@ -8,12 +8,12 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::config;
-use crate::env::Direct;
-use crate::logins::keys::Keys;
-use crate::process::Unconfined;
+use crate::env::ProxyExceptions;
+use crate::logins::keys::ApiKeys;
+use crate::process::UnconfinedLauncher;
 
 /// A machine with nothing on it but what a test puts there.
-struct Machine {
+struct MachineFixture {
     root: tempfile::TempDir,
     config: Config,
     variables: Vec<(&'static str, &'static str)>,
@@ -23,7 +23,7 @@ struct Machine {
 const CLAUDE_FLAGS: &str = "--print --output-format --json-schema --permission-mode --tools \
     --strict-mcp-config --setting-sources --session-id --resume --no-session-persistence";
 
-impl Machine {
+impl MachineFixture {
     fn new() -> Self {
         Self {
             root: tempfile::tempdir().unwrap(),
@@ -81,12 +81,12 @@ impl Machine {
             home: Some(self.path("home")),
             state_home: Some(self.path("state")),
             config_home: None,
-            keys: Keys::from_env(variables),
+            keys: ApiKeys::from_env(variables),
             cloud: BTreeMap::new(),
             claude_retries: None,
             moved: BTreeMap::new(),
             proxy: None,
-            direct: Direct::default(),
+            direct: ProxyExceptions::default(),
             author: None,
             user: "ada".to_owned(),
             mcp_token: None,
@@ -96,18 +96,18 @@ impl Machine {
         }
     }
 
-    fn look(&self, knocks: Knocks) -> Vec<Looked> {
+    fn look(&self, knocks: NetworkCheck) -> Vec<WorkerDiagnosis> {
         let env = self.env();
         let bin = self.path("bin").display().to_string();
         let path = format!("{bin}:/usr/bin:/bin").into();
-        let launcher = Unconfined {
+        let launcher = UnconfinedLauncher {
             env: vec![("PATH".into(), path)],
         };
-        let look = Look {
+        let look = WorkerInspector {
             config: &self.config,
             env: &env,
             codeteam: Path::new("/opt/codeteam"),
-            sandbox: Sandbox::None,
+            sandbox: SandboxKind::None,
             launcher: Some(&launcher),
             with_model: BTreeSet::new(),
             network: knocks,
@@ -116,18 +116,18 @@ impl Machine {
         look.all()
     }
 
-    fn at(&self, name: &str, knocks: Knocks) -> Looked {
+    fn at(&self, name: &str, knocks: NetworkCheck) -> WorkerDiagnosis {
         let mut all = self.look(knocks).into_iter();
         all.find(|looked| looked.name.as_str() == name).unwrap()
     }
 
-    fn one(&self, name: &str) -> Looked {
-        self.at(name, Knocks::No)
+    fn one(&self, name: &str) -> WorkerDiagnosis {
+        self.at(name, NetworkCheck::No)
     }
 }
 
-fn claude(version: &str) -> Machine {
-    let machine = Machine::new();
+fn claude(version: &str) -> MachineFixture {
+    let machine = MachineFixture::new();
     machine.install("claude", version, CLAUDE_FLAGS);
     machine
 }
@@ -143,7 +143,7 @@ const NEVER: i64 = 32_503_680_000_000;
 
 #[test]
 fn a_machine_with_nothing_has_the_scripted_worker_and_says_how_to_get_the_others() {
-    let looked = Machine::new().look(Knocks::No);
+    let looked = MachineFixture::new().look(NetworkCheck::No);
     let names: Vec<&str> = looked.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["claude", "codex", "gemini", "builtin", "scripted"]);
     let usable: Vec<bool> = looked.iter().map(|one| one.usable).collect();
@@ -193,7 +193,7 @@ fn a_program_is_asked_once_and_known_from_then_on() {
 
 #[test]
 fn a_program_that_fails_is_there_and_cannot_be_driven() {
-    let machine = Machine::new();
+    let machine = MachineFixture::new();
     machine.install_script("claude", "#!/bin/sh\necho broken >&2; exit 3\n");
     let looked = machine.one("claude");
     assert!(looked.program.installed && !looked.usable);
@@ -209,22 +209,37 @@ fn a_program_that_fails_is_there_and_cannot_be_driven() {
 #[test]
 fn logins_are_told_apart() {
     let mut machine = claude("2.1.197");
-    let stands = |machine: &Machine| {
+    let stands = |machine: &MachineFixture| {
         let looked = machine.one("claude");
-        let Login { by, state, .. } = looked.login;
+        let LoginDiagnosis { by, state, .. } = looked.login;
         (by, state, looked.usable)
     };
-    assert_eq!(stands(&machine), (By::Nothing, State::Missing, false));
+    assert_eq!(
+        stands(&machine),
+        (LoginKind::Nothing, LoginState::Missing, false)
+    );
     machine.write(LOGIN, &login(NEVER, "t"));
-    assert_eq!(stands(&machine), (By::File, State::Usable, true));
+    assert_eq!(
+        stands(&machine),
+        (LoginKind::File, LoginState::Usable, true)
+    );
     machine.write(LOGIN, &login(1, "t"));
-    assert_eq!(stands(&machine), (By::File, State::Expired, true));
+    assert_eq!(
+        stands(&machine),
+        (LoginKind::File, LoginState::Expired, true)
+    );
     machine.write(LOGIN, &login(1, ""));
-    assert_eq!(stands(&machine), (By::File, State::Ended, false));
+    assert_eq!(
+        stands(&machine),
+        (LoginKind::File, LoginState::Ended, false)
+    );
     machine.write(LOGIN, "no JSON");
-    assert_eq!(stands(&machine), (By::Nothing, State::Missing, false));
+    assert_eq!(
+        stands(&machine),
+        (LoginKind::Nothing, LoginState::Missing, false)
+    );
     machine.variables = vec![("ANTHROPIC_AUTH_TOKEN", "my-key")];
-    assert_eq!(stands(&machine), (By::Key, State::Usable, true));
+    assert_eq!(stands(&machine), (LoginKind::Key, LoginState::Usable, true));
     let looked = machine.one("claude");
     assert_eq!(looked.login.from.as_deref(), Some("ANTHROPIC_AUTH_TOKEN"));
     let told = serde_json::to_string(&looked).unwrap() + &looked.words();
@@ -234,12 +249,12 @@ fn logins_are_told_apart() {
 #[test]
 fn workers_of_the_configuration_have_their_own_accounts() {
     let mut machine = claude("2.1.197");
-    let worker = |key: Option<&str>, login: Option<PathBuf>| config::Worker {
-        dialect: Some(dialect::Name::Claude),
+    let worker = |key: Option<&str>, login: Option<PathBuf>| config::WorkerConfig {
+        dialect: Some(dialect::DialectName::Claude),
         account: Some("work".to_owned()),
         key: key.map(str::to_owned),
         login,
-        ..config::Worker::default()
+        ..config::WorkerConfig::default()
     };
     let elsewhere = machine.path("elsewhere");
     machine.config.workers = BTreeMap::from([
@@ -265,12 +280,12 @@ fn workers_of_the_configuration_have_their_own_accounts() {
 fn the_built_in_worker_with_a_server_of_ones_own() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let mut machine = Machine::new();
-    let worker = config::Worker {
-        protocol: Some(crate::workers::Protocol::Openai),
+    let mut machine = MachineFixture::new();
+    let worker = config::WorkerConfig {
+        protocol: Some(crate::workers::ApiProtocol::Openai),
         base_url: Some(format!("http://127.0.0.1:{port}/v1")),
         model: Some("llama".to_owned()),
-        ..config::Worker::default()
+        ..config::WorkerConfig::default()
     };
     machine.config.workers = BTreeMap::from([("builtin".to_owned(), worker)]);
     let answering = std::thread::spawn(move || {
@@ -283,22 +298,22 @@ fn the_built_in_worker_with_a_server_of_ones_own() {
         // Gone with the first who came.
     });
     let env = machine.env();
-    let launcher = Unconfined::default();
-    let look = Look {
+    let launcher = UnconfinedLauncher::default();
+    let look = WorkerInspector {
         config: &machine.config,
         env: &env,
         codeteam: Path::new("/opt/codeteam"),
-        sandbox: Sandbox::None,
+        sandbox: SandboxKind::None,
         launcher: Some(&launcher),
         with_model: BTreeSet::new(),
-        network: Knocks::Yes,
+        network: NetworkCheck::Yes,
         waits: &|_| {},
     };
     let worker = Worker::find(&machine.config, &"builtin".into()).unwrap();
     let looked = look.one(&worker);
     answering.join().unwrap();
     assert!(looked.usable, "{looked:?}");
-    assert_eq!(looked.login.by, By::Server);
+    assert_eq!(looked.login.by, LoginKind::Server);
     assert_eq!(looked.network.reached, Some(true));
     let host = format!("127.0.0.1:{port}");
     assert_eq!(looked.network.host, Some(host.clone()));

@@ -1,29 +1,31 @@
 //! What a worker's failure means to a person.
 
-use codeteam_core::event::Reached;
-use codeteam_core::failure::{Action, Category, Facts, Stage, Trouble, classify};
+use codeteam_core::event::HostTraffic;
+use codeteam_core::failure::{
+    FailureAction, FailureCategory, FailureCause, FailureFacts, FailureStage, classify,
+};
 
 use crate::perform::now;
-use crate::workers::{Protocol, Worker, look};
+use crate::workers::{ApiProtocol, Worker, look};
 
 /// A failure in the words of a person: of which category it is, what happened, what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct FailureAdvice {
     /// The category.
-    pub category: Category,
+    pub category: FailureCategory,
     /// What happened.
     pub why: String,
     /// What to do about it.
     pub remedy: String,
 }
 
-impl Failure {
+impl FailureAdvice {
     /// What a worker's failure means, with what it asked of the network.
-    pub fn of(worker: &Worker, facts: &Facts, hosts: &[Reached]) -> Self {
+    pub fn of(worker: &Worker, facts: &FailureFacts, hosts: &[HostTraffic]) -> Self {
         let (category, action) = classify(facts);
         let (why, said) = match (facts.stage, facts.trouble) {
             // codeteam's own words, which have both parts.
-            (Stage::Spawn, Some(_)) => {
+            (FailureStage::Spawn, Some(_)) => {
                 let parts = facts.message.split_once("; ");
                 parts.unwrap_or((&facts.message, ""))
             }
@@ -58,7 +60,7 @@ fn cut_off(worker: &Worker) -> String {
 }
 
 /// What to do about an API that answers with what the built-in worker cannot use.
-fn mend_api(worker: &Worker, facts: &Facts) -> String {
+fn mend_api(worker: &Worker, facts: &FailureFacts) -> String {
     let (name, lower) = (&worker.name, facts.message.to_lowercase());
     if lower.contains("tool") {
         return format!(
@@ -67,9 +69,9 @@ fn mend_api(worker: &Worker, facts: &Facts) -> String {
         );
     }
     let api = match worker.protocol {
-        Some(Protocol::Anthropic) => "Anthropic's Messages",
-        Some(Protocol::Gemini) => "Gemini's `generateContent`",
-        Some(Protocol::Openai) | None => "OpenAI's Chat Completions",
+        Some(ApiProtocol::Anthropic) => "Anthropic's Messages",
+        Some(ApiProtocol::Gemini) => "Gemini's `generateContent`",
+        Some(ApiProtocol::Openai) | None => "OpenAI's Chat Completions",
     };
     format!(
         "what answers there does not speak {api}: see `workers.{name}.base_url`, which often ends in \
@@ -77,7 +79,7 @@ fn mend_api(worker: &Worker, facts: &Facts) -> String {
     )
 }
 
-fn remedy(worker: &Worker, facts: &Facts, action: Action) -> String {
+fn remedy(worker: &Worker, facts: &FailureFacts, action: FailureAction) -> String {
     let name = &worker.name;
     if let Some(quota) = &facts.quota {
         let until = crate::tell::moment(quota.until(now()));
@@ -98,44 +100,47 @@ fn remedy(worker: &Worker, facts: &Facts, action: Action) -> String {
     };
     let model = format!("name another model with `--model`, or in `workers.{name}.model`");
     match (facts.stage, facts.trouble, facts.http_status) {
-        (Stage::TimedOut | Stage::Stalled, ..) => "give it longer with `--timeout`".to_owned(),
-        (_, Some(Trouble::Login), _) | (_, None, Some(401 | 403)) => log_in(),
+        (FailureStage::TimedOut | FailureStage::Stalled, ..) => {
+            "give it longer with `--timeout`".to_owned()
+        }
+        (_, Some(FailureCause::Login), _) | (_, None, Some(401 | 403)) => log_in(),
         (_, None, Some(404)) if is_lost(worker, facts) => mend_api(worker, facts),
-        (_, Some(Trouble::Protocol), _) => mend_api(worker, facts),
+        (_, Some(FailureCause::Protocol), _) => mend_api(worker, facts),
         (_, None, Some(404))
         | (
             _,
             Some(
-                Trouble::Model
-                | Trouble::Refusal
-                | Trouble::Turns
-                | Trouble::Cost
-                | Trouble::Tokens
-                | Trouble::Loop
-                | Trouble::Length,
+                FailureCause::Model
+                | FailureCause::Refusal
+                | FailureCause::Turns
+                | FailureCause::Cost
+                | FailureCause::Tokens
+                | FailureCause::Loop
+                | FailureCause::Length,
             ),
             _,
         ) => model,
-        (_, Some(Trouble::Missing | Trouble::Version), _) => match worker.dialect.dialect().needs()
-        {
-            Some(needs) => format!("`npm install -g {}`", needs.package),
-            None => "install codeteam anew".to_owned(),
-        },
-        (_, Some(Trouble::Billing), _) => {
+        (_, Some(FailureCause::Missing | FailureCause::Version), _) => {
+            match worker.dialect.dialect().needs() {
+                Some(needs) => format!("`npm install -g {}`", needs.package),
+                None => "install codeteam anew".to_owned(),
+            }
+        }
+        (_, Some(FailureCause::Billing), _) => {
             "see to the account's billing; waiting does not help".to_owned()
         }
-        (_, Some(Trouble::Unreachable), _) => cut_off(worker),
+        (_, Some(FailureCause::Unreachable), _) => cut_off(worker),
         (_, None, Some(429 | 500..=599)) => "try again later".to_owned(),
-        (Stage::BadAnswer | Stage::NoAnswer, ..) => {
+        (FailureStage::BadAnswer | FailureStage::NoAnswer, ..) => {
             format!("`-v` shows what it said; if it keeps to it, {model}")
         }
-        _ if action == Action::RetrySame => "try again later".to_owned(),
+        _ if action == FailureAction::RetrySame => "try again later".to_owned(),
         _ => "`-v` shows what it said".to_owned(),
     }
 }
 
 /// Whether a server of the user's has nothing where it was asked, which says nothing of the model.
-fn is_lost(worker: &Worker, facts: &Facts) -> bool {
+fn is_lost(worker: &Worker, facts: &FailureFacts) -> bool {
     let said = facts.message.to_lowercase();
     let said = said.trim_start_matches("the model api says");
     let names_model = said.contains("model");
@@ -148,72 +153,72 @@ mod tests {
     use crate::config::Config;
     use crate::workers::probe;
 
-    fn failure(worker: &str, facts: &Facts) -> Failure {
+    fn failure(worker: &str, facts: &FailureFacts) -> FailureAdvice {
         let worker = Worker::find(&Config::default(), &worker.into()).unwrap();
-        Failure::of(&worker, facts, &[])
+        FailureAdvice::of(&worker, facts, &[])
     }
 
     #[test]
     fn every_failure_says_what_to_do() {
         let told = probe::unusable(
-            Trouble::Missing,
+            FailureCause::Missing,
             "`codex` is not installed; `npm install -g @openai/codex` installs it".to_owned(),
         );
-        let Failure {
+        let FailureAdvice {
             category,
             why,
             remedy,
         } = failure("codex", &told);
-        assert_eq!(category, Category::Cli);
+        assert_eq!(category, FailureCategory::Cli);
         assert_eq!(why, "`codex` is not installed");
         assert_eq!(remedy, "`npm install -g @openai/codex` installs it");
 
-        let of = |stage, trouble, http_status| Facts {
+        let of = |stage, trouble, http_status| FailureFacts {
             stage,
             trouble,
             http_status,
             message: "words; more words".to_owned(),
-            ..Facts::default()
+            ..FailureFacts::default()
         };
         for (facts, category, remedy) in [
             (
-                of(Stage::Worker, Some(Trouble::Login), None),
-                Category::Cli,
+                of(FailureStage::Worker, Some(FailureCause::Login), None),
+                FailureCategory::Cli,
                 "log in with `claude auth login`, or set `ANTHROPIC_API_KEY`",
             ),
             (
-                of(Stage::Worker, None, Some(401)),
-                Category::Cli,
+                of(FailureStage::Worker, None, Some(401)),
+                FailureCategory::Cli,
                 "log in with `claude auth login`",
             ),
             (
-                of(Stage::TimedOut, None, None),
-                Category::Network,
+                of(FailureStage::TimedOut, None, None),
+                FailureCategory::Network,
                 "--timeout",
             ),
             (
-                of(Stage::Worker, Some(Trouble::Model), None),
-                Category::Cli,
+                of(FailureStage::Worker, Some(FailureCause::Model), None),
+                FailureCategory::Cli,
                 "`workers.claude.model`",
             ),
             (
-                of(Stage::Worker, Some(Trouble::Unreachable), None),
-                Category::Network,
+                of(FailureStage::Worker, Some(FailureCause::Unreachable), None),
+                FailureCategory::Network,
                 "`codeteam doctor`",
             ),
             (
-                of(Stage::Worker, None, Some(503)),
-                Category::Network,
+                of(FailureStage::Worker, None, Some(503)),
+                FailureCategory::Network,
                 "later",
             ),
             (
-                of(Stage::Worker, Some(Trouble::Billing), None),
-                Category::Resource,
+                of(FailureStage::Worker, Some(FailureCause::Billing), None),
+                FailureCategory::Resource,
                 "billing",
             ),
             (
-                of(Stage::BadAnswer, None, None),
-                Category::Validation,
+                of(FailureStage::BadAnswer, None, None),
+                FailureCategory::Validation,
                 "`-v`",
             ),
         ] {
@@ -229,18 +234,18 @@ mod tests {
 
     #[test]
     fn a_worker_that_is_cut_off_is_told_from_one_that_is_refused() {
-        let facts = Facts {
+        let facts = FailureFacts {
             http_status: Some(502),
-            ..Facts::default()
+            ..FailureFacts::default()
         };
         let worker = Worker::find(&Config::default(), &"claude".into()).unwrap();
         let remedy = |failed, received| {
-            let host = Reached {
+            let host = HostTraffic {
                 failed,
                 received,
-                ..Reached::default()
+                ..HostTraffic::default()
             };
-            Failure::of(&worker, &facts, &[host]).remedy
+            FailureAdvice::of(&worker, &facts, &[host]).remedy
         };
         assert!(remedy(1, 0).contains("online"));
         assert_eq!(remedy(0, 10), "try again later");
@@ -250,15 +255,15 @@ mod tests {
     fn a_server_of_ones_own_has_remedies_of_its_own() {
         let mut worker = Worker::find(&Config::default(), &"builtin".into()).unwrap();
         worker.base_url = Some("http://127.0.0.1:9921".to_owned());
-        worker.protocol = Some(Protocol::Openai);
+        worker.protocol = Some(ApiProtocol::Openai);
         let of = |status, trouble, message: &str| {
-            let facts = Facts {
+            let facts = FailureFacts {
                 http_status: status,
                 trouble,
                 message: message.to_owned(),
-                ..Facts::default()
+                ..FailureFacts::default()
             };
-            Failure::of(&worker, &facts, &[]).remedy
+            FailureAdvice::of(&worker, &facts, &[]).remedy
         };
         for (status, trouble, message, remedy) in [
             (
@@ -281,19 +286,19 @@ mod tests {
             ),
             (
                 None,
-                Some(Trouble::Unreachable),
+                Some(FailureCause::Unreachable),
                 "refused",
                 "`http://127.0.0.1:9921` is running",
             ),
             (
                 Some(400),
-                Some(Trouble::Protocol),
+                Some(FailureCause::Protocol),
                 "it does not support tools",
                 "`mode: edits`",
             ),
             (
                 None,
-                Some(Trouble::Protocol),
+                Some(FailureCause::Protocol),
                 "<html>",
                 "OpenAI's Chat Completions",
             ),
@@ -305,16 +310,16 @@ mod tests {
 
     #[test]
     fn a_usage_limit_names_its_account_and_its_end() {
-        let facts = Facts {
-            quota: Some(codeteam_core::failure::Quota {
+        let facts = FailureFacts {
+            quota: Some(codeteam_core::failure::ReachedQuota {
                 account: "work".into(),
                 resets_in_ms: Some(60_000),
                 resets_at: None,
             }),
-            ..Facts::default()
+            ..FailureFacts::default()
         };
         let failure = failure("claude", &facts);
-        assert_eq!(failure.category, Category::Resource);
+        assert_eq!(failure.category, FailureCategory::Resource);
         assert!(failure.remedy.starts_with("wait until "), "{failure:?}");
         assert!(failure.remedy.contains("`work`"), "{failure:?}");
     }

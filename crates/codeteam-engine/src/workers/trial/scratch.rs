@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{MAX_COST_MICROUSD, WORD};
 use crate::engine::Error;
 use crate::env::Env;
-use crate::git::{self, Git, Identity, Signature};
+use crate::git::{self, CommitSignature, GitIdentity, GitProgram};
 use crate::logins::Logins;
 use crate::perform::{now, with_causes};
 use crate::workspace::remove_tree;
@@ -25,13 +25,13 @@ const TRIALS: &str = ".trials";
 pub(super) const WORD_FILE: &str = "word.txt";
 
 /// Room for one trial, until it is dropped.
-pub(super) struct Scratch<'a> {
+pub(super) struct TrialRepository<'a> {
     place: PathBuf,
     logins: Logins,
     warn: &'a (dyn Fn(&str) + Sync),
 }
 
-impl<'a> Scratch<'a> {
+impl<'a> TrialRepository<'a> {
     /// Makes a repository with one commit.
     pub(super) fn make(env: &Env, warn: &'a (dyn Fn(&str) + Sync)) -> Result<Self, Error> {
         let state = env.state_home.as_ref().ok_or(Error::NoHome)?;
@@ -44,14 +44,14 @@ impl<'a> Scratch<'a> {
         scratch.sweep();
         scratch.write("README.md", "A repository to try a worker in.\n")?;
         scratch.write(WORD_FILE, &format!("{WORD}\n"))?;
-        let git = Git::new(git::Environment {
+        let git = GitProgram::new(git::GitEnvironment {
             path: env.path.clone(),
             home: env.home.clone().map(Into::into),
             xdg_config_home: env.config_home.clone().map(Into::into),
             codeteam: None,
         })?;
-        let signature = Signature {
-            identity: Identity::default(),
+        let signature = CommitSignature {
+            identity: GitIdentity::default(),
             seconds: i64::try_from(now().0 / 1_000).unwrap_or(0),
         };
         git.init(&scratch.repository(), "Begin", &signature)?;
@@ -161,7 +161,7 @@ impl<'a> Scratch<'a> {
     }
 }
 
-impl Drop for Scratch<'_> {
+impl Drop for TrialRepository<'_> {
     fn drop(&mut self) {
         self.remove(&self.place);
     }

@@ -4,13 +4,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::git::Expected;
+use crate::git::ExpectedRef;
 use crate::git::fixture::signature;
 use crate::workspace::snapshot::TRASH;
 
 #[test]
 fn the_users_git_directory_is_not_touched_before_the_transfer() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     let before = listing(&bench.fixture.main());
     bench.prepare();
     bench.write("new", "x\n");
@@ -26,10 +26,10 @@ fn the_users_git_directory_is_not_touched_before_the_transfer() {
 
 #[test]
 fn a_transferred_tree_is_whole_and_can_be_committed() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     fixture.write("deep/unchanged", "x\n");
     fixture.commit_all("second");
-    let bench = Bench::on(fixture);
+    let bench = WorkspaceFixture::on(fixture);
     bench.prepare();
     bench.write("deep/new", "new\n");
     bench.write("file", "changed\n");
@@ -42,7 +42,7 @@ fn a_transferred_tree_is_whole_and_can_be_committed() {
         .unwrap();
     bench
         .repo
-        .update_ref("refs/heads/run", &commit, Expected::Missing)
+        .update_ref("refs/heads/run", &commit, ExpectedRef::Missing)
         .unwrap();
     fs::remove_dir_all(&bench.workspace.directory).unwrap();
     let main = bench.fixture.main();
@@ -64,7 +64,7 @@ fn a_transferred_tree_is_whole_and_can_be_committed() {
 
 #[test]
 fn collecting_garbage_in_between_loses_nothing() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     // The user's repository has this content by chance, in no commit.
     bench.fixture.write("stray", "the same\n");
     bench.fixture.git(&bench.fixture.main(), &["add", "stray"]);
@@ -86,7 +86,7 @@ fn collecting_garbage_in_between_loses_nothing() {
 
 #[test]
 fn a_removed_workspace_can_be_brought_back() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     bench.prepare();
     bench.write(".gitignore", "ignored\n");
     bench.write("untracked/file", "x\n");
@@ -95,7 +95,7 @@ fn a_removed_workspace_can_be_brought_back() {
     bench.worker(&["init", "--quiet", "nested"]);
     bench.write("nested/file", "x\n");
     let signature = signature();
-    let snapshot = Snapshot {
+    let snapshot = SnapshotRequest {
         reference: "refs/codeteam/run/worktree/task-1",
         parent: &bench.head.commit,
         known_tree: &bench.head.tree,
@@ -103,7 +103,7 @@ fn a_removed_workspace_can_be_brought_back() {
         signature: &signature,
     };
     let removed = bench.workspace.snapshot_and_remove(&snapshot).unwrap();
-    let Removed::Kept { commit } = removed else {
+    let RemovalOutcome::Kept { commit } = removed else {
         panic!("{removed:?}")
     };
     assert_eq!(
@@ -113,7 +113,7 @@ fn a_removed_workspace_can_be_brought_back() {
     let left = listing(&bench.fixture.path().join("spaces"));
     assert_eq!(left.len(), 1, "only the empty trash: {left:?}");
     let again = bench.workspace.snapshot_and_remove(&snapshot).unwrap();
-    assert_eq!(again, Removed::AlreadyGone);
+    assert_eq!(again, RemovalOutcome::AlreadyGone);
 
     let restored = bench.fixture.path().join("restored");
     restore(&bench.repo, &commit, &restored).unwrap();
@@ -141,9 +141,9 @@ fn a_removed_workspace_can_be_brought_back() {
 
 #[test]
 fn nothing_is_kept_of_a_workspace_without_work() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     let signature = signature();
-    let snapshot = Snapshot {
+    let snapshot = SnapshotRequest {
         reference: "refs/codeteam/run/worktree/task-1",
         parent: &bench.head.commit,
         known_tree: &bench.head.tree,
@@ -152,21 +152,21 @@ fn nothing_is_kept_of_a_workspace_without_work() {
     };
     bench.prepare();
     let remove = || bench.workspace.snapshot_and_remove(&snapshot).unwrap();
-    assert_eq!(remove(), Removed::NothingToKeep);
+    assert_eq!(remove(), RemovalOutcome::NothingToKeep);
     assert_eq!(bench.repo.refs_under("refs/codeteam/").unwrap(), []);
     // Killed while being removed, and while being made.
     write(&bench.fixture.path(), "spaces/.trash/task-1/tree/x", "x");
-    assert_eq!(remove(), Removed::AlreadyGone);
+    assert_eq!(remove(), RemovalOutcome::AlreadyGone);
     assert!(!bench.fixture.path().join("spaces/.trash/task-1").exists());
     empty_trash(&bench.fixture.path().join("spaces")).unwrap();
     assert_eq!(listing(&bench.fixture.path().join("spaces")).len(), 0);
     bench.write("half", "x");
-    assert_eq!(remove(), Removed::NothingToKeep);
+    assert_eq!(remove(), RemovalOutcome::NothingToKeep);
 }
 
 #[test]
 fn two_may_be_removed_at_once() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     let (workspace, trash) = (&bench.workspace, bench.workspace.root.join(TRASH));
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -189,7 +189,7 @@ fn two_may_be_removed_at_once() {
 
 #[test]
 fn no_gc_takes_a_merged_tree_or_what_a_patch_can_make_again() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     bench.prepare();
     bench.write("ours", "ours\n");
     let ours = bench.workspace.collect().unwrap();

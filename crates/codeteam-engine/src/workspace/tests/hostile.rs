@@ -14,7 +14,7 @@ fn nested(error: &Error) -> &[PathBuf] {
 
 #[test]
 fn a_tree_that_would_harm_those_who_clone_it_is_refused() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     bench.prepare();
     bench.write(
         ".gitmodules",
@@ -35,14 +35,14 @@ fn a_tree_that_would_harm_those_who_clone_it_is_refused() {
     assert!(matches!(error, Error::Unrecordable { .. }), "{error:?}");
     assert!(matches!(
         bench.prepare(),
-        Prepared::Rebuilt { .. } | Prepared::Same
+        PrepareOutcome::Rebuilt { .. } | PrepareOutcome::Same
     ));
     assert_eq!(bench.files(), ["file"]);
 }
 
 #[test]
 fn what_is_left_out_may_be_ignored() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     bench.prepare();
     bench.write(".codeteam/config.yml", "worker: x\n");
     bench.write("made", "by a worker\n");
@@ -58,7 +58,7 @@ fn what_is_left_out_may_be_ignored() {
 
 #[test]
 fn repositories_inside_the_work_tree_are_refused_until_they_are_gone() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     bench.prepare();
     bench.worker(&["init", "--quiet", "unborn"]);
     assert_eq!(
@@ -85,7 +85,7 @@ fn repositories_inside_the_work_tree_are_refused_until_they_are_gone() {
     bench.worker(&["init", "--quiet", "unborn"]);
     assert!(matches!(
         bench.prepare(),
-        Prepared::Rebuilt {
+        PrepareOutcome::Rebuilt {
             found_tree: Some(_)
         }
     ));
@@ -94,7 +94,7 @@ fn repositories_inside_the_work_tree_are_refused_until_they_are_gone() {
 
 #[test]
 fn a_repository_without_dot_git_is_refused_where_a_change_makes_or_touches_it() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     for (name, text) in [
         ("HEAD", "ref: refs/heads/x\n"),
         ("objects/x", ""),
@@ -103,7 +103,7 @@ fn a_repository_without_dot_git_is_refused_where_a_change_makes_or_touches_it() 
         fixture.write(&format!("fixtures/old/{name}"), text);
     }
     fixture.commit_all("a repository as a fixture");
-    let bench = Bench::on(fixture);
+    let bench = WorkspaceFixture::on(fixture);
     bench.prepare();
     let canary = bench.fixture.path().join("canary");
     let config = format!("[core]\n\tfsmonitor = touch {}; false\n", canary.display());
@@ -136,8 +136,8 @@ fn a_repository_without_dot_git_is_refused_where_a_change_makes_or_touches_it() 
 }
 
 /// A repository with a submodule at `libs/sub`.
-fn with_submodule() -> Fixture {
-    let fixture = Fixture::new();
+fn with_submodule() -> GitFixture {
+    let fixture = GitFixture::new();
     let add = [
         "-c",
         "protocol.file.allow=always",
@@ -154,7 +154,7 @@ fn with_submodule() -> Fixture {
 
 #[test]
 fn submodules_of_the_user_stay_empty() {
-    let bench = Bench::on(with_submodule());
+    let bench = WorkspaceFixture::on(with_submodule());
     bench.prepare();
     assert!(bench.path("libs/sub").is_dir());
     assert_eq!(bench.workspace.collect().unwrap(), bench.head.tree);
@@ -163,13 +163,13 @@ fn submodules_of_the_user_stay_empty() {
         nested(&bench.workspace.collect().unwrap_err()),
         [Path::new("libs/sub")]
     );
-    assert_eq!(bench.prepare(), Prepared::Same);
+    assert_eq!(bench.prepare(), PrepareOutcome::Same);
     assert_eq!(fs::read_dir(bench.path("libs/sub")).unwrap().count(), 0);
 }
 
 #[test]
 fn nothing_outside_the_work_tree_is_reached_through_a_link() {
-    let bench = Bench::on(with_submodule());
+    let bench = WorkspaceFixture::on(with_submodule());
     let outside = bench.fixture.path().join("outside");
     write(&outside, "sub/.git/precious", "x");
     write(&outside, "precious", "x");
@@ -187,14 +187,14 @@ fn nothing_outside_the_work_tree_is_reached_through_a_link() {
         changes,
         [".gitignore", "libs", "libs/sub", "other"].map(PathBuf::from)
     );
-    assert!(matches!(bench.prepare(), Prepared::Rebuilt { .. }));
+    assert!(matches!(bench.prepare(), PrepareOutcome::Rebuilt { .. }));
     assert_eq!(listing(&outside), before);
     assert!(bench.path("libs").symlink_metadata().unwrap().is_dir());
     fs::remove_dir_all(bench.workspace.tree_dir()).unwrap();
     symlink(&outside, bench.workspace.tree_dir()).unwrap();
     assert!(matches!(
         bench.prepare(),
-        Prepared::Rebuilt { found_tree: None }
+        PrepareOutcome::Rebuilt { found_tree: None }
     ));
     bench.write("more", "x");
     bench.workspace.remove().unwrap();
@@ -209,7 +209,7 @@ fn nothing_a_worker_leaves_behind_is_run() {
         \tsmudge = touch ../../../canary; cat\n[diff \"evil\"]\n\ttextconv = touch ../../../canary\n\
         \tcommand = touch ../../../canary\n[merge \"evil\"]\n\tdriver = touch ../../../canary\n";
     write(&fixture.home(), ".gitconfig", filter);
-    let bench = Bench::on(fixture);
+    let bench = WorkspaceFixture::on(fixture);
     bench.prepare();
     let canary = bench.fixture.path().join("canary");
     let hook = format!("touch {}", canary.display());
@@ -249,7 +249,12 @@ fn nothing_a_worker_leaves_behind_is_run() {
         assert!(bench.workspace.collect().is_err());
     }
     // Also when the check before is got round.
-    let add = || bench.workspace.collector.add_all(Scope::Changes, &[]);
+    let add = || {
+        bench
+            .workspace
+            .collector
+            .add_all(SnapshotScope::Changes, &[])
+    };
     add().unwrap();
     let error = add().unwrap_err();
     assert!(
@@ -295,7 +300,7 @@ fn pipe(path: &Path) {
 #[test]
 fn a_pipe_that_git_would_read_holds_nothing_up() {
     for name in [".gitignore", "sub/.gitignore", ".gitmodules", "plain"] {
-        let bench = Bench::new();
+        let bench = WorkspaceFixture::new();
         bench.prepare();
         bench.write("sub/made", "x\n");
         pipe(&bench.path(name));
@@ -309,22 +314,26 @@ fn a_pipe_that_git_would_read_holds_nothing_up() {
         if is_read {
             pipe(&bench.path(name));
         }
-        let prepared = bench
-            .workspace
-            .prepare(&bench.head.tree, &bench.head.commit, Ignored::Keep);
-        assert!(matches!(prepared.unwrap(), Prepared::Rebuilt { .. }));
+        let prepared =
+            bench
+                .workspace
+                .prepare(&bench.head.tree, &bench.head.commit, IgnoredFiles::Keep);
+        assert!(matches!(prepared.unwrap(), PrepareOutcome::Rebuilt { .. }));
         pipe(&bench.path(".gitignore"));
         bench.write("kept", "x\n");
-        assert!(matches!(bench.close().unwrap(), Removed::Kept { .. }));
+        assert!(matches!(
+            bench.close().unwrap(),
+            RemovalOutcome::Kept { .. }
+        ));
     }
 }
 
 #[test]
 fn a_pipe_in_the_place_of_a_tracked_file_is_refused_by_name() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     fixture.write(".gitignore", "target/\n");
     fixture.commit_all("ignore");
-    let bench = Bench::on(fixture);
+    let bench = WorkspaceFixture::on(fixture);
     bench.prepare();
     fs::remove_file(bench.path(".gitignore")).unwrap();
     pipe(&bench.path(".gitignore"));
@@ -337,16 +346,19 @@ fn a_pipe_in_the_place_of_a_tracked_file_is_refused_by_name() {
 
 #[test]
 fn folders_that_cannot_be_read_or_written_end_nothing() {
-    let lock = |bench: &Bench, name: &str, mode| {
+    let lock = |bench: &WorkspaceFixture, name: &str, mode| {
         let rights = fs::Permissions::from_mode(mode);
         fs::set_permissions(bench.path(name), rights).unwrap();
     };
-    let keep = |bench: &Bench| {
+    let keep = |bench: &WorkspaceFixture| {
         let (tree, head) = (&bench.head.tree, &bench.head.commit);
-        bench.workspace.prepare(tree, head, Ignored::Keep).unwrap()
+        bench
+            .workspace
+            .prepare(tree, head, IgnoredFiles::Keep)
+            .unwrap()
     };
     // As Go's module cache is left.
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     bench.prepare();
     bench.write("cache/mod/file", "x\n");
     lock(&bench, "cache/mod", 0o555);
@@ -367,14 +379,17 @@ fn folders_that_cannot_be_read_or_written_end_nothing() {
 
     bench.write("kept", "x\n");
     lock(&bench, "", 0);
-    assert!(matches!(bench.close().unwrap(), Removed::Kept { .. }));
+    assert!(matches!(
+        bench.close().unwrap(),
+        RemovalOutcome::Kept { .. }
+    ));
     assert!(bench.workspace.is_missing());
 }
 
 #[test]
 fn what_lies_too_deep_for_git_is_refused_and_does_not_stay() {
     use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     bench.prepare();
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut folder = openat(CWD, bench.path(""), flags, Mode::empty()).unwrap();
@@ -392,9 +407,9 @@ fn what_lies_too_deep_for_git_is_refused_and_does_not_stay() {
 
 #[test]
 fn collecting_ends_with_its_time() {
-    let bench = Bench::new();
+    let bench = WorkspaceFixture::new();
     bench.prepare();
-    let _limit = crate::process::Patience::within(std::time::Duration::ZERO);
+    let _limit = crate::process::WaitLimit::within(std::time::Duration::ZERO);
     let error = bench.workspace.collect().unwrap_err();
     // A process that another test has just begun may hold the lock for a moment, before it is executed:
     // then the time is over while the lock is waited for.
@@ -408,7 +423,7 @@ fn collecting_ends_with_its_time() {
 
 #[test]
 fn what_must_be_encrypted_or_in_lfs_is_not_collected_as_it_is() {
-    let fixture = Fixture::new();
+    let fixture = GitFixture::new();
     fixture.write(
         ".gitattributes",
         "secrets/** filter=own\n*.bin filter=lfs\n*.nb filter=strip\n",
@@ -420,7 +435,7 @@ fn what_must_be_encrypted_or_in_lfs_is_not_collected_as_it_is() {
     fixture.commit_all("attributes");
     fixture.git(&fixture.main(), &["config", "filter.own.required", "true"]);
     fixture.git(&fixture.main(), &["config", "filter.strip.clean", "cat"]);
-    let bench = Bench::on(fixture);
+    let bench = WorkspaceFixture::on(fixture);
     bench.prepare();
     let changes = || bench.workspace.changes(&bench.head.tree);
     bench.write("plain.nb", "as it is\n");

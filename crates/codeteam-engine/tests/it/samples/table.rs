@@ -1,22 +1,22 @@
 //! What each sample is, and what comes of it.
 
-use codeteam_core::role::{Contract, Kind, Mode, Role};
-use codeteam_core::submission::{Choice, Submission};
-use codeteam_core::workflow::{Compiled, StepKind};
+use codeteam_core::role::{Contract, EditMode, Role, RoleKind};
+use codeteam_core::submission::{Submission, VerdictChoice};
+use codeteam_core::workflow::{CompiledWorkflow, StepKind};
 use codeteam_engine::config::Config;
 
-use super::Loaded;
+use super::LoadedSample;
 
 /// One sample.
 pub(super) struct Sample {
     pub(super) file: &'static str,
-    pub(super) is: Is,
-    pub(super) then: Then,
+    pub(super) is: SampleKind,
+    pub(super) then: ExpectedLoad,
 }
 
 /// As what it is read.
 #[derive(Clone, Copy)]
-pub(super) enum Is {
+pub(super) enum SampleKind {
     /// `.codeteam/config.yml`, with the workflow and the roles it names.
     Config,
     /// `.codeteam/roles/NAME.yml`.
@@ -28,41 +28,47 @@ pub(super) enum Is {
     /// `plan.yml`.
     Plan,
     /// What a worker answers.
-    Submission(Kind, Contract, Mode),
+    Submission(RoleKind, Contract, EditMode),
     /// `log.jsonl`.
     Log,
 }
 
 /// What comes of it.
-pub(super) enum Then {
-    Loads(fn(&Loaded) -> bool),
+pub(super) enum ExpectedLoad {
+    Loads(fn(&LoadedSample) -> bool),
     /// Where, and the advice.
     Refused(&'static str, &'static str),
 }
 
-const fn loads(file: &'static str, is: Is, arrived: fn(&Loaded) -> bool) -> Sample {
-    let then = Then::Loads(arrived);
+const fn loads(file: &'static str, is: SampleKind, arrived: fn(&LoadedSample) -> bool) -> Sample {
+    let then = ExpectedLoad::Loads(arrived);
     Sample { file, is, then }
 }
 
-const fn refused(file: &'static str, is: Is, place: &'static str, advice: &'static str) -> Sample {
-    let then = Then::Refused(place, advice);
+const fn refused(
+    file: &'static str,
+    is: SampleKind,
+    place: &'static str,
+    advice: &'static str,
+) -> Sample {
+    let then = ExpectedLoad::Refused(place, advice);
     Sample { file, is, then }
 }
 
 const STRICT: Contract = Contract::Strict;
 const TEAM: Contract = Contract::TeamMcp;
-const TOOLS: Mode = Mode::Tools;
-const PLANNER: Is = Is::Submission(Kind::Planner, STRICT, TOOLS);
-const CODER: Is = Is::Submission(Kind::Implementer, STRICT, Mode::Edits);
-const TESTER: Is = Is::Submission(Kind::Gatekeeper, STRICT, TOOLS);
-const BA: Is = Is::Submission(Kind::Analyst, TEAM, TOOLS);
-const ARCHITECT: Is = Is::Submission(Kind::Designer, TEAM, TOOLS);
-const TEAM_CODER: Is = Is::Submission(Kind::Implementer, TEAM, TOOLS);
-const REVIEWER: Is = Is::Submission(Kind::Gatekeeper, TEAM, TOOLS);
-const EXECUTOR: Is = Is::Submission(Kind::Implementer, Contract::Native, TOOLS);
-const SCORER: Is = Is::Submission(Kind::Scribe, Contract::Native, TOOLS);
-const SUPERVISED: Is = Is::Submission(Kind::Implementer, Contract::Supervisor, TOOLS);
+const TOOLS: EditMode = EditMode::Tools;
+const PLANNER: SampleKind = SampleKind::Submission(RoleKind::Planner, STRICT, TOOLS);
+const CODER: SampleKind = SampleKind::Submission(RoleKind::Implementer, STRICT, EditMode::Edits);
+const TESTER: SampleKind = SampleKind::Submission(RoleKind::Gatekeeper, STRICT, TOOLS);
+const BA: SampleKind = SampleKind::Submission(RoleKind::Analyst, TEAM, TOOLS);
+const ARCHITECT: SampleKind = SampleKind::Submission(RoleKind::Designer, TEAM, TOOLS);
+const TEAM_CODER: SampleKind = SampleKind::Submission(RoleKind::Implementer, TEAM, TOOLS);
+const REVIEWER: SampleKind = SampleKind::Submission(RoleKind::Gatekeeper, TEAM, TOOLS);
+const EXECUTOR: SampleKind = SampleKind::Submission(RoleKind::Implementer, Contract::Native, TOOLS);
+const SCORER: SampleKind = SampleKind::Submission(RoleKind::Scribe, Contract::Native, TOOLS);
+const SUPERVISED: SampleKind =
+    SampleKind::Submission(RoleKind::Implementer, Contract::Supervisor, TOOLS);
 
 const NO_JSON: &str = "the answer is not valid JSON";
 
@@ -80,20 +86,24 @@ pub(super) const SAMPLES: &[Sample] = &[
         NO_JSON,
         "near `\"overall_score\": 0-100,`",
     ),
-    loads("code-team-framework/01-plan.yml", Is::Plan, |l| {
+    loads("code-team-framework/01-plan.yml", SampleKind::Plan, |l| {
         plan(l)
             .is_some_and(|(id, tasks, _)| id == "feature-0021" && tasks == ["task-001", "task-002"])
     }),
-    loads("code-team-framework/02-config.yml", Is::Config, |l| {
-        config(l).is_some_and(|(config, _)| {
-            let checks = config.checks();
-            checks[1].name == "Linter"
-                && config.verifier_instances["security"] == 1
-                && config.agents["coder"].log_summarize_threshold == Some(75_000)
-                && config.verification.metrics.max_method_lines == Some(80)
-                && checks[4].name == "Method Length"
-        })
-    }),
+    loads(
+        "code-team-framework/02-config.yml",
+        SampleKind::Config,
+        |l| {
+            config(l).is_some_and(|(config, _)| {
+                let checks = config.checks();
+                checks[1].name == "Linter"
+                    && config.verifier_instances["security"] == 1
+                    && config.agents["coder"].log_summarize_threshold == Some(75_000)
+                    && config.verification.metrics.max_method_lines == Some(80)
+                    && checks[4].name == "Method Length"
+            })
+        },
+    ),
     // What a planner is told, not what it answers.
     refused(
         "minimal-json-trio/01-planner-input.json",
@@ -125,7 +135,7 @@ pub(super) const SAMPLES: &[Sample] = &[
     // `[...]` stands for a list there.
     refused(
         "minimal-json-trio/07-log.json",
-        Is::Log,
+        SampleKind::Log,
         "line 1 column 100",
         "expected value",
     ),
@@ -141,7 +151,7 @@ pub(super) const SAMPLES: &[Sample] = &[
     loads(
         "minimal-json-trio/11-error.json",
         PLANNER,
-        |l| matches!(l, Loaded::Submission(Submission::Blocked(why)) if why.blocked == "<short reason>"),
+        |l| matches!(l, LoadedSample::Submission(Submission::Blocked(why)) if why.blocked == "<short reason>"),
     ),
     // `"SUCCESS" | "BLOCKED"` stands for one of them.
     refused(
@@ -150,53 +160,59 @@ pub(super) const SAMPLES: &[Sample] = &[
         NO_JSON,
         "near `\"status\": \"SUCCESS\" |",
     ),
-    loads("supervisor/02-trader.yml", Is::Role("trader"), |l| {
-        role(l).is_some_and(|role| {
-            role.kind == Kind::Implementer
-                && role
-                    .prompt
-                    .ends_with("All order sizes must respect position limits.")
-                && role.means.allowed_tools.len() == 3
-                && role.context.exclude == ["**/backtest/**"]
-        })
-    }),
+    loads(
+        "supervisor/02-trader.yml",
+        SampleKind::Role("trader"),
+        |l| {
+            role(l).is_some_and(|role| {
+                role.kind == RoleKind::Implementer
+                    && role
+                        .prompt
+                        .ends_with("All order sizes must respect position limits.")
+                    && role.means.allowed_tools.len() == 3
+                    && role.context.exclude == ["**/backtest/**"]
+            })
+        },
+    ),
     loads(
         "supervisor/03-risk_manager.yml",
-        Is::Role("risk_manager"),
-        |l| added(l, Kind::Gatekeeper, "slippage protection"),
+        SampleKind::Role("risk_manager"),
+        |l| added(l, RoleKind::Gatekeeper, "slippage protection"),
     ),
-    loads("supervisor/04-quant_dev.yml", Is::Role("quant_dev"), |l| {
-        added(l, Kind::Implementer, "(gaps, halts)")
-    }),
+    loads(
+        "supervisor/04-quant_dev.yml",
+        SampleKind::Role("quant_dev"),
+        |l| added(l, RoleKind::Implementer, "(gaps, halts)"),
+    ),
     loads(
         "supervisor/05-ui_designer.yml",
-        Is::Role("ui_designer"),
+        SampleKind::Role("ui_designer"),
         |l| {
-            added(l, Kind::Implementer, "State management patterns")
+            added(l, RoleKind::Implementer, "State management patterns")
                 && role(l).is_some_and(|role| role.workers[0].as_str() == "claude")
         },
     ),
     loads(
         "supervisor/06-state_architect.yml",
-        Is::Role("state_architect"),
-        |l| added(l, Kind::Gatekeeper, "async state"),
+        SampleKind::Role("state_architect"),
+        |l| added(l, RoleKind::Gatekeeper, "async state"),
     ),
     loads(
         "supervisor/07-cli_ux_dev.yml",
-        Is::Role("cli_ux_dev"),
-        |l| added(l, Kind::Implementer, "exit codes"),
+        SampleKind::Role("cli_ux_dev"),
+        |l| added(l, RoleKind::Implementer, "exit codes"),
     ),
     loads(
         "supervisor/08-schema_guard.yml",
-        Is::Role("schema_guard"),
-        |l| added(l, Kind::Gatekeeper, "partitioning strategies"),
+        SampleKind::Role("schema_guard"),
+        |l| added(l, RoleKind::Gatekeeper, "partitioning strategies"),
     ),
     loads(
         "supervisor/09-etl_architect.yml",
-        Is::Role("etl_architect"),
+        SampleKind::Role("etl_architect"),
         |l| {
             role(l).is_some_and(|role| {
-                role.kind == Kind::Planner
+                role.kind == RoleKind::Planner
                     && role
                         .context
                         .always_include
@@ -204,36 +220,38 @@ pub(super) const SAMPLES: &[Sample] = &[
             })
         },
     ),
-    loads("supervisor/10-api_dev.yml", Is::Role("api_dev"), |l| {
-        added(l, Kind::Implementer, "Rate limiting awareness")
-    }),
+    loads(
+        "supervisor/10-api_dev.yml",
+        SampleKind::Role("api_dev"),
+        |l| added(l, RoleKind::Implementer, "Rate limiting awareness"),
+    ),
     loads(
         "supervisor/11-security_auditor.yml",
-        Is::Role("security_auditor"),
-        |l| added(l, Kind::Gatekeeper, "Security misconfiguration"),
+        SampleKind::Role("security_auditor"),
+        |l| added(l, RoleKind::Gatekeeper, "Security misconfiguration"),
     ),
     loads(
         "supervisor/12-infra_reviewer.yml",
-        Is::Role("infra_reviewer"),
-        |l| added(l, Kind::Gatekeeper, "Rollback strategies"),
+        SampleKind::Role("infra_reviewer"),
+        |l| added(l, RoleKind::Gatekeeper, "Rollback strategies"),
     ),
     refused(
         "supervisor/13-context-strategy.yml",
-        Is::Role("implementer_targeted"),
+        SampleKind::Role("implementer_targeted"),
         "implementer_targeted.yml:9:1: a role has no `algorithm`",
         "say in `parts` which files it shows",
     ),
     refused(
         "supervisor/14-phase-output.yml",
-        Is::Config,
+        SampleKind::Config,
         "config.yml:2:1: a configuration has no `phase_output`",
         "this is what a designer submits, without the key and as JSON",
     ),
     loads(
         "supervisor/15-test_engineer.yml",
-        Is::Role("test_engineer"),
+        SampleKind::Role("test_engineer"),
         |l| {
-            added(l, Kind::Implementer, "what it's testing and why.")
+            added(l, RoleKind::Implementer, "what it's testing and why.")
                 && role(l).is_some_and(|role| {
                     role.context
                         .exclude
@@ -244,27 +262,31 @@ pub(super) const SAMPLES: &[Sample] = &[
     // The steps that it only hints at (`# ... review and commit steps ...`) are missing.
     refused(
         "supervisor/16-with_test_engineer.yml",
-        Is::Workflow("with_test_engineer"),
+        SampleKind::Workflow("with_test_engineer"),
         "with_test_engineer.yml:31:13: `next` of `integration_test_gate` leads to `review`",
         "add a step `review`, or name another one, `done` or `fail`",
     ),
-    loads("supervisor/17-_base.yml", Is::Workflow("_base"), |l| {
-        leads(
-            l,
-            &[
-                ("plan", "implement"),
-                ("implement", "commit"),
-                ("commit", "done"),
-            ],
-        ) && flow(l).is_some_and(|c| {
-            matches!(
-                c.workflow.steps[&"commit".into()].kind,
-                StepKind::Commit { .. }
-            )
-        })
-    }),
+    loads(
+        "supervisor/17-_base.yml",
+        SampleKind::Workflow("_base"),
+        |l| {
+            leads(
+                l,
+                &[
+                    ("plan", "implement"),
+                    ("implement", "commit"),
+                    ("commit", "done"),
+                ],
+            ) && flow(l).is_some_and(|c| {
+                matches!(
+                    c.workflow.steps[&"commit".into()].kind,
+                    StepKind::Commit { .. }
+                )
+            })
+        },
+    ),
     // Over codeteam's own `_base`, whose steps after the plan are those of each task.
-    loads("supervisor/18-mvp.yml", Is::Workflow("mvp"), |l| {
+    loads("supervisor/18-mvp.yml", SampleKind::Workflow("mvp"), |l| {
         leads(
             l,
             &[
@@ -277,7 +299,7 @@ pub(super) const SAMPLES: &[Sample] = &[
     }),
     loads(
         "supervisor/19-enterprise.yml",
-        Is::Workflow("enterprise"),
+        SampleKind::Workflow("enterprise"),
         |l| {
             leads(
                 l,
@@ -298,13 +320,13 @@ pub(super) const SAMPLES: &[Sample] = &[
     ),
     refused(
         "supervisor/20-open_source.yml",
-        Is::Workflow("open_source"),
+        SampleKind::Workflow("open_source"),
         "open_source.yml:36:7: `gh pr create` leaves this machine, and gates are confined",
         "make it a `publish` step, and let a `person` step lead to it",
     ),
     loads(
         "supervisor/21-security_critical.yml",
-        Is::Workflow("security_critical"),
+        SampleKind::Workflow("security_critical"),
         |l| {
             leads(
                 l,
@@ -315,7 +337,7 @@ pub(super) const SAMPLES: &[Sample] = &[
             ) && plays(l, "security_review", "security_auditor_external")
         },
     ),
-    loads("supervisor/22-composition.yml", Is::Config, |l| {
+    loads("supervisor/22-composition.yml", SampleKind::Config, |l| {
         plays(l, "implement", "quant_dev")
             && leads(
                 l,
@@ -325,18 +347,18 @@ pub(super) const SAMPLES: &[Sample] = &[
                 ],
             )
     }),
-    loads("supervisor/23-feature.yml", Is::Plan, |l| {
+    loads("supervisor/23-feature.yml", SampleKind::Plan, |l| {
         plan(l).is_some_and(|(id, tasks, on)| {
             id == "P1T5" && tasks.len() == 4 && on == ["auth_endpoints"]
         })
     }),
     refused(
         "supervisor/24-roles.yml",
-        Is::Config,
+        SampleKind::Config,
         "config.yml:5:5: a role has no `flags`",
         "leave them out: codeteam knows how to call each CLI",
     ),
-    loads("supervisor/25-workflow.yml", Is::Config, |l| {
+    loads("supervisor/25-workflow.yml", SampleKind::Config, |l| {
         leads(
             l,
             &[
@@ -347,13 +369,13 @@ pub(super) const SAMPLES: &[Sample] = &[
             ],
         )
     }),
-    loads("supervisor/26-limits.yml", Is::Config, |l| {
+    loads("supervisor/26-limits.yml", SampleKind::Config, |l| {
         config(l).is_some_and(|(config, compiled)| {
             config.limits.step_timeout_seconds == Some(300)
                 && compiled.workflow.max_steps == Some(50)
         })
     }),
-    loads("supervisor/27-continuity.yml", Is::Config, |l| {
+    loads("supervisor/27-continuity.yml", SampleKind::Config, |l| {
         config(l).is_some_and(|(config, _)| {
             config.continuity.continuation_roles == ["planner", "investigator"]
         })
@@ -361,7 +383,7 @@ pub(super) const SAMPLES: &[Sample] = &[
     // Its policies are read; who uses which is said by a workflow.
     refused(
         "supervisor/28-retry_policies.yml",
-        Is::Config,
+        SampleKind::Config,
         "config.yml:23:1: a configuration has no `steps`",
         "below `workflow:`, there `overrides` in place of `steps` if it only changes some",
     ),
@@ -371,30 +393,30 @@ pub(super) const SAMPLES: &[Sample] = &[
         NO_JSON,
         "near `{example}`",
     ),
-    loads("supervisor/30-git.yml", Is::Config, |l| {
+    loads("supervisor/30-git.yml", SampleKind::Config, |l| {
         config(l).is_some_and(|(config, _)| {
             config.git.branch("2025-01-08_153042_add-users") == "ai/2025-01-08_153042-add-users"
         })
     }),
     refused(
         "supervisor/31-projects.yml",
-        Is::Config,
+        SampleKind::Config,
         "`cross_project_dependencies`: codeteam does not order work by packages yet",
         "say in the plan which tasks depend on which",
     ),
     refused(
         "supervisor/32-remote.yml",
-        Is::Config,
+        SampleKind::Config,
         "config.yml:4:11: the worker `local` has a `type`",
         "workers are subprocesses on this machine",
     ),
     refused(
         "supervisor/33-registry-role.yml",
-        Is::Role("risk-manager"),
+        SampleKind::Role("risk-manager"),
         "risk-manager.yml:3:10: `version` is `1.2.0`, and this codeteam reads version 1",
         "it is the version of the format, not your own",
     ),
-    loads("supervisor/34-adaptive.yml", Is::Config, |l| {
+    loads("supervisor/34-adaptive.yml", SampleKind::Config, |l| {
         config(l).is_some_and(|(config, _)| {
             config
                 .adaptive
@@ -404,11 +426,11 @@ pub(super) const SAMPLES: &[Sample] = &[
     }),
     refused(
         "supervisor/35-approval_policy.yml",
-        Is::Config,
+        SampleKind::Config,
         "`approval_gates`: codeteam does not ask for approval by the risk of a change yet",
         "`workflow: { settings: { human_approval: true } }` asks before each commit",
     ),
-    loads("team-mcp/01-sequence.yml", Is::Config, |l| {
+    loads("team-mcp/01-sequence.yml", SampleKind::Config, |l| {
         leads(
             l,
             &[
@@ -419,7 +441,7 @@ pub(super) const SAMPLES: &[Sample] = &[
             ],
         )
     }),
-    loads("team-mcp/02-config.yml", Is::Config, |l| {
+    loads("team-mcp/02-config.yml", SampleKind::Config, |l| {
         config(l).is_some_and(|(config, compiled)| {
             config.rules.len() == 5
                 && config.git.branch("r") == "team/r"
@@ -433,22 +455,22 @@ pub(super) const SAMPLES: &[Sample] = &[
     loads(
         "team-mcp/03-questions.json",
         BA,
-        |l| matches!(l, Loaded::Submission(Submission::Questions(q)) if q.questions.len() == 3),
+        |l| matches!(l, LoadedSample::Submission(Submission::Questions(q)) if q.questions.len() == 3),
     ),
     loads(
         "team-mcp/04-requirements.json",
         BA,
-        |l| matches!(l, Loaded::Submission(Submission::Requirements(r)) if r.requirements.contains("24h")),
+        |l| matches!(l, LoadedSample::Submission(Submission::Requirements(r)) if r.requirements.contains("24h")),
     ),
     loads(
         "team-mcp/05-design.json",
         ARCHITECT,
-        |l| matches!(l, Loaded::Submission(Submission::Design(d)) if d.patterns.len() == 3 && d.warnings.len() == 2),
+        |l| matches!(l, LoadedSample::Submission(Submission::Design(d)) if d.patterns.len() == 3 && d.warnings.len() == 2),
     ),
     loads(
         "team-mcp/06-change.json",
         TEAM_CODER,
-        |l| matches!(l, Loaded::Submission(Submission::Change(c)) if c.files.len() == 3 && c.concerns.len() == 1),
+        |l| matches!(l, LoadedSample::Submission(Submission::Change(c)) if c.files.len() == 3 && c.concerns.len() == 1),
     ),
     loads("team-mcp/07-qa-rejects.json", REVIEWER, |l| {
         verdict(l) == Some((false, 3))
@@ -465,14 +487,18 @@ pub(super) const SAMPLES: &[Sample] = &[
     loads("team-mcp/11-security-rejects.json", REVIEWER, |l| {
         verdict(l) == Some((false, 3))
     }),
-    loads("team-mcp/12-agent.yml", Is::Agent("security"), |l| {
-        role(l).is_some_and(|role| {
-            role.kind == Kind::Gatekeeper
-                && role.prompt == "You are it."
-                && role.context.include == ["src/auth/**/*.py", "src/routes/**/*.py"]
-        })
-    }),
-    loads("team-mcp/13-custom-agent.yml", Is::Config, |l| {
+    loads(
+        "team-mcp/12-agent.yml",
+        SampleKind::Agent("security"),
+        |l| {
+            role(l).is_some_and(|role| {
+                role.kind == RoleKind::Gatekeeper
+                    && role.prompt == "You are it."
+                    && role.context.include == ["src/auth/**/*.py", "src/routes/**/*.py"]
+            })
+        },
+    ),
+    loads("team-mcp/13-custom-agent.yml", SampleKind::Config, |l| {
         leads(
             l,
             &[
@@ -482,24 +508,24 @@ pub(super) const SAMPLES: &[Sample] = &[
             ],
         )
     }),
-    loads("team-mcp/14-quick-tasks.yml", Is::Config, |l| {
+    loads("team-mcp/14-quick-tasks.yml", SampleKind::Config, |l| {
         leads(l, &[("coder-checks", "qa"), ("qa", "reviewer")])
     }),
-    loads("team-mcp/15-solo-with-qa.yml", Is::Config, |l| {
+    loads("team-mcp/15-solo-with-qa.yml", SampleKind::Config, |l| {
         leads(l, &[("qa", "commit"), ("commit", "done")])
     }),
-    loads("team-mcp/16-full-team.yml", Is::Config, |l| {
+    loads("team-mcp/16-full-team.yml", SampleKind::Config, |l| {
         leads(l, &[("architect", "coder"), ("security", "reviewer")])
     }),
     loads(
         "team-mcp/17-session-questions.json",
         BA,
-        |l| matches!(l, Loaded::Submission(Submission::Questions(q)) if q.questions.len() == 4),
+        |l| matches!(l, LoadedSample::Submission(Submission::Questions(q)) if q.questions.len() == 4),
     ),
     loads(
         "team-mcp/18-session-design.json",
         ARCHITECT,
-        |l| matches!(l, Loaded::Submission(Submission::Design(d)) if d.patterns[0] == "Reuse TokenService"),
+        |l| matches!(l, LoadedSample::Submission(Submission::Design(d)) if d.patterns[0] == "Reuse TokenService"),
     ),
     // `...` stands for more files.
     refused(
@@ -513,27 +539,32 @@ pub(super) const SAMPLES: &[Sample] = &[
     }),
 ];
 
-type Mended = (&'static str, Is, fn(&str) -> String, fn(&Loaded) -> bool);
+type MendedSample = (
+    &'static str,
+    SampleKind,
+    fn(&str) -> String,
+    fn(&LoadedSample) -> bool,
+);
 
 /// What is refused above, written as the advice says.
-pub(super) const MENDED: &[Mended] = &[
+pub(super) const MENDED: &[MendedSample] = &[
     (
         "supervisor/01-worker-output.json",
         SUPERVISED,
         |_| {
             r#"{"status":"SUCCESS","files_created":[],"files_modified":["path/to/file.py"],"tests_written":[]}"#.to_owned()
         },
-        |l| matches!(l, Loaded::Submission(Submission::Change(c)) if c.files == ["path/to/file.py"]),
+        |l| matches!(l, LoadedSample::Submission(Submission::Change(c)) if c.files == ["path/to/file.py"]),
     ),
     (
         "supervisor/14-phase-output.yml",
-        Is::Submission(Kind::Designer, Contract::Supervisor, TOOLS),
+        SampleKind::Submission(RoleKind::Designer, Contract::Supervisor, TOOLS),
         as_json,
-        |l| matches!(l, Loaded::Submission(Submission::Design(d)) if d.interfaces.len() == 3),
+        |l| matches!(l, LoadedSample::Submission(Submission::Design(d)) if d.interfaces.len() == 3),
     ),
     (
         "supervisor/16-with_test_engineer.yml",
-        Is::Workflow("with_test_engineer"),
+        SampleKind::Workflow("with_test_engineer"),
         |text| {
             format!(
                 "{text}    review: {{ role: reviewer, on_reject: implement, next: commit }}\n    commit: {{ commit: branch }}\n"
@@ -548,7 +579,7 @@ pub(super) const MENDED: &[Mended] = &[
     ),
     (
         "supervisor/20-open_source.yml",
-        Is::Workflow("open_source"),
+        SampleKind::Workflow("open_source"),
         |text| {
             let (before, _) = text.split_once("    next: create_pr").unwrap();
             format!(
@@ -566,13 +597,13 @@ pub(super) const MENDED: &[Mended] = &[
     ),
     (
         "supervisor/24-roles.yml",
-        Is::Config,
+        SampleKind::Config,
         |text| without(text, &["flags:"]),
         |l| config(l).is_some_and(|(config, _)| config.roles.is_some()),
     ),
     (
         "supervisor/28-retry_policies.yml",
-        Is::Config,
+        SampleKind::Config,
         |text| {
             let (policies, steps) = text.split_once("steps:\n").unwrap();
             let steps: Vec<String> = steps.lines().map(|line| format!("  {line}")).collect();
@@ -593,7 +624,7 @@ pub(super) const MENDED: &[Mended] = &[
     ),
     (
         "supervisor/32-remote.yml",
-        Is::Config,
+        SampleKind::Config,
         |text| {
             let (_, roles) = text.split_once("roles:\n").unwrap();
             format!(
@@ -607,24 +638,24 @@ pub(super) const MENDED: &[Mended] = &[
     ),
     (
         "supervisor/33-registry-role.yml",
-        Is::Role("risk-manager"),
+        SampleKind::Role("risk-manager"),
         |text| {
             let (text, _) = text.split_once("dependencies:").unwrap();
             without(text, &["version:", "author:"])
         },
-        |l| added(l, Kind::Gatekeeper, "... (role prompt)"),
+        |l| added(l, RoleKind::Gatekeeper, "... (role prompt)"),
     ),
     (
         "minimal-json-trio/07-log.json",
-        Is::Log,
+        SampleKind::Log,
         |text| text.replace("[...]", "[]"),
-        |l| matches!(l, Loaded::Log(lines) if lines.len() == 3 && lines[1]["role"] == "coder"),
+        |l| matches!(l, LoadedSample::Log(lines) if lines.len() == 3 && lines[1]["role"] == "coder"),
     ),
     (
         "team-mcp/19-session-change.json",
         TEAM_CODER,
         |text| text.replace(", ...]", "]"),
-        |l| matches!(l, Loaded::Submission(Submission::Change(c)) if c.files == ["src/auth/password_reset.py"]),
+        |l| matches!(l, LoadedSample::Submission(Submission::Change(c)) if c.files == ["src/auth/password_reset.py"]),
     ),
 ];
 
@@ -640,37 +671,37 @@ fn as_json(text: &str) -> String {
     value["phase_output"].to_string()
 }
 
-fn config(loaded: &Loaded) -> Option<(&Config, &Compiled)> {
+fn config(loaded: &LoadedSample) -> Option<(&Config, &CompiledWorkflow)> {
     match loaded {
-        Loaded::Config(config, compiled) => Some((config, compiled)),
+        LoadedSample::Config(config, compiled) => Some((config, compiled)),
         _ => None,
     }
 }
 
-fn flow(loaded: &Loaded) -> Option<&Compiled> {
+fn flow(loaded: &LoadedSample) -> Option<&CompiledWorkflow> {
     match loaded {
-        Loaded::Config(_, compiled) | Loaded::Workflow(compiled) => Some(compiled),
+        LoadedSample::Config(_, compiled) | LoadedSample::Workflow(compiled) => Some(compiled),
         _ => None,
     }
 }
 
-fn role(loaded: &Loaded) -> Option<&Role> {
+fn role(loaded: &LoadedSample) -> Option<&Role> {
     match loaded {
-        Loaded::Role(role) => Some(role),
+        LoadedSample::Role(role) => Some(role),
         _ => None,
     }
 }
 
 /// Whether a role owes what it should, and its own words come after those it builds on.
-fn added(loaded: &Loaded, kind: Kind, last: &str) -> bool {
+fn added(loaded: &LoadedSample, kind: RoleKind, last: &str) -> bool {
     role(loaded).is_some_and(|role| {
         role.kind == kind && role.prompt.ends_with(last) && role.prompt.len() > 500
     })
 }
 
 /// A plan's id, its tasks, and what the last of them depends on.
-fn plan(loaded: &Loaded) -> Option<(&str, Vec<&str>, Vec<&str>)> {
-    let Loaded::Plan(loaded) = loaded else {
+fn plan(loaded: &LoadedSample) -> Option<(&str, Vec<&str>, Vec<&str>)> {
+    let LoadedSample::Plan(loaded) = loaded else {
         return None;
     };
     let tasks = loaded.plan.tasks.iter().map(|task| task.id.as_str());
@@ -679,28 +710,28 @@ fn plan(loaded: &Loaded) -> Option<(&str, Vec<&str>, Vec<&str>)> {
     Some((&loaded.plan.plan_id, tasks.collect(), on))
 }
 
-fn tasks_of(loaded: &Loaded) -> Option<usize> {
+fn tasks_of(loaded: &LoadedSample) -> Option<usize> {
     match loaded {
-        Loaded::Submission(Submission::Plan(planned)) => Some(planned.plan.tasks.len()),
+        LoadedSample::Submission(Submission::Plan(planned)) => Some(planned.plan.tasks.len()),
         _ => None,
     }
 }
 
-fn edits(loaded: &Loaded, path: &str) -> bool {
-    matches!(loaded, Loaded::Submission(Submission::Change(change)) if change.edits[0].path == path)
+fn edits(loaded: &LoadedSample, path: &str) -> bool {
+    matches!(loaded, LoadedSample::Submission(Submission::Change(change)) if change.edits[0].path == path)
 }
 
 /// Whether it approves, and how many findings it has.
-fn verdict(loaded: &Loaded) -> Option<(bool, usize)> {
+fn verdict(loaded: &LoadedSample) -> Option<(bool, usize)> {
     match loaded {
-        Loaded::Submission(Submission::Verdict(said)) => {
-            Some((said.verdict == Choice::Approve, said.findings.len()))
+        LoadedSample::Submission(Submission::Verdict(said)) => {
+            Some((said.verdict == VerdictChoice::Approve, said.findings.len()))
         }
         _ => None,
     }
 }
 
-fn leads(loaded: &Loaded, pairs: &[(&str, &str)]) -> bool {
+fn leads(loaded: &LoadedSample, pairs: &[(&str, &str)]) -> bool {
     let Some(compiled) = flow(loaded) else {
         return false;
     };
@@ -710,7 +741,7 @@ fn leads(loaded: &Loaded, pairs: &[(&str, &str)]) -> bool {
     })
 }
 
-fn plays(loaded: &Loaded, step: &str, role: &str) -> bool {
+fn plays(loaded: &LoadedSample, step: &str, role: &str) -> bool {
     let step = flow(loaded).and_then(|compiled| compiled.workflow.steps.get(&step.into()));
     let Some(StepKind::Role(played)) = step.map(|step| &step.kind) else {
         return false;

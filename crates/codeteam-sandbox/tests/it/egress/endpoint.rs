@@ -4,23 +4,25 @@ use std::io::{Read, Write};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use codeteam_sandbox::egress::{Endpoint, Header, Record, Roots, Secret, Upstream, Verdict};
+use codeteam_sandbox::egress::{
+    ApiEndpoint, ApiUpstream, EgressRecord, EgressVerdict, Secret, SecretHeader, TrustRoots,
+};
 use rustls::pki_types::PrivateKeyDer;
 
 use super::*;
 
-fn endpoint(url: &str, roots: Roots) -> (Endpoint, mpsc::Receiver<Record>) {
-    let header = Header::new("x-api-key", Secret::new(KEY)).unwrap();
-    let upstream = Upstream::parse(url).unwrap().private().with(header);
+fn endpoint(url: &str, roots: TrustRoots) -> (ApiEndpoint, mpsc::Receiver<EgressRecord>) {
+    let header = SecretHeader::new("x-api-key", Secret::new(KEY)).unwrap();
+    let upstream = ApiUpstream::parse(url).unwrap().private().with(header);
     let (log, records) = log();
     (
-        Endpoint::new(upstream, roots, log).resolver(home()),
+        ApiEndpoint::new(upstream, roots, log).resolver(home()),
         records,
     )
 }
 
-fn no_roots() -> Roots {
-    Roots::only([]).unwrap()
+fn no_roots() -> TrustRoots {
+    TrustRoots::only([]).unwrap()
 }
 
 /// Takes one request, which has a body of five bytes, and answers it in two
@@ -54,8 +56,8 @@ const CLIENT: &str = r#"my $s = dial();
 
 /// Runs the worker against an endpoint, and lets the second piece come when it
 /// has printed the first.
-fn streamed(endpoint: Endpoint, go_on: &mpsc::Sender<()>) -> String {
-    let host = Host::new();
+fn streamed(endpoint: ApiEndpoint, go_on: &mpsc::Sender<()>) -> String {
+    let host = TestHost::new();
     let (_lifeline, mut child, _serving) =
         start(&host, CLIENT, |listener| endpoint.serve(listener));
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -98,11 +100,11 @@ fn the_endpoint_adds_the_key_and_streams_the_answer() {
     assert_eq!(head, head_for(&format!("model.example:{port}")));
     let records: Vec<_> = records.iter().collect();
     assert!(
-        matches!(records[0].verdict, Verdict::Allowed { .. }),
+        matches!(records[0].verdict, EgressVerdict::Allowed { .. }),
         "{records:?}"
     );
     assert!(
-        matches!(records[1].verdict, Verdict::Ended { up, .. } if up > 5),
+        matches!(records[1].verdict, EgressVerdict::Ended { up, .. } if up > 5),
         "{records:?}"
     );
     assert_eq!(records.len(), 2);
@@ -110,7 +112,7 @@ fn the_endpoint_adds_the_key_and_streams_the_answer() {
 }
 
 /// A certificate for a name, and a server that has it.
-fn certified(name: &str) -> (Roots, Arc<rustls::ServerConfig>) {
+fn certified(name: &str) -> (TrustRoots, Arc<rustls::ServerConfig>) {
     let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
     let certificate = made.cert.der().clone();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
@@ -122,7 +124,7 @@ fn certified(name: &str) -> (Roots, Arc<rustls::ServerConfig>) {
         .with_single_cert(vec![certificate.clone()], key)
         .unwrap();
     (
-        Roots::only([certificate.to_vec()]).unwrap(),
+        TrustRoots::only([certificate.to_vec()]).unwrap(),
         Arc::new(config),
     )
 }
@@ -170,7 +172,7 @@ fn the_key_goes_only_to_whom_it_belongs() {
         assert!(answers[0].contains("certificate"), "{answers:?}");
         let verdicts: Vec<_> = records.iter().map(|record| record.verdict).collect();
         assert!(
-            matches!(verdicts[1], Verdict::Failed { .. }),
+            matches!(verdicts[1], EgressVerdict::Failed { .. }),
             "{verdicts:?}"
         );
     }
@@ -179,11 +181,11 @@ fn the_key_goes_only_to_whom_it_belongs() {
 
 #[test]
 fn no_key_is_sent_in_the_open() {
-    let header = Header::new("x-api-key", Secret::new(KEY)).unwrap();
-    let upstream = Upstream::parse("http://model.example")
+    let header = SecretHeader::new("x-api-key", Secret::new(KEY)).unwrap();
+    let upstream = ApiUpstream::parse("http://model.example")
         .unwrap()
         .with(header);
-    let endpoint = Endpoint::new(upstream, no_roots(), log().0);
+    let endpoint = ApiEndpoint::new(upstream, no_roots(), log().0);
     let error = endpoint.serve(listener().0).unwrap_err();
     assert!(error.to_string().contains("unencrypted"), "{error}");
 }
@@ -219,13 +221,13 @@ fn the_endpoint_takes_no_odd_requests() {
     assert_eq!(records.len(), requests.len());
     for record in records {
         assert_eq!((record.host.as_str(), record.port), ("model.example", port));
-        assert!(matches!(record.verdict, Verdict::Denied { .. }));
+        assert!(matches!(record.verdict, EgressVerdict::Denied { .. }));
     }
 }
 
 #[test]
 fn a_silent_model_does_not_outlast_its_worker() {
-    let host = Host::new();
+    let host = TestHost::new();
     let (target, port) = listener();
     let (endpoint, records) = endpoint(&format!("http://model.example:{port}"), no_roots());
     let script = r#"my $s = dial(); print $s "GET / HTTP/1.1\r\n\r\n"; $s->flush; sleep 1000"#;
@@ -243,7 +245,7 @@ fn a_silent_model_does_not_outlast_its_worker() {
 
 #[test]
 fn a_request_may_wait_for_a_word_and_come_in_chunks() {
-    let host = Host::new();
+    let host = TestHost::new();
     let (target, port) = listener();
     let (endpoint, _records) = endpoint(&format!("http://model.example:{port}"), no_roots());
     let script = r#"my $s = dial();

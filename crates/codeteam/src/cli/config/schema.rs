@@ -1,11 +1,11 @@
 //! `codeteam config schema`: for editors.
 
 use clap::ValueEnum;
-use codeteam_engine::config::{Schema, schema};
-use codeteam_engine::engine::Ground;
+use codeteam_engine::config::{SchemaKind, schema};
+use codeteam_engine::engine::CommandLocation;
 
 use super::near_name;
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::output::{self, out_line};
 use crate::problem::Problem;
@@ -15,14 +15,14 @@ use crate::problem::Problem;
 pub(super) struct Args {
     /// Of which kind of file; all of them with `--write`.
     #[arg(value_enum)]
-    of: Option<Of>,
+    of: Option<SchemaArg>,
     /// Write it into `.codeteam/schema`, where the first line of a role's file looks for it.
     #[arg(long)]
     write: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Of {
+enum SchemaArg {
     /// `.codeteam/config.yml`.
     Config,
     /// `.codeteam/roles/*.yml`.
@@ -33,21 +33,21 @@ enum Of {
     Strategy,
 }
 
-impl From<Of> for Schema {
-    fn from(of: Of) -> Self {
+impl From<SchemaArg> for SchemaKind {
+    fn from(of: SchemaArg) -> Self {
         match of {
-            Of::Config => Self::Config,
-            Of::Role => Self::Role,
-            Of::Workflow => Self::Workflow,
-            Of::Strategy => Self::Strategy,
+            SchemaArg::Config => Self::Config,
+            SchemaArg::Role => Self::Role,
+            SchemaArg::Workflow => Self::Workflow,
+            SchemaArg::Strategy => Self::Strategy,
         }
     }
 }
 
-pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
-    let of = args.of.map(Schema::from);
+pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
+    let of = args.of.map(SchemaKind::from);
     if !args.write {
-        let schema = schema(of.unwrap_or(Schema::Config));
+        let schema = schema(of.unwrap_or(SchemaKind::Config));
         if scene.json {
             output::json(&schema)?;
         } else {
@@ -55,14 +55,14 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         }
         return Ok(Exit::Done);
     }
-    let ground = Ground::find(&scene.folder, scene.env.clone())?;
+    let ground = CommandLocation::find(&scene.folder, scene.env.clone())?;
     let Some(folder) = ground.project() else {
         // Says what a repository is for.
         scene.project()?;
         return Ok(Exit::Failed);
     };
     let mut written = Vec::new();
-    for of in of.map_or(Schema::ALL.to_vec(), |of| vec![of]) {
+    for of in of.map_or(SchemaKind::ALL.to_vec(), |of| vec![of]) {
         let (path, _) = ground.write_schema(&folder, of)?;
         written.push(path);
     }

@@ -1,15 +1,15 @@
 //! `codeteam config show`: all layers together.
 
-use codeteam_core::yaml::{self, Node, Origins, Sources, Value, typed};
-use codeteam_engine::config::{Schema, concealed, keys};
+use codeteam_core::yaml::{self, OriginComments, SourceFiles, YamlNode, YamlValue, typed};
+use codeteam_engine::config::{SchemaKind, concealed, keys};
 use serde_json::{Map, json};
 
-use super::{Said, near};
-use crate::cli::Scene;
+use super::{LoadedConfig, near};
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::output::{self, out, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `config show`.
 #[derive(Debug, clap::Args)]
@@ -24,8 +24,8 @@ pub(super) struct Args {
     set: Vec<String>,
 }
 
-pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
-    let said = Said::read(scene, &args.set)?;
+pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
+    let said = LoadedConfig::read(scene, &args.set)?;
     let redactor = said.ground.redactor(&said.config)?;
     let whole = concealed(said.layers.node.clone(), &redactor);
     let (path, node) = match &args.key {
@@ -42,10 +42,10 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 }
 
 fn print(
-    scene: &Scene,
+    scene: &CliContext,
     path: &str,
-    node: &Node,
-    sources: &Sources,
+    node: &YamlNode,
+    sources: &SourceFiles,
     origin: bool,
 ) -> Result<(), Problem> {
     match (scene.json, origin) {
@@ -53,17 +53,17 @@ fn print(
         (true, false) => output::json(&value(node)),
         (false, true) => {
             let sources = near(scene, sources.clone());
-            out(&yaml::write(node, Origins::Told(&sources)))
+            out(&yaml::write(node, OriginComments::Told(&sources)))
         }
-        (false, false) => out(&yaml::write(node, Origins::Left)),
+        (false, false) => out(&yaml::write(node, OriginComments::Left)),
     }
 }
 
 /// A key that nothing is said at: it has no value, or there is no such key.
-fn unset(scene: &Scene, path: &str, whole: &Node, origin: bool) -> Result<(), Problem> {
-    let Some(key) = keys::find(Schema::Config, path) else {
+fn unset(scene: &CliContext, path: &str, whole: &YamlNode, origin: bool) -> Result<(), Problem> {
+    let Some(key) = keys::find(SchemaKind::Config, path) else {
         let problem = Problem::user(format!("the configuration has no key `{path}`"));
-        let known = keys::keys(Schema::Config);
+        let known = keys::keys(SchemaKind::Config);
         let mut known: Vec<String> = known.into_iter().map(|key| key.path).collect();
         known.extend(leaves("", whole).into_iter().map(|(path, _)| path));
         let near = yaml::nearest(path, known.iter().map(String::as_str));
@@ -76,7 +76,7 @@ fn unset(scene: &Scene, path: &str, whole: &Node, origin: bool) -> Result<(), Pr
         let nothing = if origin { json!({}) } else { json!(null) };
         return output::json(&nothing);
     }
-    if scene.detail >= Detail::Normal {
+    if scene.detail >= Verbosity::Normal {
         let meaning = key.meaning;
         say(&format!("note: `{path}` is not set. {meaning}"));
     }
@@ -84,7 +84,7 @@ fn unset(scene: &Scene, path: &str, whole: &Node, origin: bool) -> Result<(), Pr
 }
 
 /// What stands at a path. Names may have dots in them, so the longest one that fits is taken.
-fn at<'a>(node: &'a Node, path: &str) -> Option<&'a Node> {
+fn at<'a>(node: &'a YamlNode, path: &str) -> Option<&'a YamlNode> {
     if let Some(list) = node.as_list() {
         let (index, rest) = path.split_once('.').unwrap_or((path, ""));
         let item = list.get(index.parse::<usize>().ok()?)?;
@@ -109,12 +109,16 @@ fn at<'a>(node: &'a Node, path: &str) -> Option<&'a Node> {
 }
 
 /// A tree as JSON.
-pub(crate) fn value(node: &Node) -> serde_json::Value {
+pub(crate) fn value(node: &YamlNode) -> serde_json::Value {
     typed(node).unwrap_or_default()
 }
 
 /// Every value by its path, with where it was said.
-pub(crate) fn flat(path: &str, node: &Node, sources: &Sources) -> Map<String, serde_json::Value> {
+pub(crate) fn flat(
+    path: &str,
+    node: &YamlNode,
+    sources: &SourceFiles,
+) -> Map<String, serde_json::Value> {
     let leaves = leaves(path, node).into_iter();
     let told = leaves.map(|(path, node)| {
         let line = Some(node.place.line).filter(|line| *line > 0);
@@ -126,14 +130,14 @@ pub(crate) fn flat(path: &str, node: &Node, sources: &Sources) -> Map<String, se
 }
 
 /// Everything that has no parts, by its path.
-fn leaves<'a>(path: &str, node: &'a Node) -> Vec<(String, &'a Node)> {
+fn leaves<'a>(path: &str, node: &'a YamlNode) -> Vec<(String, &'a YamlNode)> {
     let dot = if path.is_empty() { "" } else { "." };
     match &node.value {
-        Value::Map(entries) if !entries.is_empty() => entries
+        YamlValue::Map(entries) if !entries.is_empty() => entries
             .iter()
             .flat_map(|(key, node)| leaves(&format!("{path}{dot}{}", key.name), node))
             .collect(),
-        Value::List(list) if !list.is_empty() => list
+        YamlValue::List(list) if !list.is_empty() => list
             .iter()
             .enumerate()
             .flat_map(|(index, node)| leaves(&format!("{path}{dot}{index}"), node))

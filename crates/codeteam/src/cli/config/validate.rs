@@ -2,34 +2,34 @@
 
 use std::collections::BTreeSet;
 
-use codeteam_core::role::Layer;
-use codeteam_core::yaml::{self, Fault, Problems, Sources};
+use codeteam_core::role::SourceLayer;
+use codeteam_core::yaml::{self, Diagnostic, FileProblems, SourceFiles};
 use codeteam_engine::config::{self, Config};
 use codeteam_engine::context::strategies;
-use codeteam_engine::engine::{self, Ground};
+use codeteam_engine::engine::{self, CommandLocation};
 use codeteam_engine::library;
 use serde_json::{Value, json};
 
 use super::near_name;
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::output::{self, out_line, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `config validate`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
 
-pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
-    let ground = Ground::find(&scene.folder, scene.env.clone())?;
+pub(super) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
+    let ground = CommandLocation::find(&scene.folder, scene.env.clone())?;
     let mut found = Vec::new();
     // What is wrong with the configuration must not hide what is wrong with the rest.
     let (config, sources, node) = match ground.layers(&[]) {
         Ok((config, layers)) => (Some(config), layers.sources, Some(layers.node)),
         Err(config::Error::Invalid(problems)) => {
             found.extend(problems.problems);
-            (None, Sources::default(), None)
+            (None, SourceFiles::default(), None)
         }
         Err(error) => return Err(engine::Error::from(error).into()),
     };
@@ -50,14 +50,14 @@ pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
             let prompts = names.iter();
             found.extend(prompts.flat_map(|name| library.prompt_problems(name, &templates)));
         }
-        Err(error) => found.push(yaml::Problem::of("", error.to_string())),
+        Err(error) => found.push(yaml::FileProblem::of("", error.to_string())),
     }
     found.extend(strategy_problems(&ground)?);
     // Workflows have roles of their own, too.
     let mut played = names.clone();
     let mut flows = 0;
     for flow in library.workflows() {
-        if flow.layer != Layer::BuiltIn {
+        if flow.layer != SourceLayer::BuiltIn {
             flows += 1;
             match library.compile(&flow.name, said.surroundings()) {
                 Ok(compiled) => played.extend(compiled.roles.into_keys().map(|role| role.0)),
@@ -70,7 +70,7 @@ pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
             Ok(compiled) => played.extend(compiled.roles.into_keys().map(|role| role.0)),
             Err(engine::Error::Library(library::Error::Unknown { name, near, .. })) => {
                 let place = node.get("workflow").map_or(node.place, |said| said.place);
-                let fault = Fault::at(place, format!("there is no workflow `{name}`"));
+                let fault = Diagnostic::at(place, format!("there is no workflow `{name}`"));
                 let fault = fault.hint(match near {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => "`codeteam workflow list` names those there are".to_owned(),
@@ -78,14 +78,14 @@ pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
                 found.extend(library.sources.problems([fault]).problems);
             }
             Err(engine::Error::Library(error)) => found.extend(problems(error)),
-            Err(error) => found.push(yaml::Problem::of("", error.to_string())),
+            Err(error) => found.push(yaml::FileProblem::of("", error.to_string())),
         }
         let faults = library::unknown_names(node, config, &played);
         found.extend(library.sources.problems(faults).problems);
     }
-    let own = |name: &&String| library.layers_of(name).first() > Some(&Layer::BuiltIn);
+    let own = |name: &&String| library.layers_of(name).first() > Some(&SourceLayer::BuiltIn);
     let roles = names.iter().filter(own).count();
-    if config.is_some() && scene.detail >= Detail::Normal && !scene.json {
+    if config.is_some() && scene.detail >= Verbosity::Normal && !scene.json {
         for note in &said.notes {
             say(&format!("note: {}", super::shorten(scene, note)));
         }
@@ -117,15 +117,17 @@ fn count(n: usize, what: &str) -> Option<String> {
 }
 
 /// What a library says is wrong.
-pub(crate) fn problems(error: library::Error) -> Vec<yaml::Problem> {
+pub(crate) fn problems(error: library::Error) -> Vec<yaml::FileProblem> {
     match error {
         library::Error::Invalid(problems) => problems.problems,
-        library::Error::Unknown { .. } => vec![yaml::Problem::of("", error.to_string())],
+        library::Error::Unknown { .. } => vec![yaml::FileProblem::of("", error.to_string())],
     }
 }
 
 /// What is wrong with context strategies.
-pub(crate) fn strategy_problems(ground: &Ground) -> Result<Vec<yaml::Problem>, Problem> {
+pub(crate) fn strategy_problems(
+    ground: &CommandLocation,
+) -> Result<Vec<yaml::FileProblem>, Problem> {
     match ground.strategies() {
         Ok(_) => Ok(Vec::new()),
         Err(engine::Error::Strategy(strategies::Error::Invalid(problems))) => Ok(problems.problems),
@@ -135,11 +137,11 @@ pub(crate) fn strategy_problems(ground: &Ground) -> Result<Vec<yaml::Problem>, P
 
 /// Says what was found, each thing once, or that there is nothing.
 pub(crate) fn conclude(
-    scene: &Scene,
-    found: Vec<yaml::Problem>,
+    scene: &CliContext,
+    found: Vec<yaml::FileProblem>,
     good: &str,
 ) -> Result<Exit, Problem> {
-    let mut once: Vec<yaml::Problem> = Vec::new();
+    let mut once: Vec<yaml::FileProblem> = Vec::new();
     for mut problem in found {
         // Shared files are read more than once, under one name.
         if !scene.json {
@@ -155,13 +157,13 @@ pub(crate) fn conclude(
         return Ok(if is_good { Exit::Done } else { Exit::Usage });
     }
     if once.is_empty() {
-        if scene.detail >= Detail::Normal {
+        if scene.detail >= Verbosity::Normal {
             out_line(good)?;
         }
         return Ok(Exit::Done);
     }
     let number = once.len();
-    let problem = Problem::user(Problems { problems: once }.to_string());
+    let problem = Problem::user(FileProblems { problems: once }.to_string());
     Err(match number {
         1 => problem,
         n => problem.hint(format!("these are {n} problems; nothing was changed")),
@@ -169,8 +171,8 @@ pub(crate) fn conclude(
 }
 
 /// What is wrong, for programs.
-pub(crate) fn problems_json(problems: &[yaml::Problem]) -> Vec<Value> {
-    let one = |problem: &yaml::Problem| {
+pub(crate) fn problems_json(problems: &[yaml::FileProblem]) -> Vec<Value> {
+    let one = |problem: &yaml::FileProblem| {
         let line = Some(problem.line).filter(|line| *line > 0);
         json!({
             "file": problem.file,

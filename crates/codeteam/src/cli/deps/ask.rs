@@ -5,8 +5,8 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use codeteam_core::plan::Plan;
 use codeteam_core::yaml::meant;
 
-use super::Added;
-use super::suggest::{Found, Unconfirmed, Waits};
+use super::AddedDependency;
+use super::suggest::{DependencyFindings, TaskDependencies, UnconfirmedImport};
 use crate::output::{one_line, say};
 use crate::problem::Problem;
 
@@ -19,14 +19,14 @@ pub(super) fn is_terminal() -> bool {
 /// that nobody knows.
 pub(super) fn choose(
     plan: &Plan,
-    found: &Found,
-    mut new: Vec<Added>,
-) -> Result<Vec<Added>, Problem> {
+    found: &DependencyFindings,
+    mut new: Vec<AddedDependency>,
+) -> Result<Vec<AddedDependency>, Problem> {
     for import in &found.unconfirmed {
         match component(plan, import, &new)? {
-            Answer::Added(added) => new.push(added),
-            Answer::Nothing => {}
-            Answer::Gone => return Ok(Vec::new()),
+            ImportAnswer::Added(added) => new.push(added),
+            ImportAnswer::Nothing => {}
+            ImportAnswer::Gone => return Ok(Vec::new()),
         }
     }
     if new.is_empty() {
@@ -42,15 +42,19 @@ pub(super) fn choose(
 }
 
 /// What was said to an import that nobody knows.
-enum Answer {
-    Added(Added),
+enum ImportAnswer {
+    Added(AddedDependency),
     Nothing,
     /// Nobody answers any more.
     Gone,
 }
 
 /// Asks what an import is.
-fn component(plan: &Plan, import: &Unconfirmed, new: &[Added]) -> Result<Answer, Problem> {
+fn component(
+    plan: &Plan,
+    import: &UnconfirmedImport,
+    new: &[AddedDependency],
+) -> Result<ImportAnswer, Problem> {
     let (task, module) = (&import.task, one_line(&import.module));
     let question = format!(
         "{task} imports {module}: is it made by a task, or an external package? [component/external/skip]"
@@ -65,31 +69,31 @@ fn component(plan: &Plan, import: &Unconfirmed, new: &[Added]) -> Result<Answer,
     ];
     match ask(&question, &words, None)? {
         Some('c') => {}
-        Some(_) => return Ok(Answer::Nothing),
-        None => return Ok(Answer::Gone),
+        Some(_) => return Ok(ImportAnswer::Nothing),
+        None => return Ok(ImportAnswer::Gone),
     }
     loop {
         say("Which task makes it? (its id, or nothing to skip)");
         let Some(line) = line()? else {
-            return Ok(Answer::Gone);
+            return Ok(ImportAnswer::Gone);
         };
         if line.is_empty() {
-            return Ok(Answer::Nothing);
+            return Ok(ImportAnswer::Nothing);
         }
-        let added = Added {
+        let added = AddedDependency {
             task: task.clone(),
             on: line.as_str().into(),
         };
         match refused(plan, &added, new) {
-            None => return Ok(Answer::Added(added)),
+            None => return Ok(ImportAnswer::Added(added)),
             Some(why) => say(&why),
         }
     }
 }
 
 /// Why a dependency that a person names cannot be added, if it cannot.
-fn refused(plan: &Plan, added: &Added, new: &[Added]) -> Option<String> {
-    let Added { task, on } = added;
+fn refused(plan: &Plan, added: &AddedDependency, new: &[AddedDependency]) -> Option<String> {
+    let AddedDependency { task, on } = added;
     let index = plan.index();
     let Some((from, to)) = index.get(task).zip(index.get(on)) else {
         let hint = meant(on.as_str(), plan.tasks.iter().map(|task| task.id.as_str()));
@@ -99,8 +103,8 @@ fn refused(plan: &Plan, added: &Added, new: &[Added]) -> Option<String> {
             one_line(on.as_str())
         ));
     };
-    let mut waits = Waits::of(plan);
-    for Added { task, on } in new {
+    let mut waits = TaskDependencies::of(plan);
+    for AddedDependency { task, on } in new {
         if let Some((task, on)) = index.get(task).zip(index.get(on)) {
             waits.add(*task, *on);
         }
@@ -118,7 +122,7 @@ fn refused(plan: &Plan, added: &Added, new: &[Added]) -> Option<String> {
 }
 
 /// Asks about each.
-fn one_by_one(new: Vec<Added>) -> Result<Vec<Added>, Problem> {
+fn one_by_one(new: Vec<AddedDependency>) -> Result<Vec<AddedDependency>, Problem> {
     let words = [("y", 'y'), ("yes", 'y'), ("n", 'n'), ("no", 'n')];
     let mut kept = Vec::new();
     for added in new {

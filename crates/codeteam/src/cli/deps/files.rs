@@ -4,14 +4,14 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 
-use codeteam_context::imports::{Graph, Source};
+use codeteam_context::imports::{ImportGraph, SourceFile};
 use codeteam_context::language::Language;
 use codeteam_context::outline::{Import, outline};
 use codeteam_core::plan::Plan;
 use codeteam_engine::git::Repo;
-use codeteam_engine::survey::{self, Read};
+use codeteam_engine::survey::{self, FileReadOutcome};
 
-use super::suggest::Owners;
+use super::suggest::FileOwners;
 use crate::problem::Problem;
 
 /// How many files of a repository are looked at.
@@ -19,22 +19,26 @@ const MAX_FILES: usize = 1_000_000;
 
 /// The imports of the files of a plan's tasks, as they are in the checkout. What a task will write
 /// can be imported before it is there.
-pub(super) fn graph(repo: &Repo, plan: &Plan, notes: &mut Vec<String>) -> Result<Graph, Problem> {
+pub(super) fn graph(
+    repo: &Repo,
+    plan: &Plan,
+    notes: &mut Vec<String>,
+) -> Result<ImportGraph, Problem> {
     let root = repo.top_level();
     let (mut paths, has_more) = repo.files(MAX_FILES)?;
     if has_more {
         notes.push(format!("only the first {MAX_FILES} files were looked at"));
     }
-    let owners = Owners::of(plan);
+    let owners = FileOwners::of(plan);
     let mut imports: Vec<Vec<Import>> = Vec::with_capacity(paths.len());
     for path in &paths {
         let language = Language::of(path);
         let found = match language.filter(|_| !owners.owning(path).is_empty()) {
             Some(language) => match survey::read_below(root, path) {
-                Read::Text(text) => outline(&text, language).imports,
+                FileReadOutcome::Text(text) => outline(&text, language).imports,
                 // Git knows files that are no longer there.
-                Read::Not(_) if !root.join(path).exists() => Vec::new(),
-                Read::Not(why) => {
+                FileReadOutcome::Not(_) if !root.join(path).exists() => Vec::new(),
+                FileReadOutcome::Not(why) => {
                     notes.push(format!("`{path}` {why}, so its imports are not known"));
                     Vec::new()
                 }
@@ -46,16 +50,16 @@ pub(super) fn graph(repo: &Repo, plan: &Plan, notes: &mut Vec<String>) -> Result
     let planned: Vec<String> = owners.paths().map(str::to_owned).collect();
     imports.resize_with(paths.len() + planned.len(), Vec::new);
     paths.extend(planned);
-    let sources: Vec<Source<'_>> = paths
+    let sources: Vec<SourceFile<'_>> = paths
         .iter()
         .zip(&imports)
-        .map(|(path, imports)| Source { path, imports })
+        .map(|(path, imports)| SourceFile { path, imports })
         .collect();
     let read = |path: &str| match survey::read_below(root, path) {
-        Read::Text(text) => Some(text),
-        Read::Not(_) => None,
+        FileReadOutcome::Text(text) => Some(text),
+        FileReadOutcome::Not(_) => None,
     };
-    Ok(Graph::of(&sources, &read))
+    Ok(ImportGraph::of(&sources, &read))
 }
 
 /// Refuses a plan of the repository that leads out of it: whoever made the link has no say in what is

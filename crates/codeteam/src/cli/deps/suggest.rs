@@ -2,34 +2,34 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use codeteam_context::imports::{Graph, Shown};
-use codeteam_context::outline::Form;
+use codeteam_context::imports::{ImportGraph, ImportStatement};
+use codeteam_context::outline::ImportForm;
 use codeteam_core::ids::TaskId;
 use codeteam_core::plan::Plan;
-use codeteam_core::schedule::Status;
+use codeteam_core::schedule::TaskStatus;
 use serde::Serialize;
 
 /// What imports tell about a plan.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Found {
+pub(super) struct DependencyFindings {
     /// Tasks that need others, in the order of the plan.
-    pub(super) dependencies: Vec<Suggested>,
+    pub(super) dependencies: Vec<SuggestedDependency>,
     /// Imports of which nothing is known.
-    pub(super) unconfirmed: Vec<Unconfirmed>,
+    pub(super) unconfirmed: Vec<UnconfirmedImport>,
 }
 
 /// A task that needs another.
 #[derive(Debug, Serialize)]
-pub(super) struct Suggested {
+pub(super) struct SuggestedDependency {
     /// The task.
     pub(super) task: TaskId,
     /// What it needs.
     pub(super) on: TaskId,
     /// What the plan says to it.
-    pub(super) standing: Standing,
+    pub(super) standing: DependencyStatus,
     /// The first import that shows it.
     #[serde(flatten)]
-    pub(super) shown: Import,
+    pub(super) shown: ImportStatement,
     /// How many imports show it.
     pub(super) imports: usize,
 }
@@ -37,7 +37,7 @@ pub(super) struct Suggested {
 /// What a plan says to a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Standing {
+pub(super) enum DependencyStatus {
     /// Nothing; it can be added.
     New,
     /// It is there, or follows from others, or from the order of phases.
@@ -52,19 +52,19 @@ pub(super) enum Standing {
 
 /// An import of which nothing is known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Unconfirmed {
+pub(super) struct UnconfirmedImport {
     /// The task whose file has it.
     pub(super) task: TaskId,
     /// What is imported, as it is written.
     pub(super) module: String,
     /// The import.
     #[serde(flatten)]
-    pub(super) shown: Import,
+    pub(super) shown: ImportStatement,
 }
 
 /// Where an import stands, and what it says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Import {
+pub(super) struct ImportStatement {
     /// The file.
     pub(super) file: String,
     /// The line, from 1.
@@ -73,8 +73,8 @@ pub(super) struct Import {
     pub(super) statement: String,
 }
 
-impl Import {
-    fn of(file: &str, shown: Shown<'_>) -> Self {
+impl ImportStatement {
+    fn of(file: &str, shown: ImportStatement<'_>) -> Self {
         Self {
             file: file.to_owned(),
             line: shown.line,
@@ -84,13 +84,13 @@ impl Import {
 }
 
 /// The tasks that a path belongs to, as their places in the plan.
-pub(super) struct Owners {
+pub(super) struct FileOwners {
     files: BTreeMap<String, BTreeSet<usize>>,
     /// With the `/` at their end.
     folders: BTreeMap<String, BTreeSet<usize>>,
 }
 
-impl Owners {
+impl FileOwners {
     pub(super) fn of(plan: &Plan) -> Self {
         let mut owners = Self {
             files: BTreeMap::new(),
@@ -138,10 +138,14 @@ fn plain(path: &str) -> String {
 }
 
 /// Which tasks need which, by the imports of their files.
-pub(super) fn suggest(plan: &Plan, statuses: &BTreeMap<TaskId, Status>, graph: &Graph) -> Found {
-    let owners = Owners::of(plan);
-    let mut needs: BTreeMap<(usize, usize), (Import, usize)> = BTreeMap::new();
-    let mut found = Found::default();
+pub(super) fn suggest(
+    plan: &Plan,
+    statuses: &BTreeMap<TaskId, TaskStatus>,
+    graph: &ImportGraph,
+) -> DependencyFindings {
+    let owners = FileOwners::of(plan);
+    let mut needs: BTreeMap<(usize, usize), (ImportStatement, usize)> = BTreeMap::new();
+    let mut found = DependencyFindings::default();
     let mut asked = BTreeSet::new();
     let files: Vec<&str> = graph.files().collect();
     for file in files {
@@ -159,20 +163,20 @@ pub(super) fn suggest(plan: &Plan, statuses: &BTreeMap<TaskId, Status>, graph: &
             let Some(first) = shown.first() else { continue };
             for task in &own {
                 let entry = needs.entry((*task, *on));
-                let entry = entry.or_insert_with(|| (Import::of(file, *first), 0));
+                let entry = entry.or_insert_with(|| (ImportStatement::of(file, *first), 0));
                 entry.1 += shown.len();
             }
         }
         for outside in graph.outside(file) {
-            if outside.package.is_some() || outside.shown.form == Form::Part {
+            if outside.package.is_some() || outside.shown.form == ImportForm::Part {
                 continue;
             }
             for task in &own {
                 if asked.insert((*task, outside.module.to_owned())) {
-                    found.unconfirmed.push(Unconfirmed {
+                    found.unconfirmed.push(UnconfirmedImport {
                         task: plan.tasks[*task].id.clone(),
                         module: outside.module.to_owned(),
-                        shown: Import::of(file, outside.shown),
+                        shown: ImportStatement::of(file, outside.shown),
                     });
                 }
             }
@@ -180,7 +184,7 @@ pub(super) fn suggest(plan: &Plan, statuses: &BTreeMap<TaskId, Status>, graph: &
     }
     let standings = standings(plan, statuses, needs.keys().copied());
     for (((task, on), (shown, imports)), standing) in needs.into_iter().zip(standings) {
-        found.dependencies.push(Suggested {
+        found.dependencies.push(SuggestedDependency {
             task: plan.tasks[task].id.clone(),
             on: plan.tasks[on].id.clone(),
             standing,
@@ -194,26 +198,26 @@ pub(super) fn suggest(plan: &Plan, statuses: &BTreeMap<TaskId, Status>, graph: &
 /// What the plan says to each of some dependencies.
 fn standings(
     plan: &Plan,
-    statuses: &BTreeMap<TaskId, Status>,
+    statuses: &BTreeMap<TaskId, TaskStatus>,
     needs: impl Iterator<Item = (usize, usize)>,
-) -> Vec<Standing> {
+) -> Vec<DependencyStatus> {
     let ranks = plan.ranks();
-    let waits = Waits::of(plan);
+    let waits = TaskDependencies::of(plan);
     let mut standings = Vec::new();
     let mut new = Vec::new();
     for (task, on) in needs {
         let status = statuses.get(&plan.tasks[task].id).copied();
         let status = status.unwrap_or_default();
-        let has_begun = status.satisfies() || status == Status::Running;
+        let has_begun = status.satisfies() || status == TaskStatus::Running;
         let standing = if ranks[on] < ranks[task] || waits.reaches(task, on) {
-            Standing::Present
+            DependencyStatus::Present
         } else if ranks[on] > ranks[task] {
-            Standing::LaterPhase
+            DependencyStatus::LaterPhase
         } else if has_begun {
-            Standing::Begun
+            DependencyStatus::Begun
         } else {
             new.push((task, on));
-            Standing::New
+            DependencyStatus::New
         };
         standings.push((task, on, standing));
     }
@@ -222,8 +226,8 @@ fn standings(
     for (task, on) in new {
         together.add(task, on);
     }
-    let end = |(task, on, standing): (usize, usize, Standing)| match standing {
-        Standing::New if together.reaches(on, task) => Standing::Cycle,
+    let end = |(task, on, standing): (usize, usize, DependencyStatus)| match standing {
+        DependencyStatus::New if together.reaches(on, task) => DependencyStatus::Cycle,
         standing => standing,
     };
     standings.into_iter().map(end).collect()
@@ -231,11 +235,11 @@ fn standings(
 
 /// Which tasks wait for which.
 #[derive(Clone)]
-pub(super) struct Waits {
+pub(super) struct TaskDependencies {
     on: Vec<BTreeSet<usize>>,
 }
 
-impl Waits {
+impl TaskDependencies {
     pub(super) fn of(plan: &Plan) -> Self {
         let index = plan.index();
         let on = plan.tasks.iter().map(|task| {

@@ -2,30 +2,30 @@
 
 use std::fmt::Write as _;
 
-use super::suggest::{Found, Import, Standing, Suggested};
+use super::suggest::{DependencyFindings, DependencyStatus, ImportStatement, SuggestedDependency};
 use crate::output::one_line;
 
 /// Everything that was found.
-pub(super) fn found(found: &Found) -> String {
+pub(super) fn found(found: &DependencyFindings) -> String {
     let mut out = String::new();
     let sections = [
-        (Standing::New, "Detected dependencies:"),
-        (Standing::Present, "In the plan already:"),
+        (DependencyStatus::New, "Detected dependencies:"),
+        (DependencyStatus::Present, "In the plan already:"),
         (
-            Standing::Cycle,
+            DependencyStatus::Cycle,
             "Not added, as these tasks would wait for each other:",
         ),
         (
-            Standing::LaterPhase,
+            DependencyStatus::LaterPhase,
             "Not added, as these need a task of a later phase:",
         ),
         (
-            Standing::Begun,
+            DependencyStatus::Begun,
             "Not added, as these tasks have begun and can no longer be changed:",
         ),
     ];
     for (standing, title) in sections {
-        let of = |found: &&Suggested| found.standing == standing;
+        let of = |found: &&SuggestedDependency| found.standing == standing;
         let mut listed = found.dependencies.iter().filter(of).peekable();
         if listed.peek().is_none() {
             continue;
@@ -66,8 +66,8 @@ fn begin(out: &mut String, title: &str) {
 }
 
 /// `from: "import a", a.py:1 and 2 more`.
-fn from(shown: &Import, imports: usize) -> String {
-    let Import {
+fn from(shown: &ImportStatement, imports: usize) -> String {
+    let ImportStatement {
         file,
         line,
         statement,

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use codeteam_core::yaml;
 use codeteam_engine::context::PLACEHOLDERS;
-use codeteam_engine::survey::{Pack, Survey, packs};
+use codeteam_engine::survey::{RepoSurvey, RolePack, packs};
 use serde_json::Value;
 
-use super::Layout;
+use super::LayoutArg;
 use super::told::plain;
 use crate::problem::Problem;
 
@@ -18,13 +18,13 @@ const HEAD: &str = "\
 ";
 
 /// A part of the configuration, under one key at the top.
-struct Section {
+struct ConfigSection {
     key: &'static str,
     text: String,
 }
 
 /// A new configuration.
-pub(super) fn new(survey: &Survey, layout: Option<Layout>) -> String {
+pub(super) fn new(survey: &RepoSurvey, layout: Option<LayoutArg>) -> String {
     let mut text = HEAD.to_owned();
     for section in sections(survey, layout) {
         text.push('\n');
@@ -47,8 +47,8 @@ pub(super) fn new(survey: &Survey, layout: Option<Layout>) -> String {
 pub(super) fn completed(
     path: &str,
     before: &str,
-    survey: &Survey,
-    layout: Option<Layout>,
+    survey: &RepoSurvey,
+    layout: Option<LayoutArg>,
     notes: &mut Vec<String>,
 ) -> Result<String, Problem> {
     let parse = |text: &str| yaml::parse::<Option<serde_json::Map<String, Value>>>(path, text);
@@ -95,9 +95,9 @@ pub(super) fn completed(
     Ok(before.to_owned())
 }
 
-fn sections(survey: &Survey, layout: Option<Layout>) -> Vec<Section> {
-    let section = |key, text: String| (!text.is_empty()).then_some(Section { key, text });
-    let laid_out = layout.map(|Layout::Strict| {
+fn sections(survey: &RepoSurvey, layout: Option<LayoutArg>) -> Vec<ConfigSection> {
+    let section = |key, text: String| (!text.is_empty()).then_some(ConfigSection { key, text });
+    let laid_out = layout.map(|LayoutArg::Strict| {
         "# `prompts/`, `config/` and `kb/` say the rest; the code is in `workspace/`, logs in `runs/`.\n\
          layout: strict\n"
             .to_owned()
@@ -114,7 +114,7 @@ fn sections(survey: &Survey, layout: Option<Layout>) -> Vec<Section> {
     .collect()
 }
 
-fn workflow(survey: &Survey) -> String {
+fn workflow(survey: &RepoSurvey) -> String {
     let name = &survey.template.name;
     let mut text = format!(
         "# How a run goes about it: {}.\n",
@@ -159,8 +159,8 @@ fn workflow(survey: &Survey) -> String {
             "# {more} that fit, for steps of a workflow of your own or `overrides`:"
         );
         for found in others {
-            let roles = Pack::named(&found.name)
-                .map(Pack::roles)
+            let roles = RolePack::named(&found.name)
+                .map(RolePack::roles)
                 .unwrap_or_default();
             let _ = writeln!(text, "#   {} ({})", roles.join(", "), plain(&found.why));
         }
@@ -168,7 +168,7 @@ fn workflow(survey: &Survey) -> String {
     text
 }
 
-fn setup(survey: &Survey) -> String {
+fn setup(survey: &RepoSurvey) -> String {
     let Some(setup) = &survey.setup else {
         return String::new();
     };
@@ -187,7 +187,7 @@ fn setup(survey: &Survey) -> String {
     text
 }
 
-fn sandbox(survey: &Survey) -> String {
+fn sandbox(survey: &RepoSurvey) -> String {
     let registries = survey.setup.as_ref().map(|setup| &setup.registries);
     let registries = registries.filter(|hosts| !hosts.is_empty());
     if registries.is_none() && survey.caches.is_empty() {
@@ -209,7 +209,7 @@ fn sandbox(survey: &Survey) -> String {
     text
 }
 
-fn verification(survey: &Survey) -> String {
+fn verification(survey: &RepoSurvey) -> String {
     if survey.checks.is_empty() {
         return String::new();
     }
@@ -226,7 +226,7 @@ fn verification(survey: &Survey) -> String {
 }
 
 /// A first document that every role may see.
-pub(super) fn context(survey: &Survey) -> String {
+pub(super) fn context(survey: &RepoSurvey) -> String {
     let [purpose, conventions] = PLACEHOLDERS;
     let mut text = format!(
         "# This project\n\nEvery worker is told this, once somebody has filled it in. Say what nobody can\n\

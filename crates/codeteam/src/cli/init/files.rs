@@ -6,15 +6,15 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use codeteam_engine::engine::{IGNORE, make_folder};
-use codeteam_engine::survey::Survey;
+use codeteam_engine::survey::RepoSurvey;
 use serde::Serialize;
 
-use super::{Layout, config};
+use super::{LayoutArg, config};
 use crate::problem::Problem;
 
 /// A file as it is to be.
 #[derive(Debug, Serialize)]
-pub(super) struct Proposed {
+pub(super) struct ProposedFile {
     /// Its path from the repository's root.
     pub(super) path: String,
     /// What it is now, if it is.
@@ -26,15 +26,15 @@ pub(super) struct Proposed {
 /// The files that are missing or would be added to. Nothing is written.
 pub(super) fn propose(
     root: &Path,
-    survey: &Survey,
-    layout: Option<Layout>,
+    survey: &RepoSurvey,
+    layout: Option<LayoutArg>,
     schemas: Vec<(String, String)>,
     notes: &mut Vec<String>,
-) -> Result<Vec<Proposed>, Problem> {
+) -> Result<Vec<ProposedFile>, Problem> {
     let mut files = Vec::new();
     let mut add = |path: String, before: Option<String>, text: String| {
         if before.as_ref() != Some(&text) {
-            files.push(Proposed { path, before, text });
+            files.push(ProposedFile { path, before, text });
         }
     };
     let other = ".codeteam/config.yaml";
@@ -122,7 +122,7 @@ fn ignored(before: &str) -> String {
 }
 
 /// Writes them. A file that has changed since it was shown is left as it is.
-pub(super) fn write(root: &Path, files: &[Proposed]) -> Result<(), Problem> {
+pub(super) fn write(root: &Path, files: &[ProposedFile]) -> Result<(), Problem> {
     for file in files {
         if read(root, &file.path)? != file.before {
             return Err(

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use codeteam_core::yaml::Sources;
+use codeteam_core::yaml::SourceFiles;
 use codeteam_engine::engine::Error as EngineError;
 use codeteam_engine::layout;
-use codeteam_engine::library::{Library, Places};
-use codeteam_engine::survey::{Found, Survey};
+use codeteam_engine::library::{Library, LibraryFolders};
+use codeteam_engine::survey::{DetectedFeature, RepoSurvey};
 
 use super::config;
-use super::files::{Proposed, read};
+use super::files::{ProposedFile, read};
 use crate::problem::Problem;
 
 /// What the logs of runs are kept out of commits by.
@@ -17,8 +17,8 @@ const IGNORED: &str =
     "# What runs write. `git add --force` commits it nevertheless.\n*\n!.gitignore\n";
 
 /// Leaves to the layout what it says itself: which workflow, and what tests it.
-pub(super) fn fit(survey: &mut Survey) {
-    survey.template = Found {
+pub(super) fn fit(survey: &mut RepoSurvey) {
+    survey.template = DetectedFeature {
         name: "strict".to_owned(),
         why: "`--layout` names it".to_owned(),
     };
@@ -33,10 +33,10 @@ pub(super) fn fit(survey: &mut Survey) {
 /// Adds the files that are missing.
 pub(super) fn propose(
     root: &Path,
-    survey: &Survey,
-    proposed: &mut Vec<Proposed>,
+    survey: &RepoSurvey,
+    proposed: &mut Vec<ProposedFile>,
 ) -> Result<(), Problem> {
-    let library = Library::read(Places::default(), Sources::default(), None);
+    let library = Library::read(LibraryFolders::default(), SourceFiles::default(), None);
     let mut files = Vec::new();
     for agent in ["planner", "coder", "tester"] {
         let role = library.resolve(&format!("strict/{agent}"));
@@ -56,7 +56,7 @@ pub(super) fn propose(
     files.sort();
     for (path, text) in files {
         if read(root, &path)?.is_none() {
-            proposed.push(Proposed {
+            proposed.push(ProposedFile {
                 path,
                 before: None,
                 text,

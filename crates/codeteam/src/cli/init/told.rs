@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use codeteam_engine::survey::{Found, Pack, Survey};
+use codeteam_engine::survey::{DetectedFeature, RepoSurvey, RolePack};
 
-use super::files::Proposed;
+use super::files::ProposedFile;
 
 /// Text of the repository's as one line: nothing in it moves the cursor or begins a new line.
 pub(super) fn plain(text: &str) -> String {
@@ -18,7 +18,7 @@ pub(super) fn plain(text: &str) -> String {
 }
 
 /// What was found, with the reasons.
-pub(super) fn found(survey: &Survey) -> String {
+pub(super) fn found(survey: &RepoSurvey) -> String {
     let mut text = String::new();
     let languages: Vec<String> = survey
         .languages
@@ -53,8 +53,8 @@ pub(super) fn found(survey: &Survey) -> String {
     if !survey.packs.is_empty() {
         let _ = writeln!(text, "Roles that fit:");
         for found in &survey.packs {
-            let roles = Pack::named(&found.name)
-                .map(Pack::roles)
+            let roles = RolePack::named(&found.name)
+                .map(RolePack::roles)
                 .unwrap_or_default();
             let line = format!("{} ({}): {}", found.name, roles.join(", "), found.why);
             let _ = writeln!(text, "  {}", plain(&line));
@@ -86,7 +86,7 @@ pub(super) fn found(survey: &Survey) -> String {
 }
 
 /// What a person should know before they agree.
-pub(super) fn notes(survey: &Survey) -> String {
+pub(super) fn notes(survey: &RepoSurvey) -> String {
     let mut text = String::new();
     for note in &survey.notes {
         let _ = writeln!(text, "Note: {}", plain(note));
@@ -94,7 +94,7 @@ pub(super) fn notes(survey: &Survey) -> String {
     text
 }
 
-fn list(text: &mut String, title: &str, found: &[Found]) {
+fn list(text: &mut String, title: &str, found: &[DetectedFeature]) {
     if found.is_empty() {
         return;
     }
@@ -106,10 +106,10 @@ fn list(text: &mut String, title: &str, found: &[Found]) {
 
 /// The files: new ones in full, changed ones as a difference. What matters most is nearest to the
 /// question.
-pub(super) fn proposed(files: &[Proposed]) -> String {
+pub(super) fn proposed(files: &[ProposedFile]) -> String {
     let mut text = String::new();
     let mut long = String::new();
-    let is_config = |file: &&Proposed| file.path.starts_with(".codeteam/config.");
+    let is_config = |file: &&ProposedFile| file.path.starts_with(".codeteam/config.");
     let others = files.iter().filter(|file| !is_config(file));
     for file in others.chain(files.iter().filter(is_config)) {
         match &file.before {

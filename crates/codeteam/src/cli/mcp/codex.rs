@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 
 use toml::Table;
 
-use super::entry::{Entry, NAME};
+use super::entry::{NAME, ServerEntry};
 
 const LIST: &str = "mcp_servers";
 
 /// The text with the entry in place of one that may be there. `None` if it is written in a way that
 /// this cannot change: inside another table, on one line.
-pub(super) fn with(text: &str, entry: &Entry) -> Option<String> {
+pub(super) fn with(text: &str, entry: &ServerEntry) -> Option<String> {
     let mut after = without(text)?;
     if !after.is_empty() {
         if !after.ends_with('\n') {
@@ -107,8 +107,8 @@ fn table(line: &str) -> Option<Vec<&str>> {
 mod tests {
     use super::*;
 
-    fn entry() -> Entry {
-        Entry {
+    fn entry() -> ServerEntry {
+        ServerEntry {
             command: "codeteam".to_owned(),
             args: vec!["mcp".to_owned()],
         }
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn words_that_need_quotes_have_them() {
-        let odd = Entry {
+        let odd = ServerEntry {
             command: "/a \"b\"\\c".to_owned(),
             args: Vec::new(),
         };

@@ -14,7 +14,7 @@ pub(super) const NAME: &str = "codeteam";
 
 /// A client that can be told of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Client {
+pub(super) enum McpClient {
     /// Claude Code.
     Claude,
     /// Codex.
@@ -27,7 +27,7 @@ pub(super) enum Client {
 
 /// For whom it is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Scope {
+pub(super) enum InstallScope {
     /// For you, in every project.
     User,
     /// For everybody who works on this project: in a file of the repository.
@@ -36,23 +36,23 @@ pub(super) enum Scope {
 
 /// How a client is to start a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct ServerEntry {
     pub(super) command: String,
     pub(super) args: Vec<String>,
 }
 
 /// What there is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum ExistingEntry {
     /// No entry.
     Nothing,
     /// This one; or one that is no command.
-    Entry(Option<Entry>),
+    Entry(Option<ServerEntry>),
     /// The file cannot be read here; its client may.
     Unknown,
 }
 
-impl Client {
+impl McpClient {
     /// Its program, which is also what it is called here.
     pub(super) fn program(self) -> &'static str {
         match self {
@@ -64,65 +64,65 @@ impl Client {
     }
 
     /// The file its list is in. `None` if the user has no home.
-    pub(super) fn file(self, scope: Scope, env: &Env, top: &Path) -> Option<PathBuf> {
+    pub(super) fn file(self, scope: InstallScope, env: &Env, top: &Path) -> Option<PathBuf> {
         let home = env.home.as_deref();
         let moved = |name: &str| env.moved.get(name).map(PathBuf::from);
         Some(match (self, scope) {
-            (Self::Claude, Scope::Project) => top.join(".mcp.json"),
-            (Self::Codex, Scope::Project) => top.join(".codex/config.toml"),
-            (Self::Gemini, Scope::Project) => top.join(".gemini/settings.json"),
-            (Self::Opencode, Scope::Project) => top.join("opencode.json"),
-            (Self::Opencode, Scope::User) => {
+            (Self::Claude, InstallScope::Project) => top.join(".mcp.json"),
+            (Self::Codex, InstallScope::Project) => top.join(".codex/config.toml"),
+            (Self::Gemini, InstallScope::Project) => top.join(".gemini/settings.json"),
+            (Self::Opencode, InstallScope::Project) => top.join("opencode.json"),
+            (Self::Opencode, InstallScope::User) => {
                 let config = env.config_home.clone();
                 config
                     .or(home.map(|home| home.join(".config")))?
                     .join("opencode/opencode.json")
             }
-            (Self::Claude, Scope::User) => moved("CLAUDE_CONFIG_DIR")
+            (Self::Claude, InstallScope::User) => moved("CLAUDE_CONFIG_DIR")
                 .or(home.map(Path::to_owned))?
                 .join(".claude.json"),
-            (Self::Codex, Scope::User) => moved("CODEX_HOME")
+            (Self::Codex, InstallScope::User) => moved("CODEX_HOME")
                 .or(home.map(|home| home.join(".codex")))?
                 .join("config.toml"),
-            (Self::Gemini, Scope::User) => moved("GEMINI_CLI_HOME")
+            (Self::Gemini, InstallScope::User) => moved("GEMINI_CLI_HOME")
                 .or(home.map(Path::to_owned))?
                 .join(".gemini/settings.json"),
         })
     }
 
     /// What is in its file.
-    pub(super) fn find(self, file: &Path) -> Found {
+    pub(super) fn find(self, file: &Path) -> ExistingEntry {
         match fs::read_to_string(file) {
             Ok(text) => self.find_in(&text),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Found::Nothing,
-            Err(_) => Found::Unknown,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => ExistingEntry::Nothing,
+            Err(_) => ExistingEntry::Unknown,
         }
     }
 
     /// What is in the text of its file.
-    pub(super) fn find_in(self, text: &str) -> Found {
+    pub(super) fn find_in(self, text: &str) -> ExistingEntry {
         let (list, read) = match self {
             Self::Codex => ("mcp_servers", toml::from_str::<Value>(text).ok()),
-            _ if text.trim().is_empty() => return Found::Nothing,
+            _ if text.trim().is_empty() => return ExistingEntry::Nothing,
             Self::Opencode => return opencode::find(text),
             _ => ("mcpServers", serde_json::from_str(text).ok()),
         };
         let Some(read) = read else {
-            return Found::Unknown;
+            return ExistingEntry::Unknown;
         };
         match read.get(list).and_then(|list| list.get(NAME)) {
-            Some(entry) => Found::Entry(Entry::read(entry)),
-            None => Found::Nothing,
+            Some(entry) => ExistingEntry::Entry(ServerEntry::read(entry)),
+            None => ExistingEntry::Nothing,
         }
     }
 
     /// Whether its file is changed here: it has no command that does it.
-    pub(super) fn is_edited(self, scope: Scope) -> bool {
-        self == Self::Opencode || (self, scope) == (Self::Codex, Scope::Project)
+    pub(super) fn is_edited(self, scope: InstallScope) -> bool {
+        self == Self::Opencode || (self, scope) == (Self::Codex, InstallScope::Project)
     }
 
     /// Its own command that adds an entry.
-    pub(super) fn add(self, scope: Scope, entry: &Entry) -> Vec<String> {
+    pub(super) fn add(self, scope: InstallScope, entry: &ServerEntry) -> Vec<String> {
         let mut command = vec!["mcp", "add"];
         match self {
             Self::Claude => command.extend(["--scope", scope.word(), NAME, "--"]),
@@ -135,7 +135,7 @@ impl Client {
     }
 
     /// Its own command that takes it out.
-    pub(super) fn remove(self, scope: Scope) -> Vec<String> {
+    pub(super) fn remove(self, scope: InstallScope) -> Vec<String> {
         let mut command = vec!["mcp", "remove"];
         if self != Self::Codex {
             command.extend(["--scope", scope.word()]);
@@ -145,7 +145,7 @@ impl Client {
     }
 }
 
-impl Scope {
+impl InstallScope {
     /// As the clients call it.
     pub(super) fn word(self) -> &'static str {
         match self {
@@ -155,7 +155,7 @@ impl Scope {
     }
 }
 
-impl Entry {
+impl ServerEntry {
     fn read(value: &Value) -> Option<Self> {
         let args = value.get("args").and_then(Value::as_array);
         let args = args.into_iter().flatten().map(|arg| arg.as_str());
@@ -191,8 +191,8 @@ pub(super) fn line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 mod tests {
     use super::*;
 
-    fn entry(command: &str) -> Entry {
-        Entry {
+    fn entry(command: &str) -> ServerEntry {
+        ServerEntry {
             command: command.to_owned(),
             args: vec!["mcp".to_owned()],
         }
@@ -201,17 +201,23 @@ mod tests {
     #[test]
     fn what_is_there_is_read_in_both_forms() {
         let json = r#"{"mcpServers": {"codeteam": {"command": "x", "args": ["mcp"]}}, "other": 1}"#;
-        let found = Found::Entry(Some(entry("x")));
-        assert_eq!(Client::Claude.find_in(json), found);
-        assert_eq!(Client::Gemini.find_in(json), found);
+        let found = ExistingEntry::Entry(Some(entry("x")));
+        assert_eq!(McpClient::Claude.find_in(json), found);
+        assert_eq!(McpClient::Gemini.find_in(json), found);
         let toml = "[mcp_servers.codeteam]\ncommand = \"x\"\nargs = [\"mcp\"]\n";
-        assert_eq!(Client::Codex.find_in(toml), found);
+        assert_eq!(McpClient::Codex.find_in(toml), found);
         let remote = r#"{"mcpServers": {"codeteam": {"url": "http://x"}}}"#;
-        assert_eq!(Client::Claude.find_in(remote), Found::Entry(None));
+        assert_eq!(
+            McpClient::Claude.find_in(remote),
+            ExistingEntry::Entry(None)
+        );
         for nothing in ["", "{}", r#"{"mcpServers": {}}"#] {
-            assert_eq!(Client::Claude.find_in(nothing), Found::Nothing);
+            assert_eq!(McpClient::Claude.find_in(nothing), ExistingEntry::Nothing);
         }
-        assert_eq!(Client::Gemini.find_in("{ // mine\n}"), Found::Unknown);
+        assert_eq!(
+            McpClient::Gemini.find_in("{ // mine\n}"),
+            ExistingEntry::Unknown
+        );
     }
 
     #[test]

@@ -7,18 +7,18 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use codeteam_http::{Error, Listener, Token};
+use codeteam_http::{BearerToken, Error, LoopbackListener};
 use serde::Serialize;
 
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::mcp;
-use crate::output::{self, Style, say};
+use crate::output::{self, TerminalStyle, say};
 use crate::problem::Problem;
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Served<'a> {
+struct HttpServerReport<'a> {
     url: &'a str,
     /// Only one that was made here: others are known already.
     token: Option<&'a str>,
@@ -28,14 +28,14 @@ pub(super) fn main(
     address: &str,
     token_file: Option<&Path>,
     wait: u64,
-    scene: Scene,
+    scene: CliContext,
 ) -> Result<Exit, Problem> {
     let address = parse(address)?;
     let (token, chosen) = token(token_file, &scene)?;
-    let listener = Listener::bind(address).map_err(|e| problem(&e))?;
+    let listener = LoopbackListener::bind(address).map_err(|e| problem(&e))?;
     let url = listener.url();
     if scene.json {
-        output::json(&Served {
+        output::json(&HttpServerReport {
             url: &url,
             token: chosen.is_none().then(|| token.secret()),
         })?;
@@ -66,7 +66,10 @@ fn parse(text: &str) -> Result<SocketAddr, Problem> {
 }
 
 /// The token, and where it is from if it was not made here.
-fn token(file: Option<&Path>, scene: &Scene) -> Result<(Token, Option<String>), Problem> {
+fn token(
+    file: Option<&Path>,
+    scene: &CliContext,
+) -> Result<(BearerToken, Option<String>), Problem> {
     let (secret, place) = match (file, &scene.env.mcp_token) {
         (Some(file), _) => {
             let path = scene.here.join(file);
@@ -77,16 +80,16 @@ fn token(file: Option<&Path>, scene: &Scene) -> Result<(Token, Option<String>), 
             if is_open_to_others(&path) {
                 say(&format!(
                     "{}: others can read `{}`; `chmod 600` keeps it yours",
-                    Style::detect().yellow("note"),
+                    TerminalStyle::detect().yellow("note"),
                     path.display()
                 ));
             }
             (secret, format!("`{}`", path.display()))
         }
         (None, Some(secret)) => (secret.clone(), "`CODETEAM_MCP_TOKEN`".to_owned()),
-        (None, None) => return Ok((Token::fresh().map_err(|e| problem(&e))?, None)),
+        (None, None) => return Ok((BearerToken::fresh().map_err(|e| problem(&e))?, None)),
     };
-    let token = Token::given(&secret).map_err(|e| problem(&e))?;
+    let token = BearerToken::given(&secret).map_err(|e| problem(&e))?;
     Ok((token, Some(place)))
 }
 

@@ -10,30 +10,30 @@ use codeteam_engine::process;
 use codeteam_engine::workers::probe;
 use serde::Serialize;
 
-use super::entry::{Client, Entry, Found, NAME, Scope, line};
+use super::entry::{ExistingEntry, InstallScope, McpClient, NAME, ServerEntry, line};
 use super::{codex, opencode};
 
-use crate::cli::{Scene, init};
+use crate::cli::{CliContext, init};
 use crate::exit::Exit;
 use crate::output::{self, out, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of both.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The client.
-    client: Client,
+    client: McpClient,
     /// For whom.
     #[arg(long, value_name = "SCOPE", default_value = "user")]
-    scope: Scope,
+    scope: InstallScope,
     /// Do it without asking.
     #[arg(long)]
     yes: bool,
 }
 
 /// What is to be done.
-enum Change {
+enum RegistrationChange {
     /// It is so already.
     None,
     /// Commands of the client's own.
@@ -44,7 +44,7 @@ enum Change {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Report {
+struct InstallReport {
     client: &'static str,
     scope: &'static str,
     file: PathBuf,
@@ -59,54 +59,58 @@ struct Report {
 }
 
 /// One client's file, and how it is to look.
-struct Job<'a> {
+struct ClientRegistration<'a> {
     args: &'a Args,
-    scene: &'a Scene,
+    scene: &'a CliContext,
     /// The top of the project, or the folder if it is in none.
     top: PathBuf,
     file: PathBuf,
     /// What is wanted there, if anything.
-    wanted: Option<Entry>,
+    wanted: Option<ServerEntry>,
 }
 
-pub(super) fn install(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(super) fn install(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let entry = own(args.scope, scene);
-    Job::new(args, scene, Some(entry))?.run()
+    ClientRegistration::new(args, scene, Some(entry))?.run()
 }
 
-pub(super) fn uninstall(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
-    Job::new(args, scene, None)?.run()
+pub(super) fn uninstall(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
+    ClientRegistration::new(args, scene, None)?.run()
 }
 
 /// How a client is to start codeteam: by its name where that leads here, and always in files that
 /// others have too.
-fn own(scope: Scope, scene: &Scene) -> Entry {
+fn own(scope: InstallScope, scene: &CliContext) -> ServerEntry {
     let named = probe::find(Path::new(NAME), &scene.env.path);
     let same = |path: PathBuf| {
         let (one, other) = (path.canonicalize(), scene.codeteam.canonicalize());
         one.is_ok_and(|one| other.is_ok_and(|other| one == other))
     };
     let is_named = named.is_some_and(same);
-    if scope == Scope::Project && !is_named {
+    if scope == InstallScope::Project && !is_named {
         say("note: `codeteam` is not on your `PATH`, where this entry looks for it");
     }
-    let command = if is_named || scope == Scope::Project {
+    let command = if is_named || scope == InstallScope::Project {
         NAME.to_owned()
     } else {
         scene.codeteam.display().to_string()
     };
-    Entry {
+    ServerEntry {
         command,
         args: vec!["mcp".to_owned()],
     }
 }
 
-impl<'a> Job<'a> {
-    fn new(args: &'a Args, scene: &'a Scene, wanted: Option<Entry>) -> Result<Self, Problem> {
+impl<'a> ClientRegistration<'a> {
+    fn new(
+        args: &'a Args,
+        scene: &'a CliContext,
+        wanted: Option<ServerEntry>,
+    ) -> Result<Self, Problem> {
         let top = match (args.scope, Engine::repository(&scene.folder, &scene.env)) {
             (_, Ok(repo)) => repo.top_level().to_owned(),
-            (Scope::User, Err(_)) => scene.folder.clone(),
-            (Scope::Project, Err(error)) => return Err(error.into()),
+            (InstallScope::User, Err(_)) => scene.folder.clone(),
+            (InstallScope::Project, Err(error)) => return Err(error.into()),
         };
         let file = args.client.file(args.scope, &scene.env, &top);
         let file = file.ok_or_else(|| Problem::environment("`HOME` is not set"))?;
@@ -121,8 +125,8 @@ impl<'a> Job<'a> {
 
     fn run(&self) -> Result<Exit, Problem> {
         let change = self.change()?;
-        let is_told = !self.scene.json && self.scene.detail >= Detail::Normal;
-        if matches!(change, Change::None) {
+        let is_told = !self.scene.json && self.scene.detail >= Verbosity::Normal;
+        if matches!(change, RegistrationChange::None) {
             if is_told {
                 say(&self.nothing());
             }
@@ -148,35 +152,35 @@ impl<'a> Job<'a> {
     }
 
     /// Whether a client's entry is the one that is wanted.
-    fn is_as_wanted(&self, found: &Found) -> bool {
+    fn is_as_wanted(&self, found: &ExistingEntry) -> bool {
         match (&self.wanted, found) {
-            (Some(wanted), Found::Entry(Some(entry))) => entry == wanted,
-            (None, Found::Nothing) => true,
+            (Some(wanted), ExistingEntry::Entry(Some(entry))) => entry == wanted,
+            (None, ExistingEntry::Nothing) => true,
             _ => false,
         }
     }
 
-    fn change(&self) -> Result<Change, Problem> {
+    fn change(&self) -> Result<RegistrationChange, Problem> {
         let Args { client, scope, .. } = *self.args;
         let found = client.find(&self.file);
         if self.is_as_wanted(&found) {
-            return Ok(Change::None);
+            return Ok(RegistrationChange::None);
         }
         if client.is_edited(scope) {
             return self.edit();
         }
         let mut commands = Vec::new();
-        if matches!(found, Found::Entry(_)) || self.wanted.is_none() {
+        if matches!(found, ExistingEntry::Entry(_)) || self.wanted.is_none() {
             commands.push(client.remove(scope));
         }
         if let Some(entry) = &self.wanted {
             commands.push(client.add(scope, entry));
         }
-        Ok(Change::Commands(commands))
+        Ok(RegistrationChange::Commands(commands))
     }
 
     /// The file with what is wanted, for a client that has no command for it.
-    fn edit(&self) -> Result<Change, Problem> {
+    fn edit(&self) -> Result<RegistrationChange, Problem> {
         let before = match fs::read_to_string(&self.file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -186,8 +190,8 @@ impl<'a> Job<'a> {
             }
         };
         let after = match (&self.wanted, self.args.client) {
-            (Some(entry), Client::Opencode) => opencode::with(&before, entry),
-            (None, Client::Opencode) => opencode::without(&before),
+            (Some(entry), McpClient::Opencode) => opencode::with(&before, entry),
+            (None, McpClient::Opencode) => opencode::without(&before),
             (Some(entry), _) => codex::with(&before, entry),
             (None, _) => codex::without(&before),
         };
@@ -197,16 +201,16 @@ impl<'a> Job<'a> {
                 self.file.display()
             );
             let place = match self.args.client {
-                Client::Opencode => "entry `mcp",
+                McpClient::Opencode => "entry `mcp",
                 _ => "table `mcp_servers",
             };
             Problem::user(what).hint(format!("change its {place}.{NAME}` in an editor"))
         })?;
-        Ok(Change::File { before, after })
+        Ok(RegistrationChange::File { before, after })
     }
 
-    fn commands(&self, change: &Change) -> Vec<String> {
-        let Change::Commands(commands) = change else {
+    fn commands(&self, change: &RegistrationChange) -> Vec<String> {
+        let RegistrationChange::Commands(commands) = change else {
             return Vec::new();
         };
         let program = self.args.client.program();
@@ -216,8 +220,8 @@ impl<'a> Job<'a> {
         commands.iter().map(whole).collect()
     }
 
-    fn difference(&self, change: &Change) -> Option<String> {
-        let Change::File { before, after } = change else {
+    fn difference(&self, change: &RegistrationChange) -> Option<String> {
+        let RegistrationChange::File { before, after } = change else {
             return None;
         };
         let inside = self.file.strip_prefix(&self.top).unwrap_or(&self.file);
@@ -229,12 +233,12 @@ impl<'a> Job<'a> {
     }
 
     /// What is about to be done.
-    fn shown(&self, change: &Change) -> String {
+    fn shown(&self, change: &RegistrationChange) -> String {
         if let Some(difference) = self.difference(change) {
             return difference;
         }
         let mut text = format!("changes {}\n", self.file.display());
-        if let Found::Entry(entry) = self.args.client.find(&self.file) {
+        if let ExistingEntry::Entry(entry) = self.args.client.find(&self.file) {
             let now = entry.map(|entry| format!("`{}`", entry.line()));
             let now = now.unwrap_or_else(|| "a server that is no command".to_owned());
             let _ = writeln!(text, "  it has {now} now");
@@ -257,38 +261,38 @@ impl<'a> Job<'a> {
         let client = self.args.client.program();
         match (&self.wanted, self.args.client, self.args.scope) {
             (None, ..) => format!("{client} no longer has it"),
-            (_, Client::Codex, Scope::Project) => {
+            (_, McpClient::Codex, InstallScope::Project) => {
                 format!("{client} has it in the next session, if it trusts this project")
             }
-            (_, Client::Gemini, _) => format!(
+            (_, McpClient::Gemini, _) => format!(
                 "{client} has it in the next session, in folders that it trusts; `/mcp` shows it there"
             ),
             _ => format!("{client} has it in the next session; `/mcp` shows it there"),
         }
     }
 
-    fn perform(&self, change: &Change) -> Result<(), Problem> {
+    fn perform(&self, change: &RegistrationChange) -> Result<(), Problem> {
         match change {
-            Change::None => {}
-            Change::Commands(commands) => {
+            RegistrationChange::None => {}
+            RegistrationChange::Commands(commands) => {
                 for command in commands {
                     self.call(command)?;
                 }
             }
-            Change::File { after, .. } => self.write(after).map_err(|error| {
+            RegistrationChange::File { after, .. } => self.write(after).map_err(|error| {
                 let what = format!("could not write `{}`", self.file.display());
                 Problem::environment(what).caused_by(&error)
             })?,
         }
         // Only what is seen is believed.
         let found = self.args.client.find(&self.file);
-        if self.is_as_wanted(&found) || found == Found::Unknown {
+        if self.is_as_wanted(&found) || found == ExistingEntry::Unknown {
             return Ok(());
         }
         let client = self.args.client.program();
         let what = format!("`{client}` did what it was told, but its file is not as wanted");
         let mut problem = Problem::environment(what);
-        if self.args.client == Client::Gemini && self.args.scope == Scope::Project {
+        if self.args.client == McpClient::Gemini && self.args.scope == InstallScope::Project {
             problem =
                 problem.hint("Gemini looks at a project's file only in folders that it trusts");
         }
@@ -326,19 +330,19 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn report(&self, change: &Change, done: bool) -> Result<(), Problem> {
+    fn report(&self, change: &RegistrationChange, done: bool) -> Result<(), Problem> {
         if !self.scene.json {
             return Ok(());
         }
         let found = self.args.client.find(&self.file);
-        output::json(&Report {
+        output::json(&InstallReport {
             client: self.args.client.program(),
             scope: self.args.scope.word(),
             file: self.file.clone(),
             commands: self.commands(change),
             difference: self.difference(change),
             done,
-            registered: matches!(found, Found::Entry(_)),
+            registered: matches!(found, ExistingEntry::Entry(_)),
         })
     }
 }

@@ -3,12 +3,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::entry::{Entry, Found, NAME};
+use super::entry::{ExistingEntry, NAME, ServerEntry};
 
 const LIST: &str = "mcp";
 
 /// The text with the entry in place of one that may be there; `None` if it cannot be read here.
-pub(super) fn with(text: &str, entry: &Entry) -> Option<String> {
+pub(super) fn with(text: &str, entry: &ServerEntry) -> Option<String> {
     let mut all = parse(text)?;
     if all.is_empty() {
         all.insert(
@@ -42,18 +42,18 @@ pub(super) fn without(text: &str) -> Option<String> {
 }
 
 /// What a text has under codeteam's name.
-pub(super) fn find(text: &str) -> Found {
+pub(super) fn find(text: &str) -> ExistingEntry {
     let Some(all) = parse(text) else {
-        return Found::Unknown;
+        return ExistingEntry::Unknown;
     };
     let Some(entry) = all.get(LIST).and_then(|list| list.get(NAME)) else {
-        return Found::Nothing;
+        return ExistingEntry::Nothing;
     };
     let words = entry.get("command").and_then(Value::as_array);
     let words = words.into_iter().flatten().map(|word| word.as_str());
     let words: Option<Vec<String>> = words.map(|word| word.map(str::to_owned)).collect();
     let mut words = words.unwrap_or_default().into_iter();
-    Found::Entry(words.next().map(|command| Entry {
+    ExistingEntry::Entry(words.next().map(|command| ServerEntry {
         command,
         args: words.collect(),
     }))
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn an_entry_is_put_in_and_taken_out_again() {
-        let entry = Entry {
+        let entry = ServerEntry {
             command: "codeteam".to_owned(),
             args: vec!["mcp".to_owned()],
         };

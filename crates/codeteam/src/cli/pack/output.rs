@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use codeteam_context::pack::{Error, Report, is_pack};
+use codeteam_context::pack::{Error, PackReport, is_pack};
 
 use super::{Args, clipboard};
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::output::harmless;
 use crate::problem::Problem;
 
@@ -18,13 +18,13 @@ use crate::problem::Problem;
 const START: u64 = 64;
 
 /// Where a pack goes.
-pub(super) struct Target {
-    place: Place,
+pub(super) struct PackTarget {
+    place: PackDestination,
     interrupted: Arc<AtomicBool>,
     search: std::ffi::OsString,
 }
 
-enum Place {
+enum PackDestination {
     Standard,
     Clipboard,
     /// Only the report is wanted.
@@ -35,22 +35,22 @@ enum Place {
     Device(PathBuf),
 }
 
-impl Target {
+impl PackTarget {
     /// Where the arguments say, if it may be written there.
-    pub(super) fn new(args: &Args, scene: &Scene) -> Result<Self, Problem> {
+    pub(super) fn new(args: &Args, scene: &CliContext) -> Result<Self, Problem> {
         let place = match &args.output {
-            _ if args.copy => Place::Clipboard,
-            _ if args.tree => Place::Nowhere,
+            _ if args.copy => PackDestination::Clipboard,
+            _ if args.tree => PackDestination::Nowhere,
             Some(path) if path.as_os_str() == "-" && scene.json => {
                 let problem = "the pack and its report cannot both go to standard output";
                 return Err(Problem::user(problem).hint(
                     "`--json` alone prints the report; with `--output FILE` the pack goes there",
                 ));
             }
-            Some(path) if path.as_os_str() == "-" => Place::Standard,
+            Some(path) if path.as_os_str() == "-" => PackDestination::Standard,
             Some(path) => file(&scene.folder.join(path), path, args.force)?,
-            None if scene.json => Place::Nowhere,
-            None => Place::Standard,
+            None if scene.json => PackDestination::Nowhere,
+            None => PackDestination::Standard,
         };
         Ok(Self {
             place,
@@ -62,10 +62,12 @@ impl Target {
     /// Files that are this pack, or about to be.
     pub(super) fn own_files(&self) -> Vec<PathBuf> {
         match &self.place {
-            Place::File(path) => vec![path.clone()],
+            PackDestination::File(path) => vec![path.clone()],
             // A shell may have sent it into the folder that is packed.
-            Place::Standard => vec![PathBuf::from("/proc/self/fd/1")],
-            Place::Clipboard | Place::Nowhere | Place::Device(_) => Vec::new(),
+            PackDestination::Standard => vec![PathBuf::from("/proc/self/fd/1")],
+            PackDestination::Clipboard | PackDestination::Nowhere | PackDestination::Device(_) => {
+                Vec::new()
+            }
         }
     }
 
@@ -77,32 +79,32 @@ impl Target {
     /// Has a pack written. Nothing comes back if its reader went away.
     pub(super) fn write(
         &self,
-        pack: impl FnOnce(&mut dyn Write) -> Result<Report, Error>,
-    ) -> Result<Option<Report>, Problem> {
+        pack: impl FnOnce(&mut dyn Write) -> Result<PackReport, Error>,
+    ) -> Result<Option<PackReport>, Problem> {
         let written = match &self.place {
-            Place::Standard if io::stdout().is_terminal() => {
-                let mut out = Shown {
+            PackDestination::Standard if io::stdout().is_terminal() => {
+                let mut out = SanitizingWriter {
                     out: io::stdout().lock(),
                     rest: Vec::new(),
                 };
                 pack(&mut out)
             }
-            Place::Standard => pack(&mut io::stdout().lock()),
-            Place::Nowhere => pack(&mut io::sink()),
-            Place::Clipboard => {
+            PackDestination::Standard => pack(&mut io::stdout().lock()),
+            PackDestination::Nowhere => pack(&mut io::sink()),
+            PackDestination::Clipboard => {
                 let mut text = Vec::new();
                 let report = pack(&mut text).map_err(problem)?;
                 clipboard::copy(&self.search, &text)?;
                 return Ok(Some(report));
             }
-            Place::Device(path) => {
+            PackDestination::Device(path) => {
                 let mut opened = File::options()
                     .write(true)
                     .open(path)
                     .map_err(|error| cannot(path, &error))?;
                 pack(&mut opened)
             }
-            Place::File(path) => return self.to_file(path, pack).map(Some),
+            PackDestination::File(path) => return self.to_file(path, pack).map(Some),
         };
         match written {
             Ok(report) => Ok(Some(report)),
@@ -114,8 +116,8 @@ impl Target {
     fn to_file(
         &self,
         path: &Path,
-        pack: impl FnOnce(&mut dyn Write) -> Result<Report, Error>,
-    ) -> Result<Report, Problem> {
+        pack: impl FnOnce(&mut dyn Write) -> Result<PackReport, Error>,
+    ) -> Result<PackReport, Problem> {
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             // Without it, what is half written stays behind.
             let _ = signal_hook::flag::register(signal, Arc::clone(&self.interrupted));
@@ -126,12 +128,12 @@ impl Target {
             .permissions(fs::Permissions::from_mode(0o666))
             .tempfile_in(folder)
             .map_err(|error| cannot(path, &error))?;
-        let mut out = Stoppable {
+        let mut out = InterruptibleWriter {
             out: file.as_file_mut(),
             stop: &self.interrupted,
         };
         let report = match pack(&mut out) {
-            Err(_) if self.interrupted() => return Ok(Report::default()),
+            Err(_) if self.interrupted() => return Ok(PackReport::default()),
             written => written.map_err(problem)?,
         };
         file.persist(path)
@@ -141,7 +143,7 @@ impl Target {
 }
 
 /// What a file on the command line is, and whether it may be written over.
-fn file(path: &Path, said: &Path, force: bool) -> Result<Place, Problem> {
+fn file(path: &Path, said: &Path, force: bool) -> Result<PackDestination, Problem> {
     let Ok(found) = path.metadata() else {
         let folder = path.parent().unwrap_or(Path::new("."));
         if !folder.is_dir() {
@@ -150,7 +152,7 @@ fn file(path: &Path, said: &Path, force: bool) -> Result<Place, Problem> {
                     .hint("its folder is not there; make it first"),
             );
         }
-        return Ok(Place::File(path.to_owned()));
+        return Ok(PackDestination::File(path.to_owned()));
     };
     let kind = found.file_type();
     if kind.is_dir() {
@@ -158,7 +160,7 @@ fn file(path: &Path, said: &Path, force: bool) -> Result<Place, Problem> {
             .hint("name a file to be written"));
     }
     if kind.is_fifo() || kind.is_char_device() || kind.is_socket() || kind.is_block_device() {
-        return Ok(Place::Device(path.to_owned()));
+        return Ok(PackDestination::Device(path.to_owned()));
     }
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(START).read_to_end(&mut start));
@@ -170,7 +172,7 @@ fn file(path: &Path, said: &Path, force: bool) -> Result<Place, Problem> {
         .hint("name another file, or add `--force`"));
     }
     // Through a link, what it leads to is written, and the link stays.
-    Ok(Place::File(
+    Ok(PackDestination::File(
         path.canonicalize().unwrap_or_else(|_| path.to_owned()),
     ))
 }
@@ -189,12 +191,12 @@ fn problem(error: Error) -> Problem {
 }
 
 /// Ends with an error as soon as the user says so.
-struct Stoppable<'w> {
+struct InterruptibleWriter<'w> {
     out: &'w mut File,
     stop: &'w AtomicBool,
 }
 
-impl Write for Stoppable<'_> {
+impl Write for InterruptibleWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(io::Error::other("interrupted"));
@@ -208,13 +210,13 @@ impl Write for Stoppable<'_> {
 }
 
 /// A terminal, on which files only appear: their control characters do nothing.
-struct Shown<W> {
+struct SanitizingWriter<W> {
     out: W,
     /// The start of a character whose end is still to come.
     rest: Vec<u8>,
 }
 
-impl<W: Write> Write for Shown<W> {
+impl<W: Write> Write for SanitizingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.rest.extend_from_slice(bytes);
         let whole = match str::from_utf8(&self.rest) {
@@ -239,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_terminal_is_shown_no_control_characters() {
-        let mut shown = Shown {
+        let mut shown = SanitizingWriter {
             out: Vec::new(),
             rest: Vec::new(),
         };

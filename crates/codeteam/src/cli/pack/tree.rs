@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use codeteam_context::pack::{Packed, Report};
+use codeteam_context::pack::{PackReport, PackedFile};
 use serde_json::{Value, json};
 
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::output::{self, grouped};
 use crate::problem::Problem;
 
@@ -19,14 +19,14 @@ const DEEPEST: usize = 64;
 
 /// A folder or a file.
 #[derive(Default)]
-struct Node {
+struct TokenTreeNode {
     tokens: usize,
     files: usize,
-    below: BTreeMap<String, Node>,
+    below: BTreeMap<String, TokenTreeNode>,
 }
 
 /// Prints the folders with the most tokens, or all of them as JSON.
-pub(super) fn print(report: &Report, scene: &Scene) -> Result<(), Problem> {
+pub(super) fn print(report: &PackReport, scene: &CliContext) -> Result<(), Problem> {
     let top = grow(&report.files);
     if scene.json {
         return output::json(&in_json("", &top));
@@ -41,8 +41,8 @@ pub(super) fn print(report: &Report, scene: &Scene) -> Result<(), Problem> {
     output::out(&draw(&top, lines))
 }
 
-fn grow(files: &[Packed]) -> Node {
-    let mut top = Node::default();
+fn grow(files: &[PackedFile]) -> TokenTreeNode {
+    let mut top = TokenTreeNode::default();
     for file in files {
         let tokens = file.tokens.unwrap_or(0);
         let mut node = &mut top;
@@ -66,7 +66,7 @@ fn grow(files: &[Packed]) -> Node {
 
 /// Draws the folders and files that have most of it, as many as there are lines for: whatever has more
 /// tokens comes before what has fewer, and nothing without what it is in.
-fn draw(top: &Node, lines: usize) -> String {
+fn draw(top: &TokenTreeNode, lines: usize) -> String {
     let mut sizes = Vec::new();
     collect(top, &mut sizes);
     sizes.sort_unstable_by(|a, b| b.cmp(a));
@@ -81,14 +81,14 @@ fn draw(top: &Node, lines: usize) -> String {
     out
 }
 
-fn collect(node: &Node, sizes: &mut Vec<usize>) {
+fn collect(node: &TokenTreeNode, sizes: &mut Vec<usize>) {
     for below in node.below.values() {
         sizes.push(below.tokens);
         collect(below, sizes);
     }
 }
 
-fn below(node: &Node, all: usize, least: usize, depth: usize, out: &mut String) {
+fn below(node: &TokenTreeNode, all: usize, least: usize, depth: usize, out: &mut String) {
     let mut order: Vec<_> = node
         .below
         .iter()
@@ -102,7 +102,7 @@ fn below(node: &Node, all: usize, least: usize, depth: usize, out: &mut String) 
     }
 }
 
-fn row(name: &str, depth: usize, node: &Node, all: usize) -> String {
+fn row(name: &str, depth: usize, node: &TokenTreeNode, all: usize) -> String {
     let share = |of: usize| (node.tokens * of + all / 2).checked_div(all).unwrap_or(0);
     let bar = "█".repeat(share(BAR));
     let files = if name.is_empty() || name.ends_with('/') {
@@ -123,7 +123,7 @@ fn row(name: &str, depth: usize, node: &Node, all: usize) -> String {
     )
 }
 
-fn in_json(name: &str, node: &Node) -> Value {
+fn in_json(name: &str, node: &TokenTreeNode) -> Value {
     let mut value = json!({"name": name, "tokens": node.tokens, "files": node.files});
     if !node.below.is_empty() {
         let below = node.below.iter().map(|(name, node)| in_json(name, node));
@@ -136,8 +136,8 @@ fn in_json(name: &str, node: &Node) -> Value {
 mod tests {
     use super::*;
 
-    fn packed(path: &str, tokens: usize) -> Packed {
-        Packed {
+    fn packed(path: &str, tokens: usize) -> PackedFile {
+        PackedFile {
             path: path.to_owned(),
             bytes: 0,
             tokens: Some(tokens),

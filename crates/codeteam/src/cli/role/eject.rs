@@ -1,16 +1,16 @@
 //! `codeteam role eject`: a built-in role as a file of one's own.
 
-use codeteam_core::role::Layer;
+use codeteam_core::role::SourceLayer;
 use codeteam_engine::{built_in, engine};
 use serde_json::json;
 
 use super::files;
-use crate::cli::Scene;
-use crate::cli::config::{Said, near_name};
+use crate::cli::CliContext;
+use crate::cli::config::{LoadedConfig, near_name};
 use crate::exit::Exit;
 use crate::output::{self, out_line, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `role eject`.
 #[derive(Debug, clap::Args)]
@@ -22,8 +22,8 @@ pub(super) struct Args {
     user: bool,
 }
 
-pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
-    let said = Said::read(scene, &[])?;
+pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
+    let said = LoadedConfig::read(scene, &[])?;
     let library = said.library();
     let Some(text) = built_in::text(&format!("roles/{}.yml", args.name)) else {
         // Unknown, or one's own.
@@ -48,10 +48,10 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         return Ok(Exit::Done);
     }
     out_line(&near_name(scene, &path.display().to_string()))?;
-    if scene.detail >= Detail::Normal {
+    if scene.detail >= Verbosity::Normal {
         say("it stands in place of the built-in role; remove the file to go back");
         let layers = library.layers_of(&args.name);
-        let above = layers.iter().any(|layer| *layer > Layer::User);
+        let above = layers.iter().any(|layer| *layer > SourceLayer::User);
         if args.user && above {
             say("note: this project has a role of that name, which counts more");
         }

@@ -2,15 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use codeteam_engine::config::Schema;
-use codeteam_engine::engine::Ground;
+use codeteam_engine::config::SchemaKind;
+use codeteam_engine::engine::CommandLocation;
 
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::cli::config::near_name;
 use crate::problem::Problem;
 
 /// Where a new role goes: the user's folder or the project's.
-pub(super) fn folder(scene: &Scene, ground: &Ground, user: bool) -> Result<PathBuf, Problem> {
+pub(super) fn folder(
+    scene: &CliContext,
+    ground: &CommandLocation,
+    user: bool,
+) -> Result<PathBuf, Problem> {
     if user {
         return ground.user().ok_or_else(|| {
             Problem::environment("neither `HOME` nor `XDG_CONFIG_HOME` is set")
@@ -41,7 +45,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Problem> {
 }
 
 /// Refuses a role that the folder has already, in whatever form.
-pub(super) fn check_free(scene: &Scene, folder: &Path, name: &str) -> Result<(), Problem> {
+pub(super) fn check_free(scene: &CliContext, folder: &Path, name: &str) -> Result<(), Problem> {
     let taken = [
         folder.join("roles").join(format!("{name}.yml")),
         folder.join("roles").join(format!("{name}.yaml")),
@@ -66,13 +70,13 @@ pub(super) fn editor_line(file: &Path, folder: &Path) -> String {
 
 /// Writes a role's files, none of which may exist, and the schema that their first line names.
 pub(super) fn write(
-    ground: &Ground,
+    ground: &CommandLocation,
     folder: &Path,
     files: &[(PathBuf, String)],
 ) -> Result<(), Problem> {
     for (path, text) in files {
         ground.write_new(path, text)?;
     }
-    ground.write_schema(folder, Schema::Role)?;
+    ground.write_schema(folder, SchemaKind::Role)?;
     Ok(())
 }

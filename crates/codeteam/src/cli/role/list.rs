@@ -1,16 +1,16 @@
 //! `codeteam role list`: the roles there are.
 
-use codeteam_core::role::{Layer, Resolved};
+use codeteam_core::role::{ResolvedRole, SourceLayer};
 use codeteam_engine::engine;
 use codeteam_engine::library::Library;
 use serde::Serialize;
 
-use crate::cli::Scene;
-use crate::cli::config::Said;
+use crate::cli::CliContext;
+use crate::cli::config::LoadedConfig;
 use crate::exit::Exit;
 use crate::output::{self, cut, one_line, out_line, say, width};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `role list`.
 #[derive(Debug, clap::Args)]
@@ -18,7 +18,7 @@ pub(super) struct Args {}
 
 /// A role in the list.
 #[derive(Debug, Serialize)]
-struct Row {
+struct RoleRow {
     name: String,
     /// `None` if the role cannot be used.
     kind: Option<&'static str>,
@@ -41,18 +41,18 @@ struct Row {
     problem: Option<String>,
 }
 
-pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
-    let said = Said::read(scene, &[])?;
+pub(super) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
+    let said = LoadedConfig::read(scene, &[])?;
     let mut library = said.library();
     let mut users = library.users(&said.config.surroundings());
     let names = library.role_names().into_iter();
-    let mut rows: Vec<(Layer, Row)> = names.map(|name| row(&library, name)).collect();
+    let mut rows: Vec<(SourceLayer, RoleRow)> = names.map(|name| row(&library, name)).collect();
     for (_, row) in &mut rows {
         row.workflows = users.remove(&row.name).into_iter().flatten().collect();
     }
     // Those that are nearest to the user first.
     rows.sort_by(|(a, left), (b, right)| b.cmp(a).then_with(|| left.name.cmp(&right.name)));
-    let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
+    let rows: Vec<RoleRow> = rows.into_iter().map(|(_, row)| row).collect();
     if scene.json {
         output::json(&rows)?;
         return Ok(Exit::Done);
@@ -61,22 +61,22 @@ pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
         out_line(&line)?;
     }
     let broken = rows.iter().filter(|row| row.problem.is_some()).count();
-    if broken > 0 && scene.detail >= Detail::Normal {
+    if broken > 0 && scene.detail >= Verbosity::Normal {
         say("note: what cannot be used is explained by `codeteam role validate`");
     }
     Ok(Exit::Done)
 }
 
-fn row(library: &Library, name: &str) -> (Layer, Row) {
+fn row(library: &Library, name: &str) -> (SourceLayer, RoleRow) {
     let layers = library.layers_of(name);
-    let layer = layers.first().copied().unwrap_or(Layer::BuiltIn);
+    let layer = layers.first().copied().unwrap_or(SourceLayer::BuiltIn);
     let resolved = library.resolve(name).map_err(engine::Error::from);
     let resolved = resolved.as_ref();
-    let next = |resolved: &Resolved| resolved.chain.first().cloned();
+    let next = |resolved: &ResolvedRole| resolved.chain.first().cloned();
     let parent = resolved.ok().and_then(next);
     let goes_on = parent.as_ref().is_some_and(|(parent, _)| parent == name);
     let hidden = layers.get(1).filter(|_| !goes_on && resolved.is_ok());
-    let row = Row {
+    let row = RoleRow {
         name: name.to_owned(),
         kind: resolved.ok().map(|resolved| resolved.role.kind.as_str()),
         layer: layer.as_str(),
@@ -102,7 +102,7 @@ fn row(library: &Library, name: &str) -> (Layer, Row) {
 
 /// A table with a group for each layer. Where there is little room, the layer is the title of its
 /// group.
-fn table(rows: &[Row], room: usize) -> Vec<String> {
+fn table(rows: &[RoleRow], room: usize) -> Vec<String> {
     const HEAD: [&str; 5] = ["NAME", "KIND", "LAYER", "EXTENDS", "DESCRIPTION"];
     let is_narrow = room < 130;
     let columns: &[usize] = if is_narrow { &[0, 1] } else { &[0, 1, 2, 3] };
@@ -138,7 +138,7 @@ fn table(rows: &[Row], room: usize) -> Vec<String> {
     table
 }
 
-fn cells(row: &Row) -> [String; 5] {
+fn cells(row: &RoleRow) -> [String; 5] {
     let extends = match (&row.extends, row.extends_layer) {
         (Some(parent), Some(layer)) if *parent == row.name => format!("{parent} ({layer})"),
         (Some(parent), _) => parent.clone(),
@@ -151,7 +151,7 @@ fn cells(row: &Row) -> [String; 5] {
     };
     // For one's own it is worth knowing where it counts.
     let description = match row.workflows.as_slice() {
-        _ if row.problem.is_some() || row.layer == Layer::BuiltIn.as_str() => description,
+        _ if row.problem.is_some() || row.layer == SourceLayer::BuiltIn.as_str() => description,
         [] => format!("{description} (in no workflow)"),
         names => format!("{description} (in {})", names.join(", ")),
     };
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_terminal_of_80_columns_has_room_for_it() {
-        let row = |name: &str, layer| Row {
+        let row = |name: &str, layer| RoleRow {
             name: name.to_owned(),
             kind: Some("implementer"),
             layer,

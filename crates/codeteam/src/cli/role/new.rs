@@ -5,20 +5,20 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use codeteam_core::ids::RoleName;
-use codeteam_core::role::{Kind, Layer};
+use codeteam_core::role::{RoleKind, SourceLayer};
 use codeteam_core::workflow::StepKind;
-use codeteam_engine::context::strategies::Strategies;
+use codeteam_engine::context::strategies::StrategyCatalog;
 use codeteam_engine::engine;
 use codeteam_engine::library::Library;
 use serde_json::json;
 
 use super::files;
-use crate::cli::Scene;
-use crate::cli::config::{Said, near_name};
+use crate::cli::CliContext;
+use crate::cli::config::{LoadedConfig, near_name};
 use crate::exit::Exit;
 use crate::output::{self, out_line, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `role new`.
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,7 @@ pub(super) struct Args {
     extends: Option<String>,
     /// What it owes, if it builds on none; an implementer if nothing is said.
     #[arg(long, value_enum)]
-    kind: Option<Owes>,
+    kind: Option<KindArg>,
     /// Among your own roles, for all projects.
     #[arg(long)]
     user: bool,
@@ -40,7 +40,7 @@ pub(super) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Owes {
+enum KindArg {
     /// Questions, or confirmed requirements.
     Analyst,
     /// A design, with patterns, warnings and interfaces.
@@ -55,32 +55,32 @@ enum Owes {
     Scribe,
 }
 
-impl From<Owes> for Kind {
-    fn from(owes: Owes) -> Self {
+impl From<KindArg> for RoleKind {
+    fn from(owes: KindArg) -> Self {
         match owes {
-            Owes::Analyst => Self::Analyst,
-            Owes::Designer => Self::Designer,
-            Owes::Planner => Self::Planner,
-            Owes::Implementer => Self::Implementer,
-            Owes::Gatekeeper => Self::Gatekeeper,
-            Owes::Scribe => Self::Scribe,
+            KindArg::Analyst => Self::Analyst,
+            KindArg::Designer => Self::Designer,
+            KindArg::Planner => Self::Planner,
+            KindArg::Implementer => Self::Implementer,
+            KindArg::Gatekeeper => Self::Gatekeeper,
+            KindArg::Scribe => Self::Scribe,
         }
     }
 }
 
 /// What a new role builds on.
-enum Base {
+enum RoleBase {
     /// Another role.
     Role(String),
     /// The role of its own name, in a lower layer.
-    Itself(Layer),
+    Itself(SourceLayer),
     /// Nothing.
-    Kind(Kind),
+    Kind(RoleKind),
 }
 
-pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     files::check_name(&args.name)?;
-    let said = Said::read(scene, &[])?;
+    let said = LoadedConfig::read(scene, &[])?;
     let library = said.library();
     let folder = files::folder(scene, &said.ground, args.user)?;
     files::check_free(scene, &folder, &args.name)?;
@@ -92,9 +92,9 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         let line = files::editor_line(&path, &folder);
         written.push((path, skeleton(&args.name, &line, &base, false)));
         let text = match &base {
-            Base::Kind(kind) => prompt(*kind),
-            Base::Role(name) => inherited(name, &library)?,
-            Base::Itself(_) => inherited(&args.name, &library)?,
+            RoleBase::Kind(kind) => prompt(*kind),
+            RoleBase::Role(name) => inherited(name, &library)?,
+            RoleBase::Itself(_) => inherited(&args.name, &library)?,
         };
         written.push((own.join("prompt.md"), text));
     } else {
@@ -111,9 +111,9 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     for (path, _) in &written {
         out_line(&near_name(scene, &path.display().to_string()))?;
     }
-    if scene.detail >= Detail::Normal {
+    if scene.detail >= Verbosity::Normal {
         let (codeteam, name) = (&scene.calls.codeteam, &args.name);
-        if let Base::Itself(layer) = base {
+        if let RoleBase::Itself(layer) = base {
             let layer = layer.as_str();
             say(&format!(
                 "it changes the {layer} role `{name}` wherever that is used"
@@ -130,12 +130,12 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 }
 
 /// A role of the usual workflow that a new one could play.
-fn played(base: &Base, said: &Said) -> Option<String> {
+fn played(base: &RoleBase, said: &LoadedConfig) -> Option<String> {
     let mut library = said.library();
     let kind = match base {
-        Base::Itself(_) => return None,
-        Base::Kind(kind) => *kind,
-        Base::Role(parent) => library.resolve(parent).ok()?.role.kind,
+        RoleBase::Itself(_) => return None,
+        RoleBase::Kind(kind) => *kind,
+        RoleBase::Role(parent) => library.resolve(parent).ok()?.role.kind,
     };
     let compiled = said.ground.workflow(&said.config, &mut library).ok()?;
     let steps = compiled.workflow.steps.values();
@@ -157,50 +157,50 @@ fn inherited(name: &str, library: &Library) -> Result<String, Problem> {
     Ok(format!("<!-- {note} -->\n{}\n", role.prompt))
 }
 
-fn base(args: &Args, library: &Library) -> Result<Base, Problem> {
+fn base(args: &Args, library: &Library) -> Result<RoleBase, Problem> {
     let below = if args.user {
-        Layer::BuiltIn
+        SourceLayer::BuiltIn
     } else {
-        Layer::User
+        SourceLayer::User
     };
     let layers = library.layers_of(&args.name);
     let same = layers.into_iter().find(|layer| *layer <= below);
     match (&args.extends, args.kind, same) {
-        (Some(parent), _, Some(layer)) if *parent == args.name => Ok(Base::Itself(layer)),
+        (Some(parent), _, Some(layer)) if *parent == args.name => Ok(RoleBase::Itself(layer)),
         (Some(parent), _, _) => {
             library.resolve(parent).map_err(engine::Error::from)?;
-            Ok(Base::Role(parent.clone()))
+            Ok(RoleBase::Role(parent.clone()))
         }
-        (None, Some(kind), _) => Ok(Base::Kind(kind.into())),
-        (None, None, Some(layer)) => Ok(Base::Itself(layer)),
-        (None, None, None) => Ok(Base::Kind(Kind::Implementer)),
+        (None, Some(kind), _) => Ok(RoleBase::Kind(kind.into())),
+        (None, None, Some(layer)) => Ok(RoleBase::Itself(layer)),
+        (None, None, None) => Ok(RoleBase::Kind(RoleKind::Implementer)),
     }
 }
 
 /// A file that says what can be said. What is not needed is commented out.
-fn skeleton(name: &str, editor_line: &str, base: &Base, with_prompt: bool) -> String {
+fn skeleton(name: &str, editor_line: &str, base: &RoleBase, with_prompt: bool) -> String {
     let mut text = editor_line.to_owned();
-    let kinds = Kind::ALL.map(Kind::as_str).join(", ");
+    let kinds = RoleKind::ALL.map(RoleKind::as_str).join(", ");
     let _ = match base {
-        Base::Role(parent) => writeln!(
+        RoleBase::Role(parent) => writeln!(
             text,
             "# The role `{name}`. What it does not say is said by `{parent}`.\n\
              description: What it is, in a line\nextends: {parent}"
         ),
-        Base::Itself(layer) => writeln!(
+        RoleBase::Itself(layer) => writeln!(
             text,
             "# Changes the {} role `{name}`; what is not said here is as it is there.\n\
              extends: {name}",
             layer.as_str()
         ),
-        Base::Kind(kind) => writeln!(
+        RoleBase::Kind(kind) => writeln!(
             text,
             "# The role `{name}`.\ndescription: What it is, in a line\n\
              # What it owes. There are {kinds}.\nkind: {}",
             kind.as_str()
         ),
     };
-    let names: Vec<String> = Strategies::names_in([]).into_iter().collect();
+    let names: Vec<String> = StrategyCatalog::names_in([]).into_iter().collect();
     let half = names.len().div_ceil(2);
     let _ = write!(
         text,
@@ -220,14 +220,14 @@ fn skeleton(name: &str, editor_line: &str, base: &Base, with_prompt: bool) -> St
         strategy(base)
     );
     match base {
-        Base::Kind(kind) if with_prompt => {
+        RoleBase::Kind(kind) if with_prompt => {
             text.push_str("prompt: |\n");
             for line in prompt(*kind).lines() {
                 let _ = writeln!(text, "  {line}");
             }
         }
         // What nobody has filled in is told to nobody.
-        Base::Role(_) | Base::Itself(_) if with_prompt => text.push_str(
+        RoleBase::Role(_) | RoleBase::Itself(_) if with_prompt => text.push_str(
             "# system_prompt_additions: |     # what it is told besides\n\
              #   We write commit messages in French.\n",
         ),
@@ -237,17 +237,19 @@ fn skeleton(name: &str, editor_line: &str, base: &Base, with_prompt: bool) -> St
 }
 
 /// What a role of a kind is usually shown.
-fn strategy(base: &Base) -> &'static str {
+fn strategy(base: &RoleBase) -> &'static str {
     match base {
-        Base::Kind(Kind::Gatekeeper) => "reviewer_diff",
-        Base::Kind(Kind::Implementer) | Base::Role(_) | Base::Itself(_) => "implementer_targeted",
-        Base::Kind(_) => "planner_docset",
+        RoleBase::Kind(RoleKind::Gatekeeper) => "reviewer_diff",
+        RoleBase::Kind(RoleKind::Implementer) | RoleBase::Role(_) | RoleBase::Itself(_) => {
+            "implementer_targeted"
+        }
+        RoleBase::Kind(_) => "planner_docset",
     }
 }
 
-fn prompt(kind: Kind) -> String {
+fn prompt(kind: RoleKind) -> String {
     let text = match kind {
-        Kind::Gatekeeper => {
+        RoleKind::Gatekeeper => {
             "Say here who it is and how it judges: what it looks for first, what it lets pass, and\nwhat a finding must name."
         }
         _ => {

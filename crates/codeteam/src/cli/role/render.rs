@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use codeteam_core::ids::{RoleName, StepId, TaskId};
 use codeteam_core::role::Role;
-use codeteam_core::workflow::{Compiled, StepKind};
-use codeteam_engine::engine::{self, Preview, Project, Request};
+use codeteam_core::workflow::{CompiledWorkflow, StepKind};
+use codeteam_engine::engine::{self, PreviewRequest, Project, RunRequest};
 use codeteam_engine::library::is_file;
 use serde_json::json;
 
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::output::{self, out_line, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `role render`.
 #[derive(Debug, clap::Args)]
@@ -34,7 +34,7 @@ pub(super) struct Args {
     workflow: Option<String>,
 }
 
-pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let project = scene.project()?;
     let seen = |name: &String| {
         if is_file(name) {
@@ -43,9 +43,9 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             name.clone()
         }
     };
-    let compiled = project.workflow(&Request {
+    let compiled = project.workflow(&RunRequest {
         workflow: args.workflow.as_ref().map(seen),
-        ..Request::default()
+        ..RunRequest::default()
     })?;
     let (role, step) = find(&project, &compiled, &args.role)?;
     let plan = match &args.plan {
@@ -57,7 +57,7 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     let goal = args.goal.clone().or(described);
     let prompt = project.preview(
         &role,
-        Preview {
+        PreviewRequest {
             goal: goal.unwrap_or_else(|| "(what you want: say it with `--goal`)".to_owned()),
             step,
             task: args.task.clone().map(TaskId),
@@ -78,7 +78,7 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     out_line(prompt.system.trim_end())?;
     out_line("--- user prompt")?;
     out_line(prompt.user.trim_end())?;
-    if scene.detail >= Detail::Normal {
+    if scene.detail >= Verbosity::Normal {
         say(&format!("{} tokens", prompt.tokens()));
     }
     Ok(Exit::Done)
@@ -87,7 +87,7 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 /// A role of the workflow with the first step that asks it; or any role there is.
 fn find(
     project: &Project,
-    compiled: &Compiled,
+    compiled: &CompiledWorkflow,
     name: &str,
 ) -> Result<(Role, Option<StepId>), Problem> {
     let called = RoleName(name.to_owned());

@@ -1,13 +1,13 @@
 //! `codeteam role show`: one role, as its files say it or with all it builds on.
 
-use codeteam_core::role::{Layer, Resolved};
-use codeteam_core::yaml::{self, Node, Origins, Place};
+use codeteam_core::role::{ResolvedRole, SourceLayer};
+use codeteam_core::yaml::{self, OriginComments, SourcePosition, YamlNode};
 use codeteam_engine::engine;
 use codeteam_engine::library::Library;
 use serde_json::json;
 
-use crate::cli::Scene;
-use crate::cli::config::{Said, flat, near, near_name, value};
+use crate::cli::CliContext;
+use crate::cli::config::{LoadedConfig, flat, near, near_name, value};
 use crate::exit::Exit;
 use crate::output::{self, out, out_line};
 use crate::problem::Problem;
@@ -22,8 +22,8 @@ pub(super) struct Args {
     resolved: bool,
 }
 
-pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
-    let said = Said::read(scene, &[])?;
+pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
+    let said = LoadedConfig::read(scene, &[])?;
     let library = said.library();
     if args.resolved {
         let found = library.resolve(&args.name).map_err(engine::Error::from)?;
@@ -60,8 +60,8 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 }
 
 /// The texts that say something of a role, topmost first: files, and what the configuration says.
-fn texts(library: &Library, name: &str) -> Vec<(Layer, String, String)> {
-    let mut texts: Vec<(Layer, String, String)> = library
+fn texts(library: &Library, name: &str) -> Vec<(SourceLayer, String, String)> {
+    let mut texts: Vec<(SourceLayer, String, String)> = library
         .files_of(name)
         .iter()
         .map(|(layer, file)| {
@@ -70,13 +70,18 @@ fn texts(library: &Library, name: &str) -> Vec<(Layer, String, String)> {
         })
         .collect();
     if let Some((file, node)) = library.configured(name) {
-        let text = yaml::write(node, Origins::Left);
-        texts.insert(0, (Layer::Project, file, text));
+        let text = yaml::write(node, OriginComments::Left);
+        texts.insert(0, (SourceLayer::Project, file, text));
     }
     texts
 }
 
-fn resolved(scene: &Scene, library: &Library, name: &str, role: &Resolved) -> Result<(), Problem> {
+fn resolved(
+    scene: &CliContext,
+    library: &Library,
+    name: &str,
+    role: &ResolvedRole,
+) -> Result<(), Problem> {
     let layers = library.layers_of(name);
     let layer = layers.first().map_or("built-in", |layer| layer.as_str());
     if scene.json {
@@ -107,14 +112,17 @@ fn resolved(scene: &Scene, library: &Library, name: &str, role: &Resolved) -> Re
             out_line(&format!("#   {}", sources.describe(part)))?;
         }
     }
-    out(&yaml::write(&in_order(&role.node), Origins::Told(&sources)))
+    out(&yaml::write(
+        &in_order(&role.node),
+        OriginComments::Told(&sources),
+    ))
 }
 
 /// Where the parts of a role's prompt stand, in their order.
-fn prompt_parts(library: &Library, role: &Resolved) -> Vec<Place> {
-    let whole = role.node.get("prompt").and_then(Node::as_text);
+fn prompt_parts(library: &Library, role: &ResolvedRole) -> Vec<SourcePosition> {
+    let whole = role.node.get("prompt").and_then(YamlNode::as_text);
     let sources = std::iter::once(&role.top).chain(&role.chain);
-    let mut all: Vec<(&str, Layer)> = sources
+    let mut all: Vec<(&str, SourceLayer)> = sources
         .map(|(name, layer)| (name.as_str(), *layer))
         .collect();
     all.reverse();
@@ -124,7 +132,7 @@ fn prompt_parts(library: &Library, role: &Resolved) -> Vec<Place> {
     let keys = ["prompt", "system_prompt_additions"];
     let parts = said.flat_map(|node| keys.into_iter().filter_map(|key| node.get(key)));
     // One that stands in place of others leaves nothing of them.
-    let is_in = |part: &&Node| {
+    let is_in = |part: &&YamlNode| {
         let text = part.as_text().unwrap_or_default().trim_end();
         !text.is_empty() && whole.is_some_and(|whole| whole.contains(text))
     };
@@ -132,7 +140,7 @@ fn prompt_parts(library: &Library, role: &Resolved) -> Vec<Place> {
 }
 
 /// The prompt last: it is longer than all the rest.
-fn in_order(node: &Node) -> Node {
+fn in_order(node: &YamlNode) -> YamlNode {
     let mut node = node.clone();
     if let Some(prompt) = node.take("prompt") {
         node.set("prompt", prompt);

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use codeteam_core::role::Layer;
-use codeteam_core::yaml::Fault;
+use codeteam_core::role::SourceLayer;
+use codeteam_core::yaml::Diagnostic;
 use codeteam_engine::engine;
 use codeteam_engine::library::Library;
 
-use crate::cli::Scene;
-use crate::cli::config::{Said, conclude, near_name, strategy_problems};
+use crate::cli::CliContext;
+use crate::cli::config::{LoadedConfig, conclude, near_name, strategy_problems};
 use crate::exit::Exit;
 use crate::output::say;
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `role validate`.
 #[derive(Debug, clap::Args)]
@@ -22,8 +22,8 @@ pub(super) struct Args {
     names: Vec<String>,
 }
 
-pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
-    let said = Said::read(scene, &[])?;
+pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
+    let said = LoadedConfig::read(scene, &[])?;
     let mut library = said.library();
     let users = library.users(&said.config.surroundings());
     let known = library.role_names();
@@ -39,14 +39,14 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     };
     let faults = all.iter();
     let faults = faults.flat_map(|name| library.faults_of(name, Some(&said.config)));
-    let faults: Vec<Fault> = faults.collect();
+    let faults: Vec<Diagnostic> = faults.collect();
     let mut problems = library.sources.problems(faults).problems;
     let templates = said.ground.templates()?;
     for name in &all {
         problems.extend(library.prompt_problems(name, &templates));
     }
     problems.extend(strategy_problems(&said.ground)?);
-    if scene.detail >= Detail::Normal && !scene.json {
+    if scene.detail >= Verbosity::Normal && !scene.json {
         tell_files(scene, &library, &users, &all);
     }
     let good = match &all[..] {
@@ -58,14 +58,14 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 
 /// Tells of every file of one's own in which workflows it counts.
 fn tell_files(
-    scene: &Scene,
+    scene: &CliContext,
     library: &Library,
     users: &BTreeMap<String, BTreeSet<String>>,
     names: &[&str],
 ) {
     for name in names {
         let files = library.files_of(name).iter();
-        let own = files.filter(|(layer, _)| *layer > Layer::BuiltIn);
+        let own = files.filter(|(layer, _)| *layer > SourceLayer::BuiltIn);
         for (_, file) in own {
             let file = near_name(scene, file);
             say(&match users.get(*name) {

@@ -2,36 +2,36 @@
 
 use codeteam_core::Run;
 use codeteam_core::frame::{Frame, Question, QuestionKind};
-use codeteam_core::workflow::{Answer, StepKind, Target};
+use codeteam_core::workflow::{ExitTarget, PersonAnswer, StepKind};
 use codeteam_core::yaml::nearest;
 
 /// Everything that can be said to a question.
-pub(super) struct Asked {
+pub(super) struct QuestionMenu {
     /// What is in front of the cursor.
     pub(super) prompt: String,
     /// The commands, in the order in which they are shown.
-    pub(super) commands: Vec<Command>,
+    pub(super) commands: Vec<SlashCommand>,
     /// What a text without a command means.
-    pub(super) text: Text,
+    pub(super) text: PlainTextMeaning,
     /// Keys that count by themselves.
     pub(super) keys: Vec<char>,
 }
 
 /// A command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Command {
+pub(super) struct SlashCommand {
     /// Its name, without the `/`.
     pub(super) name: String,
     /// What may follow it.
     pub(super) takes: &'static str,
     /// What it does.
     pub(super) about: &'static str,
-    pub(super) act: Act,
+    pub(super) act: CommandAction,
 }
 
 /// What a command does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Act {
+pub(super) enum CommandAction {
     /// Answers, with what follows as a note.
     Answer(String),
     /// Answers, if there are words to it.
@@ -54,7 +54,7 @@ pub(super) enum Act {
 
 /// What a text without a command means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Text {
+pub(super) enum PlainTextMeaning {
     /// It is the answer.
     Answer,
     /// It is the note of this answer.
@@ -65,32 +65,32 @@ pub(super) enum Text {
 
 /// What a line is taken for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum ParsedLine {
     /// A command, and what follows it.
-    Command(Act, String),
+    Command(CommandAction, String),
     /// A text.
     Text(String),
     /// Nothing: this is what to say about it.
     Unclear(String),
 }
 
-impl Asked {
+impl QuestionMenu {
     pub(super) fn of(run: &Run, question: &Question, several: bool) -> Self {
         let frame = run.frames.get(&question.id.frame);
         let changed = frame.is_some_and(|frame| frame.change.is_some());
         let mut asked = Self {
             prompt: prompt(run, frame, question),
             commands: Vec::new(),
-            text: Text::OneOf(question.answers.clone()),
+            text: PlainTextMeaning::OneOf(question.answers.clone()),
             keys: Vec::new(),
         };
         if question.answers.is_empty() {
-            asked.text = Text::Answer;
+            asked.text = PlainTextMeaning::Answer;
             asked.put(
                 "save_plan",
                 "[words]",
                 "no more questions: write the plan",
-                Act::SavePlan,
+                CommandAction::SavePlan,
             );
             if !is_planner(run, question) {
                 asked.commands.clear();
@@ -103,11 +103,11 @@ impl Asked {
         asked
     }
 
-    fn put(&mut self, name: &str, takes: &'static str, about: &'static str, act: Act) {
+    fn put(&mut self, name: &str, takes: &'static str, about: &'static str, act: CommandAction) {
         if self.commands.iter().any(|known| known.name == name) {
             return;
         }
-        self.commands.push(Command {
+        self.commands.push(SlashCommand {
             name: name.to_owned(),
             takes,
             about,
@@ -116,11 +116,11 @@ impl Asked {
     }
 
     fn answer(&mut self, run: &Run, question: &Question, answer: &str, changed: bool) {
-        let act = Act::Answer(answer.to_owned());
+        let act = CommandAction::Answer(answer.to_owned());
         let written = written(run, question, answer);
         let rejects = written.is_some_and(|a| a.rejects);
         if written.is_some_and(|a| a.edits) {
-            let act = Act::Edit(answer.to_owned());
+            let act = CommandAction::Edit(answer.to_owned());
             return self.put(
                 answer,
                 "[--shell]",
@@ -134,7 +134,7 @@ impl Asked {
                 self.put("accept_changes", "[words]", "take it as it is", act);
             }
             "reject" if judged => {
-                let act = Act::Reject(answer.to_owned());
+                let act = CommandAction::Reject(answer.to_owned());
                 self.put("reject_changes", "<feedback>", "send it back", act);
             }
             "accept_plan" => self.put(answer, "", "take the plan as it is", act),
@@ -142,8 +142,8 @@ impl Asked {
                 self.put(answer, "", "have the plan checked by another role", act);
             }
             "change" if rejects && !changed => {
-                self.text = Text::Note(answer.to_owned());
-                let act = Act::Reject(answer.to_owned());
+                self.text = PlainTextMeaning::Note(answer.to_owned());
+                let act = CommandAction::Reject(answer.to_owned());
                 self.put(answer, "<words>", "tell the planner what to change", act);
             }
             _ => {
@@ -159,26 +159,36 @@ impl Asked {
     fn common(&mut self, run: &Run, frame: Option<&Frame>, several: bool) {
         let changed = frame.is_some_and(|frame| frame.change.is_some());
         if changed {
-            self.put("diff", "", "the change", Act::Diff);
-            self.put("report", "", "the whole report", Act::Report);
+            self.put("diff", "", "the change", CommandAction::Diff);
+            self.put("report", "", "the whole report", CommandAction::Report);
             self.keys = vec!['d', 'r', '?'];
         }
         if run.plan.is_some() {
             if !changed {
-                self.put("edit", "", "open the plan in your editor", Act::EditPlan);
+                self.put(
+                    "edit",
+                    "",
+                    "open the plan in your editor",
+                    CommandAction::EditPlan,
+                );
             }
-            self.put("show", "", "the plan", Act::Show);
+            self.put("show", "", "the plan", CommandAction::Show);
         }
         if frame.is_some_and(|frame| !frame.path.is_root()) {
-            self.put("skip", "", "leave this task out", Act::Skip);
+            self.put("skip", "", "leave this task out", CommandAction::Skip);
         }
         if several {
-            self.put("next", "", "the next question that is open", Act::Next);
+            self.put(
+                "next",
+                "",
+                "the next question that is open",
+                CommandAction::Next,
+            );
         }
-        self.put("abort", "[why]", "end the run", Act::Abort);
-        self.put("help", "", "this list", Act::Help);
-        self.put("quit", "", "leave; it waits for you", Act::Quit);
-        if self.text == Text::Answer || matches!(self.text, Text::Note(_)) {
+        self.put("abort", "[why]", "end the run", CommandAction::Abort);
+        self.put("help", "", "this list", CommandAction::Help);
+        self.put("quit", "", "leave; it waits for you", CommandAction::Quit);
+        if self.text == PlainTextMeaning::Answer || matches!(self.text, PlainTextMeaning::Note(_)) {
             self.keys.clear();
         }
     }
@@ -190,30 +200,30 @@ impl Asked {
     }
 
     /// What a line means.
-    pub(super) fn take(&self, line: &str) -> Taken {
+    pub(super) fn take(&self, line: &str) -> ParsedLine {
         let line = line.trim();
         if let Some(act) = self.key(line) {
-            return Taken::Command(act, String::new());
+            return ParsedLine::Command(act, String::new());
         }
         let Some(rest) = line.strip_prefix('/') else {
             return self.text(line);
         };
         let (name, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         if let Some(command) = self.commands.iter().find(|c| c.name == name) {
-            return Taken::Command(command.act.clone(), rest.trim().to_owned());
+            return ParsedLine::Command(command.act.clone(), rest.trim().to_owned());
         }
         // An answer by its own name, whatever the command is called.
         let own = self.commands.iter().find(|command| {
-            matches!(&command.act, Act::Answer(a) | Act::Reject(a) | Act::Edit(a) if a == name)
+            matches!(&command.act, CommandAction::Answer(a) | CommandAction::Reject(a) | CommandAction::Edit(a) if a == name)
         });
         if let Some(command) = own {
-            return Taken::Command(command.act.clone(), rest.trim().to_owned());
+            return ParsedLine::Command(command.act.clone(), rest.trim().to_owned());
         }
         if let Some(why) = self.untimely(name) {
-            return Taken::Unclear(why.to_owned());
+            return ParsedLine::Unclear(why.to_owned());
         }
         let near = self.near(name);
-        Taken::Unclear(if near.is_empty() {
+        ParsedLine::Unclear(if near.is_empty() {
             format!("there is no `/{name}`; `/help` lists what there is")
         } else {
             format!("there is no `/{name}`; did you mean {}?", named(&near))
@@ -221,27 +231,30 @@ impl Asked {
     }
 
     /// What a key does where it comes as a line: from a file or a pipe.
-    fn key(&self, line: &str) -> Option<Act> {
+    fn key(&self, line: &str) -> Option<CommandAction> {
         let key = self
             .keys
             .iter()
             .find(|key| line.len() == 1 && line.starts_with(**key))?;
         Some(match key {
-            'd' => Act::Diff,
-            'r' => Act::Report,
-            _ => Act::Help,
+            'd' => CommandAction::Diff,
+            'r' => CommandAction::Report,
+            _ => CommandAction::Help,
         })
     }
 
     /// What to say of a command that is there at other times.
     fn untimely(&self, name: &str) -> Option<&'static str> {
-        let planning = self.commands.iter().any(|c| c.act == Act::SavePlan);
+        let planning = self
+            .commands
+            .iter()
+            .any(|c| c.act == CommandAction::SavePlan);
         Some(match name {
             "accept_plan" | "request_feedback_round" | "show" | "edit" if planning => {
                 "there is no plan yet; answer what is asked, or `/save_plan` has it written"
             }
             "accept_plan" | "request_feedback_round" => "there is no plan to decide on here",
-            "save_plan" if matches!(self.text, Text::Note(_)) => {
+            "save_plan" if matches!(self.text, PlainTextMeaning::Note(_)) => {
                 "the plan is written; `/accept_plan` takes it as it is, and what you write changes it"
             }
             "save_plan" => "nobody makes a plan here",
@@ -256,19 +269,19 @@ impl Asked {
         })
     }
 
-    fn text(&self, line: &str) -> Taken {
+    fn text(&self, line: &str) -> ParsedLine {
         if line.is_empty() {
-            return Taken::Unclear(String::new());
+            return ParsedLine::Unclear(String::new());
         }
-        let Text::OneOf(answers) = &self.text else {
+        let PlainTextMeaning::OneOf(answers) = &self.text else {
             // A bare yes or no would go to the planner as a change of the plan.
-            if matches!(self.text, Text::Note(_)) && is_bare_answer(line) {
-                return Taken::Unclear(
+            if matches!(self.text, PlainTextMeaning::Note(_)) && is_bare_answer(line) {
+                return ParsedLine::Unclear(
                     "`/accept_plan` takes the plan as it is; to change it, write what should be different"
                         .to_owned(),
                 );
             }
-            return Taken::Text(line.to_owned());
+            return ParsedLine::Text(line.to_owned());
         };
         let names: Vec<&str> = answers.iter().map(String::as_str).collect();
         if names.contains(&line) {
@@ -284,7 +297,7 @@ impl Asked {
             [] => String::new(),
             near => format!("did you mean {}? ", named(near)),
         };
-        Taken::Unclear(format!("{near}say it with one of: {}", all.join(", ")))
+        ParsedLine::Unclear(format!("{near}say it with one of: {}", all.join(", ")))
     }
 
     /// The commands that may be meant: those that begin so, or the nearest by all of its name or
@@ -306,7 +319,7 @@ impl Asked {
 
     /// The commands, for `/help`.
     pub(super) fn help(&self) -> String {
-        let head = |c: &Command| format!("/{} {}", c.name, c.takes);
+        let head = |c: &SlashCommand| format!("/{} {}", c.name, c.takes);
         let widest = self.commands.iter().map(|c| head(c).trim_end().len()).max();
         let widest = widest.unwrap_or(0);
         let mut text: Vec<String> = self
@@ -320,11 +333,11 @@ impl Asked {
             );
         }
         match &self.text {
-            Text::Answer => text.push("  Anything else is your answer.".to_owned()),
-            Text::Note(_) => {
+            PlainTextMeaning::Answer => text.push("  Anything else is your answer.".to_owned()),
+            PlainTextMeaning::Note(_) => {
                 text.push("  Anything else goes to the planner, who changes the plan.".to_owned());
             }
-            Text::OneOf(_) => {}
+            PlainTextMeaning::OneOf(_) => {}
         }
         text.push(
             "  Several lines: Alt-Enter or Ctrl-J, a `\\` at the end of a line, or between two `\"\"\"`."
@@ -348,7 +361,7 @@ fn named(names: &[&str]) -> String {
 }
 
 /// An answer as the workflow has it.
-fn written<'a>(run: &'a Run, question: &Question, answer: &str) -> Option<&'a Answer> {
+fn written<'a>(run: &'a Run, question: &Question, answer: &str) -> Option<&'a PersonAnswer> {
     let by_step = matches!(question.kind, QuestionKind::Step | QuestionKind::Rebound);
     match &run.step(&question.id.step)?.kind {
         StepKind::Person { answers, .. } if by_step => answers.iter().find(|a| a.name == answer),
@@ -357,10 +370,10 @@ fn written<'a>(run: &'a Run, question: &Question, answer: &str) -> Option<&'a An
 }
 
 /// What an answer of the workflow does, by where it leads.
-fn leads(run: &Run, next: &Target) -> &'static str {
-    let Target::Step(step) = next else {
+fn leads(run: &Run, next: &ExitTarget) -> &'static str {
+    let ExitTarget::Step(step) = next else {
         return match next {
-            Target::Fail => "give it up: it counts as failed",
+            ExitTarget::Fail => "give it up: it counts as failed",
             _ => "that is all",
         };
     };
@@ -390,8 +403,8 @@ pub(super) fn accepts(run: &Run, question: &Question, answer: &str) -> bool {
     question.kind == QuestionKind::Step && written(run, question, answer).is_some_and(takes)
 }
 
-fn takes(answer: &Answer) -> bool {
-    !(answer.rejects || answer.edits || answer.reverts) && answer.next != Target::Fail
+fn takes(answer: &PersonAnswer) -> bool {
+    !(answer.rejects || answer.edits || answer.reverts) && answer.next != ExitTarget::Fail
 }
 
 /// Whether a planner asks, who owes a plan.
@@ -400,7 +413,7 @@ fn is_planner(run: &Run, question: &Question) -> bool {
         return false;
     };
     let mut roles = role.slots.iter().filter_map(|name| run.roles.get(name));
-    roles.any(|role| role.kind == codeteam_core::role::Kind::Planner)
+    roles.any(|role| role.kind == codeteam_core::role::RoleKind::Planner)
 }
 
 fn prompt(run: &Run, frame: Option<&Frame>, question: &Question) -> String {
@@ -430,47 +443,47 @@ pub(crate) fn editing(run: &Run, question: &Question) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn judging() -> Asked {
+    fn judging() -> QuestionMenu {
         let answers = ["accept", "reject"].map(str::to_owned).to_vec();
-        let mut asked = Asked {
+        let mut asked = QuestionMenu {
             prompt: "judge> ".to_owned(),
             commands: Vec::new(),
-            text: Text::OneOf(answers),
+            text: PlainTextMeaning::OneOf(answers),
             keys: Vec::new(),
         };
         asked.put(
             "accept_changes",
             "[words]",
             "",
-            Act::Answer("accept".to_owned()),
+            CommandAction::Answer("accept".to_owned()),
         );
         asked.put(
             "reject_changes",
             "<feedback>",
             "",
-            Act::Reject("reject".to_owned()),
+            CommandAction::Reject("reject".to_owned()),
         );
-        asked.put("diff", "", "", Act::Diff);
+        asked.put("diff", "", "", CommandAction::Diff);
         asked
     }
 
     #[test]
     fn a_bare_yes_is_no_change_of_the_plan() {
         let mut asked = judging();
-        asked.text = Text::Note("change".to_owned());
+        asked.text = PlainTextMeaning::Note("change".to_owned());
         for word in ["y", "Yes", "ok!", "no"] {
-            let Taken::Unclear(said) = asked.take(word) else {
+            let ParsedLine::Unclear(said) = asked.take(word) else {
                 panic!("{word}");
             };
             assert!(said.contains("/accept_plan"), "{said}");
         }
         let text = "no tests, please";
-        assert_eq!(asked.take(text), Taken::Text(text.to_owned()));
+        assert_eq!(asked.take(text), ParsedLine::Text(text.to_owned()));
     }
 
     #[test]
     fn what_takes_a_change_is_known_by_what_it_does() {
-        let answer = |name: &str, next, rejects| Answer {
+        let answer = |name: &str, next, rejects| PersonAnswer {
             name: name.to_owned(),
             next,
             rejects,
@@ -478,12 +491,12 @@ mod tests {
             edits: false,
             reverts: false,
         };
-        assert!(takes(&answer("ship", Target::Done, false)));
-        assert!(!takes(&answer("accept", Target::Fail, false)));
-        assert!(!takes(&answer("approve", Target::Done, true)));
-        let edits = Answer {
+        assert!(takes(&answer("ship", ExitTarget::Done, false)));
+        assert!(!takes(&answer("accept", ExitTarget::Fail, false)));
+        assert!(!takes(&answer("approve", ExitTarget::Done, true)));
+        let edits = PersonAnswer {
             edits: true,
-            ..answer("ship", Target::Done, false)
+            ..answer("ship", ExitTarget::Done, false)
         };
         assert!(!takes(&edits));
     }
@@ -493,8 +506,12 @@ mod tests {
         let mut asked = judging();
         let other = asked.take("d");
         asked.keys = vec!['d', 'r', '?'];
-        for (key, act) in [("d", Act::Diff), (" r ", Act::Report), ("?", Act::Help)] {
-            assert_eq!(asked.take(key), Taken::Command(act, String::new()));
+        for (key, act) in [
+            ("d", CommandAction::Diff),
+            (" r ", CommandAction::Report),
+            ("?", CommandAction::Help),
+        ] {
+            assert_eq!(asked.take(key), ParsedLine::Command(act, String::new()));
         }
         assert_eq!(judging().take("d"), other, "only where keys are offered");
     }
@@ -502,8 +519,9 @@ mod tests {
     #[test]
     fn a_command_comes_with_words() {
         let asked = judging();
-        let accepted =
-            |words: &str| Taken::Command(Act::Answer("accept".to_owned()), words.to_owned());
+        let accepted = |words: &str| {
+            ParsedLine::Command(CommandAction::Answer("accept".to_owned()), words.to_owned())
+        };
         assert_eq!(
             asked.take("/accept_changes  well done "),
             accepted("well done")
@@ -511,7 +529,10 @@ mod tests {
         // By the answer's own name, and without the sign, too.
         assert_eq!(asked.take("/accept"), accepted(""));
         assert_eq!(asked.take("accept"), accepted(""));
-        let rejected = Taken::Command(Act::Reject("reject".to_owned()), "a\nb".to_owned());
+        let rejected = ParsedLine::Command(
+            CommandAction::Reject("reject".to_owned()),
+            "a\nb".to_owned(),
+        );
         assert_eq!(asked.take("/reject_changes\na\nb"), rejected);
     }
 
@@ -534,22 +555,22 @@ mod tests {
                 "one of: `/accept_changes`, `/reject_changes`, `/diff`",
             ),
         ] {
-            let Taken::Unclear(why) = asked.take(said) else {
+            let ParsedLine::Unclear(why) = asked.take(said) else {
                 panic!("{said} was understood");
             };
             assert!(why.contains(advice), "{said}: {why}");
         }
-        assert_eq!(asked.take("  "), Taken::Unclear(String::new()));
+        assert_eq!(asked.take("  "), ParsedLine::Unclear(String::new()));
     }
 
     #[test]
     fn what_comes_later_says_what_to_do_now() {
         let mut asked = judging();
         asked.commands.clear();
-        asked.put("save_plan", "[words]", "", Act::SavePlan);
-        asked.put("skip", "", "", Act::Skip);
-        asked.put("abort", "", "", Act::Abort);
-        asked.text = Text::Answer;
+        asked.put("save_plan", "[words]", "", CommandAction::SavePlan);
+        asked.put("skip", "", "", CommandAction::Skip);
+        asked.put("abort", "", "", CommandAction::Abort);
+        asked.text = PlainTextMeaning::Answer;
         for (said, advice) in [
             (
                 "/show",
@@ -560,7 +581,7 @@ mod tests {
             ("/s", "did you mean `/save_plan` or `/skip`?"),
             ("/diff", "no change to look at"),
         ] {
-            let Taken::Unclear(why) = asked.take(said) else {
+            let ParsedLine::Unclear(why) = asked.take(said) else {
                 panic!("{said} was understood");
             };
             assert!(why.contains(advice), "{said}: {why}");
@@ -570,9 +591,12 @@ mod tests {
     #[test]
     fn free_text_is_an_answer_where_one_is_asked_for() {
         let mut asked = judging();
-        asked.text = Text::Answer;
-        assert_eq!(asked.take(" Green "), Taken::Text("Green".to_owned()));
-        asked.text = Text::Note("change".to_owned());
-        assert_eq!(asked.take("smaller"), Taken::Text("smaller".to_owned()));
+        asked.text = PlainTextMeaning::Answer;
+        assert_eq!(asked.take(" Green "), ParsedLine::Text("Green".to_owned()));
+        asked.text = PlainTextMeaning::Note("change".to_owned());
+        assert_eq!(
+            asked.take("smaller"),
+            ParsedLine::Text("smaller".to_owned())
+        );
     }
 }

@@ -5,27 +5,27 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use codeteam_core::frame::Question;
-use codeteam_core::ids::{AttemptId, Time};
+use codeteam_core::ids::{AttemptId, EpochMillis};
 use codeteam_core::quoted::{hanging, one_line};
-use codeteam_core::submission::{Choice, Submission};
+use codeteam_core::submission::{Submission, VerdictChoice};
 use codeteam_core::{Effect, Event, Run};
-use codeteam_engine::driver::Observer;
-use codeteam_engine::process::Cancel;
+use codeteam_engine::driver::RunObserver;
+use codeteam_engine::process::CancelToken;
 
 use super::screen::Screen;
 use crate::cli::drive::open_questions;
-use crate::progress::Progress;
+use crate::progress::ProgressPrinter;
 
 /// What is open, and who is at it.
-pub(super) struct Desk {
-    state: Mutex<State>,
+pub(super) struct QuestionQueue {
+    state: Mutex<QueueState>,
     changed: Condvar,
     screen: Arc<Screen>,
-    interrupt: Cancel,
+    interrupt: CancelToken,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     run: Option<Arc<Run>>,
     open: Vec<Question>,
     /// What the person is asked at this moment.
@@ -45,15 +45,15 @@ struct State {
 }
 
 /// What there is to do for a person.
-pub(super) enum Next {
+pub(super) enum NextQuestion {
     /// A question, and all that are open.
     Question(Arc<Run>, Box<Question>, usize),
     /// Nothing more.
     Nothing,
 }
 
-impl Desk {
-    pub(super) fn new(screen: Arc<Screen>, interrupt: Cancel) -> Self {
+impl QuestionQueue {
+    pub(super) fn new(screen: Arc<Screen>, interrupt: CancelToken) -> Self {
         Self {
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -62,7 +62,7 @@ impl Desk {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -98,11 +98,11 @@ impl Desk {
 
     /// Waits for a question. One that comes after `last` is preferred, so that none is asked for
     /// ever while others wait.
-    pub(super) fn next(&self, last: Option<&AttemptId>) -> Next {
+    pub(super) fn next(&self, last: Option<&AttemptId>) -> NextQuestion {
         let mut state = self.lock();
         loop {
             if state.ended || state.left {
-                return Next::Nothing;
+                return NextQuestion::Nothing;
             }
             if !state.leaving
                 && let Some(run) = &state.run
@@ -114,13 +114,13 @@ impl Desk {
                 let (run, open) = (Arc::clone(run), state.open.len());
                 state.at = Some(question.id.clone());
                 self.screen.ask();
-                return Next::Question(run, question, open);
+                return NextQuestion::Question(run, question, open);
             }
             state = self.wait(state);
         }
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait<'a>(&self, state: MutexGuard<'a, QueueState>) -> MutexGuard<'a, QueueState> {
         // Somebody always tells; looking up now and then costs nothing.
         let waited = self.changed.wait_timeout(state, Duration::from_secs(1));
         waited.unwrap_or_else(PoisonError::into_inner).0
@@ -237,8 +237,8 @@ impl Desk {
 /// What somebody said of a plan.
 fn feedback(verdict: &codeteam_core::submission::Verdict) -> String {
     let word = match verdict.verdict {
-        Choice::Approve => "The plan is fine",
-        Choice::Reject => "The plan should be changed",
+        VerdictChoice::Approve => "The plan is fine",
+        VerdictChoice::Reject => "The plan should be changed",
     };
     let mut text = format!("{word}: {}", hanging(verdict.reason.trim(), 4));
     for finding in &verdict.findings {
@@ -252,9 +252,9 @@ fn feedback(verdict: &codeteam_core::submission::Verdict) -> String {
 }
 
 /// Says that the driver has stopped, however it did.
-pub(super) struct Ended(pub(super) Arc<Desk>);
+pub(super) struct DriverEndGuard(pub(super) Arc<QuestionQueue>);
 
-impl Drop for Ended {
+impl Drop for DriverEndGuard {
     fn drop(&mut self) {
         self.0.lock().ended = true;
         self.0.screen.overtake();
@@ -263,19 +263,19 @@ impl Drop for Ended {
 }
 
 /// Tells the screen and the desk what a driver tells.
-pub(super) struct Attending {
-    progress: Arc<Progress>,
-    desk: Arc<Desk>,
+pub(super) struct PersonObserver {
+    progress: Arc<ProgressPrinter>,
+    desk: Arc<QuestionQueue>,
 }
 
-impl Attending {
-    pub(super) fn new(progress: Arc<Progress>, desk: Arc<Desk>) -> Self {
+impl PersonObserver {
+    pub(super) fn new(progress: Arc<ProgressPrinter>, desk: Arc<QuestionQueue>) -> Self {
         Self { progress, desk }
     }
 }
 
-impl Observer for Attending {
-    fn event(&self, run: &Run, at: Time, event: &Event) {
+impl RunObserver for PersonObserver {
+    fn event(&self, run: &Run, at: EpochMillis, event: &Event) {
         self.desk.hear(run, event);
         self.progress.event(run, at, event);
     }

@@ -8,12 +8,12 @@ use codeteam_core::Run;
 use codeteam_core::frame::Question;
 use codeteam_core::input::Decision;
 use codeteam_engine::Engine;
-use codeteam_engine::hand::{self, Back};
+use codeteam_engine::hand::{self, EditOutcome};
 
 use super::program;
 use super::screen::Screen;
 use super::shown;
-use crate::output::Style;
+use crate::output::TerminalStyle;
 use crate::problem::Problem;
 
 /// Lets a person edit what a question is about. Nothing comes of it if nothing was changed.
@@ -49,18 +49,18 @@ pub(super) fn change(
         program::edit(screen, &folder, &files)?;
     }
     match hand::take_back(engine, frame, question, &lent).map_err(failed)? {
-        Back::Same => {
+        EditOutcome::Same => {
             screen.say("nothing was changed");
             Ok(None)
         }
-        Back::Refused(why) => {
+        EditOutcome::Refused(why) => {
             screen.say(&format!(
                 "it cannot be taken: {why}; `/edit` opens it again, as it is"
             ));
             Ok(None)
         }
-        Back::Changed { change, own, files } => {
-            screen.say(shown::diff(Style::detect(), &own).trim_end());
+        EditOutcome::Changed { change, own, files } => {
+            screen.say(shown::diff(TerminalStyle::detect(), &own).trim_end());
             screen.say(&format!("handed back: {}", files.join(", ")));
             Ok(Some(Decision::Answer {
                 question: question.id.clone(),

@@ -14,7 +14,7 @@ const MOST: usize = 500;
 const LONGEST: usize = 4_000;
 
 /// What was said, oldest first.
-pub(super) struct History {
+pub(super) struct PromptHistory {
     entries: Vec<String>,
     at: usize,
     /// What was being written before going back.
@@ -23,7 +23,7 @@ pub(super) struct History {
     redact: Box<dyn Fn(&str) -> String>,
 }
 
-impl History {
+impl PromptHistory {
     /// The history of a project.
     pub(super) fn of(engine: &std::sync::Arc<Engine>) -> Self {
         let redactor = std::sync::Arc::clone(engine);
@@ -136,9 +136,9 @@ mod tests {
 
     use super::*;
 
-    fn history(file: &std::path::Path) -> History {
+    fn history(file: &std::path::Path) -> PromptHistory {
         let redact = |text: &str| text.replace("hunter2", "***");
-        History::at(Some(file.to_owned()), Box::new(redact))
+        PromptHistory::at(Some(file.to_owned()), Box::new(redact))
     }
 
     #[test]

@@ -13,51 +13,51 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use self::draw::Layout;
-use self::keys::{Decoder, Key};
-use self::mode::Raw;
+use self::draw::PromptLayout;
+use self::keys::{KeyDecoder, KeyPress};
+use self::mode::RawMode;
 pub(crate) use self::mode::calm;
-use self::text::{Place, Text};
+use self::text::{CursorTarget, EditBuffer};
 pub(super) use self::text::{goes_on, meant};
-use super::history::History;
+use super::history::PromptHistory;
 use super::screen::{Screen, put};
-use super::{Prompt, Said};
+use super::{LinePrompt, PromptInput};
 
 /// How long an escape may take to become something longer.
 const ESCAPE: Duration = Duration::from_millis(50);
 
 /// Reads what a person writes at a terminal that can do more than print.
-pub(super) struct Editor {
-    history: History,
-    decoder: Decoder,
+pub(super) struct LineEditor {
+    history: PromptHistory,
+    decoder: KeyDecoder,
     killed: String,
     /// What was typed before anybody asked.
     ahead: String,
 }
 
 /// A prompt that is up.
-pub(crate) struct Open {
+pub(crate) struct OpenPrompt {
     prompt: String,
     styled: String,
-    text: Text,
+    text: EditBuffer,
     /// The row of the cursor, below the first one that is drawn.
     row: usize,
     /// On a terminal that can only print, nothing is drawn over.
     plain: bool,
 }
 
-impl Open {
-    pub(super) fn new(prompt: &Prompt<'_>) -> Self {
+impl OpenPrompt {
+    pub(super) fn new(prompt: &LinePrompt<'_>) -> Self {
         Self {
             prompt: prompt.text.to_owned(),
             styled: prompt.style.cyan(prompt.text),
-            text: Text::default(),
+            text: EditBuffer::default(),
             row: 0,
             plain: false,
         }
     }
 
-    pub(super) fn plain(prompt: &Prompt<'_>) -> Self {
+    pub(super) fn plain(prompt: &LinePrompt<'_>) -> Self {
         Self {
             plain: true,
             ..Self::new(prompt)
@@ -87,7 +87,7 @@ impl Open {
         let some = |n: u16, otherwise| if n == 0 { otherwise } else { usize::from(n) };
         let (columns, height) = (some(columns, 80), some(height, 24));
         let at = self.text.at();
-        let layout = Layout::of(&self.prompt, self.text.as_str(), at, columns, height);
+        let layout = PromptLayout::of(&self.prompt, self.text.as_str(), at, columns, height);
         let mut shown = layout.rows.join("\n");
         if let Some(rest) = shown.strip_prefix(&self.prompt) {
             shown = format!("{}{rest}", self.styled);
@@ -111,14 +111,14 @@ impl Open {
 
     /// Leaves what was written on the screen and goes on below it.
     fn leave(&mut self) {
-        self.text = Text::new(self.text.as_str().to_owned());
+        self.text = EditBuffer::new(self.text.as_str().to_owned());
         self.redraw();
         put("\n");
     }
 }
 
 /// What a key led to.
-enum Step {
+enum KeyOutcome {
     /// Nothing that others see.
     On,
     /// The prompt is to be drawn again.
@@ -126,40 +126,44 @@ enum Step {
     /// Something is to be shown above it.
     Above(String),
     /// The person is done.
-    Done(Said),
+    Done(PromptInput),
     /// codeteam is to be put to sleep.
     Suspend,
 }
 
-impl Editor {
-    pub(super) fn new(history: History) -> Self {
+impl LineEditor {
+    pub(super) fn new(history: PromptHistory) -> Self {
         Self {
             history,
-            decoder: Decoder::default(),
+            decoder: KeyDecoder::default(),
             killed: String::new(),
             ahead: String::new(),
         }
     }
 
     /// Reads what the person says.
-    pub(super) fn read(&mut self, screen: &Screen, prompt: &Prompt<'_>) -> io::Result<Said> {
-        let mut raw = Some(Raw::enter()?);
+    pub(super) fn read(
+        &mut self,
+        screen: &Screen,
+        prompt: &LinePrompt<'_>,
+    ) -> io::Result<PromptInput> {
+        let mut raw = Some(RawMode::enter()?);
         self.take_ahead()?;
         let resized = screen.on_resize()?;
         self.history.rewind();
-        let mut open = Open::new(prompt);
+        let mut open = OpenPrompt::new(prompt);
         open.text.insert(&std::mem::take(&mut self.ahead));
         screen.open(open);
         let said = self.keys(screen, prompt, &mut raw);
         signal_hook::low_level::unregister(resized);
         if let Some(mut open) = screen.close() {
             match &said {
-                Ok(Said::Line(line)) => {
+                Ok(PromptInput::Line(line)) => {
                     open.leave();
                     self.history.add(line);
                 }
                 // Half an answer to another question is still at hand.
-                Ok(Said::Overtaken) => {
+                Ok(PromptInput::Overtaken) => {
                     open.erase();
                     self.history.remember(open.text.as_str());
                 }
@@ -195,9 +199,9 @@ impl Editor {
     fn keys(
         &mut self,
         screen: &Screen,
-        prompt: &Prompt<'_>,
-        raw: &mut Option<Raw>,
-    ) -> io::Result<Said> {
+        prompt: &LinePrompt<'_>,
+        raw: &mut Option<RawMode>,
+    ) -> io::Result<PromptInput> {
         loop {
             while let Some(key) = self.decoder.next(true) {
                 if let Some(said) = self.act(screen, prompt, raw, key)? {
@@ -214,16 +218,16 @@ impl Editor {
             }
             let woken = drain(screen);
             if screen.is_overtaken() {
-                return Ok(Said::Overtaken);
+                return Ok(PromptInput::Overtaken);
             }
             if woken {
-                screen.with(Open::redraw);
+                screen.with(OpenPrompt::redraw);
             }
             if ready()? {
                 let mut bytes = [0; 4096];
                 let n = rustix::io::read(io::stdin().as_fd(), &mut bytes)?;
                 if n == 0 {
-                    return Ok(Said::Quit);
+                    return Ok(PromptInput::Quit);
                 }
                 self.decoder.feed(&bytes[..n]);
             }
@@ -233,110 +237,114 @@ impl Editor {
     fn act(
         &mut self,
         screen: &Screen,
-        prompt: &Prompt<'_>,
-        raw: &mut Option<Raw>,
-        key: Key,
-    ) -> io::Result<Option<Said>> {
+        prompt: &LinePrompt<'_>,
+        raw: &mut Option<RawMode>,
+        key: KeyPress,
+    ) -> io::Result<Option<PromptInput>> {
         let step = screen.with(|open| self.key(open, prompt, key));
         match step {
-            None | Some(Step::On) => {}
-            Some(Step::Draw) => {
-                screen.with(Open::redraw);
+            None | Some(KeyOutcome::On) => {}
+            Some(KeyOutcome::Draw) => {
+                screen.with(OpenPrompt::redraw);
             }
-            Some(Step::Above(text)) => screen.say(&text),
-            Some(Step::Done(said)) => return Ok(Some(said)),
-            Some(Step::Suspend) => {
-                screen.with(Open::erase);
+            Some(KeyOutcome::Above(text)) => screen.say(&text),
+            Some(KeyOutcome::Done(said)) => return Ok(Some(said)),
+            Some(KeyOutcome::Suspend) => {
+                screen.with(OpenPrompt::erase);
                 drop(raw.take());
                 rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
-                *raw = Some(Raw::enter()?);
-                screen.with(Open::draw);
+                *raw = Some(RawMode::enter()?);
+                screen.with(OpenPrompt::draw);
             }
         }
         Ok(None)
     }
 
-    fn key(&mut self, open: &mut Open, prompt: &Prompt<'_>, key: Key) -> Step {
+    fn key(&mut self, open: &mut OpenPrompt, prompt: &LinePrompt<'_>, key: KeyPress) -> KeyOutcome {
         let text = &mut open.text;
         let is_empty = text.as_str().is_empty();
         match key {
-            Key::Char(c) if is_empty && prompt.keys.contains(&c) => {
-                return Step::Done(Said::Key(c));
+            KeyPress::Char(c) if is_empty && prompt.keys.contains(&c) => {
+                return KeyOutcome::Done(PromptInput::Key(c));
             }
-            Key::Char(c) => text.insert(c.encode_utf8(&mut [0; 4])),
-            Key::Paste(pasted) => text.insert(&pasted),
-            Key::NewLine => text.insert("\n"),
-            Key::Enter if text.at() == text.as_str().len() && goes_on(text.as_str()) => {
+            KeyPress::Char(c) => text.insert(c.encode_utf8(&mut [0; 4])),
+            KeyPress::Paste(pasted) => text.insert(&pasted),
+            KeyPress::NewLine => text.insert("\n"),
+            KeyPress::Enter if text.at() == text.as_str().len() && goes_on(text.as_str()) => {
                 text.insert("\n");
             }
-            Key::Enter => return Step::Done(Said::Line(text.as_str().to_owned())),
-            Key::Tab => return complete(text, prompt.commands),
-            Key::Ctrl('c' | 'd') if is_empty => return Step::Done(Said::Quit),
-            Key::Ctrl('c') => *text = Text::default(),
-            Key::Ctrl('z') => return Step::Suspend,
-            Key::Ctrl('l') => put("\u{1b}[H\u{1b}[2J"),
-            Key::Up | Key::Ctrl('p') if text.line_start() > 0 => text.go(Place::Above),
-            Key::Down | Key::Ctrl('n') if text.line_end() < text.as_str().len() => {
-                text.go(Place::Below);
+            KeyPress::Enter => {
+                return KeyOutcome::Done(PromptInput::Line(text.as_str().to_owned()));
             }
-            Key::Up | Key::Ctrl('p') => recall(text, self.history.older(text.as_str())),
-            Key::Down | Key::Ctrl('n') => recall(text, self.history.newer()),
-            Key::Ctrl('y') => text.insert(&self.killed),
+            KeyPress::Tab => return complete(text, prompt.commands),
+            KeyPress::Ctrl('c' | 'd') if is_empty => return KeyOutcome::Done(PromptInput::Quit),
+            KeyPress::Ctrl('c') => *text = EditBuffer::default(),
+            KeyPress::Ctrl('z') => return KeyOutcome::Suspend,
+            KeyPress::Ctrl('l') => put("\u{1b}[H\u{1b}[2J"),
+            KeyPress::Up | KeyPress::Ctrl('p') if text.line_start() > 0 => {
+                text.go(CursorTarget::Above)
+            }
+            KeyPress::Down | KeyPress::Ctrl('n') if text.line_end() < text.as_str().len() => {
+                text.go(CursorTarget::Below);
+            }
+            KeyPress::Up | KeyPress::Ctrl('p') => recall(text, self.history.older(text.as_str())),
+            KeyPress::Down | KeyPress::Ctrl('n') => recall(text, self.history.newer()),
+            KeyPress::Ctrl('y') => text.insert(&self.killed),
             key => return self.move_or_kill(text, &key),
         }
-        Step::Draw
+        KeyOutcome::Draw
     }
 
-    fn move_or_kill(&mut self, text: &mut Text, key: &Key) -> Step {
+    fn move_or_kill(&mut self, text: &mut EditBuffer, key: &KeyPress) -> KeyOutcome {
         let to = match key {
-            Key::Left | Key::Ctrl('b') => Place::Left,
-            Key::Right | Key::Ctrl('f') => Place::Right,
-            Key::WordLeft | Key::Alt('b') => Place::WordLeft,
-            Key::WordRight | Key::Alt('f') => Place::WordRight,
-            Key::Home | Key::Ctrl('a') => Place::LineStart,
-            Key::End | Key::Ctrl('e') => Place::LineEnd,
-            Key::Backspace => {
-                text.kill(Place::Left);
-                return Step::Draw;
+            KeyPress::Left | KeyPress::Ctrl('b') => CursorTarget::Left,
+            KeyPress::Right | KeyPress::Ctrl('f') => CursorTarget::Right,
+            KeyPress::WordLeft | KeyPress::Alt('b') => CursorTarget::WordLeft,
+            KeyPress::WordRight | KeyPress::Alt('f') => CursorTarget::WordRight,
+            KeyPress::Home | KeyPress::Ctrl('a') => CursorTarget::LineStart,
+            KeyPress::End | KeyPress::Ctrl('e') => CursorTarget::LineEnd,
+            KeyPress::Backspace => {
+                text.kill(CursorTarget::Left);
+                return KeyOutcome::Draw;
             }
-            Key::Delete | Key::Ctrl('d') => {
-                text.kill(Place::Right);
-                return Step::Draw;
+            KeyPress::Delete | KeyPress::Ctrl('d') => {
+                text.kill(CursorTarget::Right);
+                return KeyOutcome::Draw;
             }
-            Key::KillWord | Key::Ctrl('w') => {
-                self.killed = text.kill(Place::WordLeft);
-                return Step::Draw;
+            KeyPress::KillWord | KeyPress::Ctrl('w') => {
+                self.killed = text.kill(CursorTarget::WordLeft);
+                return KeyOutcome::Draw;
             }
-            Key::Alt('d') => {
-                self.killed = text.kill(Place::WordRight);
-                return Step::Draw;
+            KeyPress::Alt('d') => {
+                self.killed = text.kill(CursorTarget::WordRight);
+                return KeyOutcome::Draw;
             }
-            Key::Ctrl('k') => {
-                self.killed = text.kill(Place::LineEnd);
-                return Step::Draw;
+            KeyPress::Ctrl('k') => {
+                self.killed = text.kill(CursorTarget::LineEnd);
+                return KeyOutcome::Draw;
             }
-            Key::Ctrl('u') => {
-                self.killed = text.kill(Place::LineStart);
-                return Step::Draw;
+            KeyPress::Ctrl('u') => {
+                self.killed = text.kill(CursorTarget::LineStart);
+                return KeyOutcome::Draw;
             }
-            _ => return Step::On,
+            _ => return KeyOutcome::On,
         };
         text.go(to);
-        Step::Draw
+        KeyOutcome::Draw
     }
 }
 
-fn recall(text: &mut Text, entry: Option<String>) {
+fn recall(text: &mut EditBuffer, entry: Option<String>) {
     if let Some(entry) = entry {
-        *text = Text::new(entry);
+        *text = EditBuffer::new(entry);
     }
 }
 
 /// Completes a command, as far as it is clear.
-fn complete(text: &mut Text, commands: &[String]) -> Step {
+fn complete(text: &mut EditBuffer, commands: &[String]) -> KeyOutcome {
     let typed = text.before().to_owned();
     if !typed.starts_with('/') || typed.contains(char::is_whitespace) {
-        return Step::On;
+        return KeyOutcome::On;
     }
     let fitting: Vec<&str> = commands
         .iter()
@@ -344,11 +352,11 @@ fn complete(text: &mut Text, commands: &[String]) -> Step {
         .filter(|command| command.starts_with(&typed))
         .collect();
     let Some(first) = fitting.first() else {
-        return Step::On;
+        return KeyOutcome::On;
     };
     if fitting.len() == 1 {
         text.replace_before(0, &format!("{first} "));
-        return Step::Draw;
+        return KeyOutcome::Draw;
     }
     let common = fitting.iter().skip(1).fold(first.len(), |common, other| {
         let same = first.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);
@@ -356,9 +364,9 @@ fn complete(text: &mut Text, commands: &[String]) -> Step {
     });
     if common > typed.len() {
         text.replace_before(0, &first[..common]);
-        return Step::Draw;
+        return KeyOutcome::Draw;
     }
-    Step::Above(fitting.join("  "))
+    KeyOutcome::Above(fitting.join("  "))
 }
 
 /// Waits for keys or for somebody who wakes.

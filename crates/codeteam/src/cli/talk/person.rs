@@ -3,37 +3,37 @@
 use std::sync::Arc;
 
 use codeteam_core::Run;
-use codeteam_core::frame::{Item, Question};
+use codeteam_core::frame::{FrameItem, Question};
 use codeteam_core::ids::{AttemptId, RunId};
 use codeteam_core::input::Decision;
 use codeteam_core::plan::Plan;
-use codeteam_engine::proposal::{self, Proposal};
+use codeteam_engine::proposal::{self, CommitProposal};
 use codeteam_engine::{Engine, artifacts};
 
-use super::ask::{Act, Asked, Taken, Text, accepts};
-use super::desk::{Desk, Next};
+use super::ask::{CommandAction, ParsedLine, PlainTextMeaning, QuestionMenu, accepts};
+use super::desk::{NextQuestion, QuestionQueue};
 use super::screen::Screen;
-use super::source::Source;
-use super::{Prompt, Said, hand, program, shown};
-use crate::cli::Scene;
-use crate::output::Style;
+use super::source::AnswerSource;
+use super::{LinePrompt, PromptInput, hand, program, shown};
+use crate::cli::CliContext;
+use crate::output::TerminalStyle;
 use crate::problem::Problem;
-use crate::progress::Progress;
+use crate::progress::ProgressPrinter;
 
 /// A person at a run.
-pub(super) struct Person<'a> {
-    pub(super) scene: &'a Scene,
+pub(super) struct PersonDialog<'a> {
+    pub(super) scene: &'a CliContext,
     pub(super) engine: &'a Arc<Engine>,
     pub(super) run: RunId,
-    pub(super) desk: &'a Desk,
+    pub(super) desk: &'a QuestionQueue,
     pub(super) screen: &'a Screen,
-    pub(super) progress: &'a Progress,
-    pub(super) style: Style,
-    pub(super) source: &'a mut Source,
+    pub(super) progress: &'a ProgressPrinter,
+    pub(super) style: TerminalStyle,
+    pub(super) source: &'a mut AnswerSource,
 }
 
 /// What comes after a question.
-enum After {
+enum QuestionOutcome {
     /// Whatever is next.
     On,
     /// Another question first.
@@ -45,20 +45,20 @@ enum After {
 }
 
 /// What comes after one thing that was said.
-enum Then {
+enum InputOutcome {
     /// The question is still there.
     Again,
     /// It is not, or it is not this one's turn.
-    Over(After),
+    Over(QuestionOutcome),
 }
 
-impl Person<'_> {
+impl PersonDialog<'_> {
     /// Answers what is asked, until nothing is.
     pub(super) fn attend(mut self) -> Result<(), Problem> {
         let mut last: Option<AttemptId> = None;
         let mut seen: Option<AttemptId> = None;
         loop {
-            let Next::Question(run, question, open) = self.desk.next(last.as_ref()) else {
+            let NextQuestion::Question(run, question, open) = self.desk.next(last.as_ref()) else {
                 return Ok(());
             };
             self.progress.hide(true);
@@ -68,16 +68,16 @@ impl Person<'_> {
             self.desk.turn_away();
             (last, seen) = (None, Some(question.id.clone()));
             match after? {
-                After::On => {}
-                After::Next => {
+                QuestionOutcome::On => {}
+                QuestionOutcome::Next => {
                     last = Some(question.id.clone());
                     seen = None;
                 }
-                After::Quit => {
+                QuestionOutcome::Quit => {
                     self.desk.leave();
                     return Ok(());
                 }
-                After::Ended => self.desk.leave_when_idle(),
+                QuestionOutcome::Ended => self.desk.leave_when_idle(),
             }
         }
     }
@@ -88,16 +88,16 @@ impl Person<'_> {
         question: &Question,
         open: usize,
         is_new: bool,
-    ) -> Result<After, Problem> {
+    ) -> Result<QuestionOutcome, Problem> {
         if is_new {
             self.source.set_aside()?;
             self.show(run, question, open);
         }
         loop {
             let run = self.desk.run().unwrap_or_else(|| Arc::clone(run));
-            let asked = Asked::of(&run, question, self.desk.open() > 1);
+            let asked = QuestionMenu::of(&run, question, self.desk.open() > 1);
             let commands = asked.names();
-            let prompt = Prompt {
+            let prompt = LinePrompt {
                 text: &asked.prompt,
                 style: self.style,
                 commands: &commands,
@@ -105,28 +105,30 @@ impl Person<'_> {
             };
             let said = self.source.next(self.screen, &prompt)?;
             let then = match said {
-                Said::Overtaken => return Ok(self.overtaken(question)),
-                Said::Quit => return Ok(After::Quit),
-                Said::Ended => return Ok(After::Ended),
-                Said::Key('d') => self.act(&run, question, &asked, &Act::Diff, ""),
-                Said::Key('r') => self.act(&run, question, &asked, &Act::Report, ""),
-                Said::Key(_) => self.act(&run, question, &asked, &Act::Help, ""),
-                Said::Line(line) => {
+                PromptInput::Overtaken => return Ok(self.overtaken(question)),
+                PromptInput::Quit => return Ok(QuestionOutcome::Quit),
+                PromptInput::Ended => return Ok(QuestionOutcome::Ended),
+                PromptInput::Key('d') => self.act(&run, question, &asked, &CommandAction::Diff, ""),
+                PromptInput::Key('r') => {
+                    self.act(&run, question, &asked, &CommandAction::Report, "")
+                }
+                PromptInput::Key(_) => self.act(&run, question, &asked, &CommandAction::Help, ""),
+                PromptInput::Line(line) => {
                     // Others may have asked meanwhile.
-                    let asked = Asked::of(&run, question, self.desk.open() > 1);
+                    let asked = QuestionMenu::of(&run, question, self.desk.open() > 1);
                     self.line(&run, question, &asked, &line)
                 }
             };
             match then {
-                Ok(Then::Again) => {}
-                Ok(Then::Over(after)) => return Ok(after),
+                Ok(InputOutcome::Again) => {}
+                Ok(InputOutcome::Over(after)) => return Ok(after),
                 // What a person tried and cannot be done is no reason to leave the run.
                 Err(problem) => problem.print(self.style),
             }
         }
     }
 
-    fn overtaken(&self, question: &Question) -> After {
+    fn overtaken(&self, question: &Question) -> QuestionOutcome {
         if let Some(words) = self.desk.answered(&question.id) {
             let place = question.id.frame.name();
             self.screen
@@ -141,18 +143,18 @@ impl Person<'_> {
             self.screen
                 .say(&format!("{place} need not be asked about any more"));
         }
-        After::On
+        QuestionOutcome::On
     }
 
     /// Shows what is asked, with all that one must know to answer.
     fn show(&self, run: &Arc<Run>, question: &Question, open: usize) {
-        let asked = Asked::of(run, question, open > 1);
+        let asked = QuestionMenu::of(run, question, open > 1);
         let frame = run.frames.get(&question.id.frame);
         self.screen.say("");
         if let Some(feedback) = self
             .desk
             .feedback()
-            .filter(|_| matches!(asked.text, Text::Note(_)))
+            .filter(|_| matches!(asked.text, PlainTextMeaning::Note(_)))
         {
             self.screen.say(&feedback);
             if let Some(file) = self.plan_file(run, "FEEDBACK.md") {
@@ -160,7 +162,7 @@ impl Person<'_> {
             }
             self.screen.say("");
         }
-        if let (Text::Note(_), Some(plan)) = (&asked.text, &run.plan) {
+        if let (PlainTextMeaning::Note(_), Some(plan)) = (&asked.text, &run.plan) {
             self.screen.say(&shown::outline(self.style, plan));
             if let Some(file) = self.plan_file(run, "plan.yml") {
                 self.screen.say(&self.style.dim(&format!("  ({file})")));
@@ -170,7 +172,7 @@ impl Person<'_> {
             self.screen.say(report.trim_end());
             self.screen.say("");
             let proposal = proposal::of(self.engine, run, question);
-            for line in proposal.iter().flat_map(Proposal::lines) {
+            for line in proposal.iter().flat_map(CommitProposal::lines) {
                 self.screen.say(format!("  {line}").trim_end());
             }
         }
@@ -203,26 +205,29 @@ impl Person<'_> {
         &mut self,
         run: &Arc<Run>,
         question: &Question,
-        asked: &Asked,
+        asked: &QuestionMenu,
         line: &str,
-    ) -> Result<Then, Problem> {
+    ) -> Result<InputOutcome, Problem> {
         if !self.source.is_terminal() {
             let first = line.replace('\n', "\n  ");
             self.screen.say(&self.style.dim(&format!("> {first}")));
         }
         match asked.take(line) {
-            Taken::Unclear(why) => {
+            ParsedLine::Unclear(why) => {
                 if !why.is_empty() {
                     self.screen.say(&why);
                 }
-                Ok(Then::Again)
+                Ok(InputOutcome::Again)
             }
-            Taken::Text(text) => match &asked.text {
-                Text::Note(answer) => self.answer(question, answer, &text),
+            ParsedLine::Text(text) => match &asked.text {
+                PlainTextMeaning::Note(answer) => self.answer(question, answer, &text),
                 _ => self.answer(question, &text, ""),
             },
-            Taken::Command(act, rest) => {
-                if matches!(act, Act::Answer(_) | Act::Edit(_) | Act::Show) {
+            ParsedLine::Command(act, rest) => {
+                if matches!(
+                    act,
+                    CommandAction::Answer(_) | CommandAction::Edit(_) | CommandAction::Show
+                ) {
                     self.read_plan_again(run)?;
                 }
                 self.act(run, question, asked, &act, &rest)
@@ -234,48 +239,53 @@ impl Person<'_> {
         &mut self,
         run: &Arc<Run>,
         question: &Question,
-        asked: &Asked,
-        act: &Act,
+        asked: &QuestionMenu,
+        act: &CommandAction,
         rest: &str,
-    ) -> Result<Then, Problem> {
+    ) -> Result<InputOutcome, Problem> {
         match act {
-            Act::Answer(answer) => {
+            CommandAction::Answer(answer) => {
                 if !self.is_sure(run, question, answer)? {
-                    return Ok(Then::Again);
+                    return Ok(InputOutcome::Again);
                 }
                 self.answer(question, answer, rest)
             }
-            Act::Reject(answer) => {
+            CommandAction::Reject(answer) => {
                 if rest.is_empty() {
                     self.screen
                         .say("say what is wrong: what you write goes to whoever mends it");
-                    return Ok(Then::Again);
+                    return Ok(InputOutcome::Again);
                 }
                 self.answer(question, answer, rest)
             }
-            Act::SavePlan => self.answer(question, format!("/save_plan {rest}").trim(), ""),
-            Act::Edit(answer) => {
+            CommandAction::SavePlan => {
+                self.answer(question, format!("/save_plan {rest}").trim(), "")
+            }
+            CommandAction::Edit(answer) => {
                 let shell = rest.split_whitespace().any(|word| word == "--shell");
                 let edited = hand::change(self.engine, self.screen, run, question, answer, shell)?;
                 match edited {
-                    None => Ok(Then::Again),
+                    None => Ok(InputOutcome::Again),
                     Some(decision) => self.decide(question, &decision),
                 }
             }
-            Act::EditPlan => self.edit_plan(run).map(|()| Then::Again),
-            Act::Skip => self.skip(run, question),
-            Act::Abort => {
+            CommandAction::EditPlan => self.edit_plan(run).map(|()| InputOutcome::Again),
+            CommandAction::Skip => self.skip(run, question),
+            CommandAction::Abort => {
                 if !self.confirm("end the run? y/N ")? {
-                    return Ok(Then::Again);
+                    return Ok(InputOutcome::Again);
                 }
                 let reason = rest.to_owned();
                 self.decide(question, &Decision::Abort { reason })
             }
-            Act::Next => Ok(Then::Over(After::Next)),
-            Act::Quit => Ok(Then::Over(After::Quit)),
-            Act::Help | Act::Show | Act::Diff | Act::Report => {
-                self.look(run, question, asked, act).map(|()| Then::Again)
-            }
+            CommandAction::Next => Ok(InputOutcome::Over(QuestionOutcome::Next)),
+            CommandAction::Quit => Ok(InputOutcome::Over(QuestionOutcome::Quit)),
+            CommandAction::Help
+            | CommandAction::Show
+            | CommandAction::Diff
+            | CommandAction::Report => self
+                .look(run, question, asked, act)
+                .map(|()| InputOutcome::Again),
         }
     }
 
@@ -283,18 +293,18 @@ impl Person<'_> {
         &mut self,
         run: &Arc<Run>,
         question: &Question,
-        asked: &Asked,
-        act: &Act,
+        asked: &QuestionMenu,
+        act: &CommandAction,
     ) -> Result<(), Problem> {
         let frame = run.frames.get(&question.id.frame);
         match (act, frame) {
-            (Act::Show, _) => {
+            (CommandAction::Show, _) => {
                 let run = self.desk.run().unwrap_or_else(|| Arc::clone(run));
                 if let Some(plan) = &run.plan {
                     self.screen.say(&shown::plan(self.style, plan));
                 }
             }
-            (Act::Diff, Some(frame)) => {
+            (CommandAction::Diff, Some(frame)) => {
                 if let Some(change) = &frame.change {
                     let patch = self.engine.bodies.get(change.diff.as_str()).map_err(|e| {
                         Problem::environment("the diff cannot be read").caused_by(&e)
@@ -302,7 +312,7 @@ impl Person<'_> {
                     self.page(&shown::diff(self.style, &patch))?;
                 }
             }
-            (Act::Report, Some(frame)) => {
+            (CommandAction::Report, Some(frame)) => {
                 self.page(&shown::whole_report(self.engine, run, frame))?;
             }
             _ => self.screen.say(&asked.help()),
@@ -344,19 +354,24 @@ impl Person<'_> {
         if !self.source.is_terminal() {
             self.screen.say(text.trim_end());
         }
-        let prompt = Prompt {
+        let prompt = LinePrompt {
             text,
             style: self.style,
             commands: &[],
             keys: &[],
         };
         Ok(match self.source.next(self.screen, &prompt)? {
-            Said::Line(line) => Some(line.trim().to_lowercase()),
+            PromptInput::Line(line) => Some(line.trim().to_lowercase()),
             _ => None,
         })
     }
 
-    fn answer(&mut self, question: &Question, answer: &str, note: &str) -> Result<Then, Problem> {
+    fn answer(
+        &mut self,
+        question: &Question,
+        answer: &str,
+        note: &str,
+    ) -> Result<InputOutcome, Problem> {
         let decision = Decision::Answer {
             question: question.id.clone(),
             answer: answer.to_owned(),
@@ -366,24 +381,28 @@ impl Person<'_> {
         self.decide(question, &decision)
     }
 
-    fn skip(&mut self, run: &Run, question: &Question) -> Result<Then, Problem> {
+    fn skip(&mut self, run: &Run, question: &Question) -> Result<InputOutcome, Problem> {
         let frame = run.frames.get(&question.id.frame);
-        let Some(Item::Task(task)) = frame.map(|frame| &frame.item) else {
+        let Some(FrameItem::Task(task)) = frame.map(|frame| &frame.item) else {
             self.screen.say("only a task can be left out");
-            return Ok(Then::Again);
+            return Ok(InputOutcome::Again);
         };
         let task = task.clone();
         self.decide(question, &Decision::Skip { task })
     }
 
     /// Posts a decision and waits until it is followed.
-    fn decide(&mut self, question: &Question, decision: &Decision) -> Result<Then, Problem> {
+    fn decide(
+        &mut self,
+        question: &Question,
+        decision: &Decision,
+    ) -> Result<InputOutcome, Problem> {
         let refusals = self.desk.refusals();
         self.post(decision)?;
         if self.desk.taken(&question.id, refusals) {
-            return Ok(Then::Again);
+            return Ok(InputOutcome::Again);
         }
-        Ok(Then::Over(After::On))
+        Ok(InputOutcome::Over(QuestionOutcome::On))
     }
 
     fn post(&self, decision: &Decision) -> Result<(), Problem> {

@@ -5,12 +5,12 @@ use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::line::Open;
+use super::line::OpenPrompt;
 use crate::output::tell;
 
 /// The screen.
 pub(crate) struct Screen {
-    inner: Mutex<Inner>,
+    inner: Mutex<ScreenState>,
     /// Written to when whoever reads must look up.
     waking: UnixStream,
     /// Read by whoever waits for keys.
@@ -18,8 +18,8 @@ pub(crate) struct Screen {
 }
 
 #[derive(Default)]
-struct Inner {
-    open: Option<Open>,
+struct ScreenState {
+    open: Option<OpenPrompt>,
     held: Option<Vec<String>>,
     overtaken: bool,
 }
@@ -36,7 +36,7 @@ impl Screen {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, ScreenState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -72,17 +72,17 @@ impl Screen {
     }
 
     /// Puts a prompt up.
-    pub(super) fn open(&self, open: Open) {
+    pub(super) fn open(&self, open: OpenPrompt) {
         self.lock().open.insert(open).draw();
     }
 
     /// Looks at the prompt, or changes it.
-    pub(super) fn with<T>(&self, change: impl FnOnce(&mut Open) -> T) -> Option<T> {
+    pub(super) fn with<T>(&self, change: impl FnOnce(&mut OpenPrompt) -> T) -> Option<T> {
         self.lock().open.as_mut().map(change)
     }
 
     /// Takes the prompt away.
-    pub(super) fn close(&self) -> Option<Open> {
+    pub(super) fn close(&self) -> Option<OpenPrompt> {
         self.lock().open.take()
     }
 

@@ -3,18 +3,23 @@
 use std::fmt::Write as _;
 
 use codeteam_core::Run;
-use codeteam_core::frame::{Frame, Judged, Question, QuestionKind};
+use codeteam_core::frame::{Frame, Question, QuestionKind, StepVerdict};
 use codeteam_core::ids::TaskId;
 use codeteam_core::plan::Plan;
 use codeteam_core::quoted::{hanging, spell_out};
 use codeteam_engine::{Engine, report, tell};
 
-use super::ask::{Asked, Text};
-use crate::cli::Scene;
-use crate::output::Style;
+use super::ask::{PlainTextMeaning, QuestionMenu};
+use crate::cli::CliContext;
+use crate::output::TerminalStyle;
 
 /// A question, as it is put.
-pub(super) fn question(style: Style, run: &Run, question: &Question, asked: &Asked) -> String {
+pub(super) fn question(
+    style: TerminalStyle,
+    run: &Run,
+    question: &Question,
+    asked: &QuestionMenu,
+) -> String {
     let mut text = String::new();
     let who = match question.kind {
         QuestionKind::Analyst => format!("{}: ", tell::who(run, &question.id)),
@@ -36,23 +41,27 @@ pub(super) fn question(style: Style, run: &Run, question: &Question, asked: &Ask
     text
 }
 
-fn hint(question: &Question, asked: &Asked) -> String {
+fn hint(question: &Question, asked: &QuestionMenu) -> String {
     let named = |name: &str| asked.commands.iter().any(|c| c.name == name);
     let several = if named("next") { " · /next" } else { "" };
     match &asked.text {
-        Text::Answer if named("save_plan") => {
+        PlainTextMeaning::Answer if named("save_plan") => {
             "Answer, or /save_plan when it knows enough; /help lists the rest.".to_owned()
         }
-        Text::Answer => format!("Answer in words · /help lists the rest{several}"),
-        Text::Note(_) => "Do you want to /accept_plan or /request_feedback_round? What else you \
+        PlainTextMeaning::Answer => format!("Answer in words · /help lists the rest{several}"),
+        PlainTextMeaning::Note(_) => {
+            "Do you want to /accept_plan or /request_feedback_round? What else you \
                           write changes it; /help lists the rest."
-            .to_owned(),
-        Text::OneOf(_) if !asked.keys.is_empty() && question.kind == QuestionKind::Step => {
+                .to_owned()
+        }
+        PlainTextMeaning::OneOf(_)
+            if !asked.keys.is_empty() && question.kind == QuestionKind::Step =>
+        {
             let own = asked.commands.iter().take(question.answers.len());
             let own: Vec<String> = own.map(|c| format!("/{}", c.name)).collect();
             format!("{}{several} · d diff · r report · ? help", own.join(" · "))
         }
-        Text::OneOf(answers) => {
+        PlainTextMeaning::OneOf(answers) => {
             let answers: Vec<String> = answers.iter().map(|a| format!("/{a}")).collect();
             format!("{}{several} · /help lists the rest", answers.join(" · "))
         }
@@ -60,7 +69,7 @@ fn hint(question: &Question, asked: &Asked) -> String {
 }
 
 /// A plan as a list.
-pub(super) fn plan(style: Style, plan: &Plan) -> String {
+pub(super) fn plan(style: TerminalStyle, plan: &Plan) -> String {
     let mut text = style.bold(&format!("Plan {}", plan.plan_id));
     if !plan.description.trim().is_empty() {
         let _ = write!(text, ": {}", hanging(plan.description.trim(), 2));
@@ -94,7 +103,7 @@ pub(super) fn plan(style: Style, plan: &Plan) -> String {
 }
 
 /// A plan in a line a task.
-pub(super) fn outline(style: Style, plan: &Plan) -> String {
+pub(super) fn outline(style: TerminalStyle, plan: &Plan) -> String {
     let widest = plan.tasks.iter().map(|t| t.id.as_str().len()).max();
     let widest = widest.unwrap_or(0);
     let tasks = match plan.tasks.len() {
@@ -120,7 +129,7 @@ pub(super) fn outline(style: Style, plan: &Plan) -> String {
 }
 
 /// The report of a change, at a glance.
-pub(super) fn report(scene: &Scene, engine: &Engine, run: &Run, frame: &Frame) -> String {
+pub(super) fn report(scene: &CliContext, engine: &Engine, run: &Run, frame: &Frame) -> String {
     let report = report::full(engine, run, frame);
     report.map_or_else(String::new, |mut report| {
         // The prompt says what can be decided, and what was decided before is told by its round.
@@ -142,7 +151,7 @@ pub(super) fn failing(frame: &Frame) -> usize {
         !verdict.approved && verdict.patch.is_some() && verdict.patch.as_ref() == patch
     });
     let checks = frame.outputs.checks.iter().filter(|check| !check.passed);
-    let count = |verdict: &Judged| {
+    let count = |verdict: &StepVerdict| {
         if verdict.by_checks {
             checks.clone().count().max(1)
         } else {
@@ -153,7 +162,7 @@ pub(super) fn failing(frame: &Frame) -> usize {
 }
 
 /// A patch with its colours.
-pub(super) fn diff(style: Style, patch: &[u8]) -> String {
+pub(super) fn diff(style: TerminalStyle, patch: &[u8]) -> String {
     let text = String::from_utf8_lossy(patch);
     let text = spell_out(&text);
     let mut shown = String::with_capacity(text.len());

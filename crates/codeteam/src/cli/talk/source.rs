@@ -8,33 +8,33 @@ use std::sync::Arc;
 
 use codeteam_engine::Engine;
 
-use super::history::History;
-use super::line::{self, Editor, Open};
+use super::history::PromptHistory;
+use super::line::{self, LineEditor, OpenPrompt};
 use super::program;
 use super::screen::Screen;
-use super::{Prompt, Said};
+use super::{LinePrompt, PromptInput};
 use crate::problem::Problem;
 
 /// Where words come from.
-pub(crate) enum Source {
+pub(crate) enum AnswerSource {
     /// A terminal.
-    Terminal(Box<dyn Reads>),
+    Terminal(Box<dyn PromptReader>),
     /// A pipe, line by line.
-    Pipe(Lines),
+    Pipe(StdinLines),
     /// A file of answers.
     Answers(VecDeque<String>),
 }
 
 /// Something that reads what a person writes at a prompt.
-pub(crate) trait Reads {
-    fn read(&mut self, screen: &Screen, prompt: &Prompt<'_>) -> io::Result<Said>;
+pub(crate) trait PromptReader {
+    fn read(&mut self, screen: &Screen, prompt: &LinePrompt<'_>) -> io::Result<PromptInput>;
 
     /// Keeps what was typed before a question was shown from answering it.
     fn set_aside(&mut self) -> io::Result<()>;
 }
 
-impl Reads for Editor {
-    fn read(&mut self, screen: &Screen, prompt: &Prompt<'_>) -> io::Result<Said> {
+impl PromptReader for LineEditor {
+    fn read(&mut self, screen: &Screen, prompt: &LinePrompt<'_>) -> io::Result<PromptInput> {
         Self::read(self, screen, prompt)
     }
 
@@ -48,18 +48,18 @@ pub(crate) fn is_terminal() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-impl Source {
+impl AnswerSource {
     /// The terminal that codeteam was started from.
     pub(crate) fn terminal(engine: &Arc<Engine>) -> Self {
         if program::is_dumb() {
-            return Self::Terminal(Box::new(Lines::default()));
+            return Self::Terminal(Box::new(StdinLines::default()));
         }
-        Self::Terminal(Box::new(Editor::new(History::of(engine))))
+        Self::Terminal(Box::new(LineEditor::new(PromptHistory::of(engine))))
     }
 
     /// Standard input, which is no terminal.
     pub(crate) fn pipe() -> Self {
-        Self::Pipe(Lines::default())
+        Self::Pipe(StdinLines::default())
     }
 
     /// A file, or standard input for `-`.
@@ -89,16 +89,22 @@ impl Source {
     }
 
     /// What is said next.
-    pub(crate) fn next(&mut self, screen: &Screen, prompt: &Prompt<'_>) -> Result<Said, Problem> {
+    pub(crate) fn next(
+        &mut self,
+        screen: &Screen,
+        prompt: &LinePrompt<'_>,
+    ) -> Result<PromptInput, Problem> {
         let said = match self {
             Self::Terminal(reader) => reader.read(screen, prompt),
             Self::Pipe(lines) => lines.quietly(screen),
-            Self::Answers(answers) => Ok(answers.pop_front().map_or(Said::Ended, Said::Line)),
+            Self::Answers(answers) => Ok(answers
+                .pop_front()
+                .map_or(PromptInput::Ended, PromptInput::Line)),
         };
         let said =
             said.map_err(|e| Problem::environment("could not read what you say").caused_by(&e))?;
         Ok(match said {
-            Said::Line(line) => Said::Line(line::meant(&line)),
+            PromptInput::Line(line) => PromptInput::Line(line::meant(&line)),
             said => said,
         })
     }
@@ -106,21 +112,21 @@ impl Source {
 
 /// Lines of standard input, from what can only be read line by line.
 #[derive(Default)]
-pub(crate) struct Lines {
+pub(crate) struct StdinLines {
     bytes: Vec<u8>,
     ended: bool,
 }
 
-impl Reads for Lines {
-    fn read(&mut self, screen: &Screen, prompt: &Prompt<'_>) -> io::Result<Said> {
-        screen.open(Open::plain(prompt));
+impl PromptReader for StdinLines {
+    fn read(&mut self, screen: &Screen, prompt: &LinePrompt<'_>) -> io::Result<PromptInput> {
+        screen.open(OpenPrompt::plain(prompt));
         let said = self.text(screen);
         let closed = screen.close();
-        if let (Ok(Said::Overtaken), Some(mut open)) = (&said, closed) {
+        if let (Ok(PromptInput::Overtaken), Some(mut open)) = (&said, closed) {
             open.erase();
         }
         Ok(match said? {
-            Said::Ended => Said::Quit,
+            PromptInput::Ended => PromptInput::Quit,
             said => said,
         })
     }
@@ -132,53 +138,55 @@ impl Reads for Lines {
     }
 }
 
-impl Lines {
+impl StdinLines {
     /// The next text that is no comment, for scripts.
-    fn quietly(&mut self, screen: &Screen) -> io::Result<Said> {
+    fn quietly(&mut self, screen: &Screen) -> io::Result<PromptInput> {
         loop {
             match self.text(screen)? {
-                Said::Line(line) if is_nothing(&line) => {}
+                PromptInput::Line(line) if is_nothing(&line) => {}
                 said => return Ok(said),
             }
         }
     }
 
-    fn text(&mut self, screen: &Screen) -> io::Result<Said> {
+    fn text(&mut self, screen: &Screen) -> io::Result<PromptInput> {
         let mut text = String::new();
         loop {
             match self.line(screen)? {
-                Said::Line(line) => text.push_str(&line),
-                Said::Ended if !text.is_empty() => return Ok(Said::Line(text)),
+                PromptInput::Line(line) => text.push_str(&line),
+                PromptInput::Ended if !text.is_empty() => return Ok(PromptInput::Line(text)),
                 said => return Ok(said),
             }
             if !line::goes_on(&text) {
-                return Ok(Said::Line(text));
+                return Ok(PromptInput::Line(text));
             }
             text.push('\n');
         }
     }
 
     /// The next line, if there is one and somebody still wants it.
-    fn line(&mut self, screen: &Screen) -> io::Result<Said> {
+    fn line(&mut self, screen: &Screen) -> io::Result<PromptInput> {
         loop {
             if let Some(end) = self.bytes.iter().position(|b| *b == b'\n') {
                 let line: Vec<u8> = self.bytes.drain(..=end).collect();
                 let line = String::from_utf8_lossy(&line);
-                return Ok(Said::Line(line.trim_end_matches(['\n', '\r']).to_owned()));
+                return Ok(PromptInput::Line(
+                    line.trim_end_matches(['\n', '\r']).to_owned(),
+                ));
             }
             if self.ended {
                 let rest = std::mem::take(&mut self.bytes);
                 let rest = String::from_utf8_lossy(&rest).into_owned();
                 return Ok(if rest.is_empty() {
-                    Said::Ended
+                    PromptInput::Ended
                 } else {
-                    Said::Line(rest)
+                    PromptInput::Line(rest)
                 });
             }
             line::wait(screen, None)?;
             line::drain(screen);
             if screen.is_overtaken() {
-                return Ok(Said::Overtaken);
+                return Ok(PromptInput::Overtaken);
             }
             if line::ready()? {
                 let mut bytes = [0; 4096];

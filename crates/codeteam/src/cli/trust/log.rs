@@ -7,8 +7,8 @@ use codeteam_engine::store::Store;
 use codeteam_engine::trust::LogRecords;
 use serde_json::json;
 
-use super::{Reply, ask, refuse_session};
-use crate::cli::{Scene, init};
+use super::{TrustReply, ask, refuse_session};
+use crate::cli::{CliContext, init};
 use crate::exit::Exit;
 use crate::output::{self, out_line, say};
 use crate::problem::Problem;
@@ -19,7 +19,7 @@ const QUESTION: &str = "Take this log over as your own? [y/N]";
 const SHOWN: usize = 10;
 
 /// Shows the runs of the log below `root`, and records that it is the user's own if they say so.
-pub(super) fn take_over(scene: &Scene, root: &Path, yes: bool) -> Result<Exit, Problem> {
+pub(super) fn take_over(scene: &CliContext, root: &Path, yes: bool) -> Result<Exit, Problem> {
     let path = root.join(".codeteam/state.db");
     let store = Store::open_existing(&path).map_err(engine::Error::from)?;
     let Some(store) = store else {
@@ -50,7 +50,7 @@ pub(super) fn take_over(scene: &Scene, root: &Path, yes: bool) -> Result<Exit, P
             )?;
         }
     }
-    let agreed = !is_known && (yes || (!scene.json && ask(QUESTION)? == Reply::Trust));
+    let agreed = !is_known && (yes || (!scene.json && ask(QUESTION)? == TrustReply::Trust));
     if agreed {
         refuse_session(root)?;
         records.record(&path).map_err(engine::Error::from)?;

@@ -2,32 +2,33 @@
 
 use std::collections::BTreeSet;
 
-use codeteam_core::event::Sandbox;
+use codeteam_core::event::SandboxKind;
 use codeteam_engine::config::Config;
 use codeteam_engine::confine;
-use codeteam_engine::process::Launcher;
-use codeteam_engine::workers::look::{Knocks, Look, Looked};
+use codeteam_engine::process::CommandLauncher;
+use codeteam_engine::workers::look::{NetworkCheck, WorkerDiagnosis, WorkerInspector};
 
-use super::Specs;
-use crate::cli::Scene;
+use super::SandboxSpecDir;
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::output::{self, out_line, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `worker list`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
 
-pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(super) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let config = super::config(scene)?;
     let mut looked = look(scene, &config, None);
     // Only a program that is new has to be asked, and only for that is anything started.
-    let is_new = |worker: &Looked| worker.program.installed && worker.program.version.is_none();
+    let is_new =
+        |worker: &WorkerDiagnosis| worker.program.installed && worker.program.version.is_none();
     if looked.iter().any(is_new) {
-        let specs = Specs::new();
-        let backend = config.sandbox.backend.unwrap_or(Sandbox::Bubblewrap);
-        if backend == Sandbox::None {
+        let specs = SandboxSpecDir::new();
+        let backend = config.sandbox.backend.unwrap_or(SandboxKind::Bubblewrap);
+        if backend == SandboxKind::None {
             let launcher = confine::unconfined(&scene.env);
             looked = look(scene, &config, Some(&launcher));
         } else {
@@ -45,16 +46,20 @@ pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
-fn look(scene: &Scene, config: &Config, launcher: Option<&dyn Launcher>) -> Vec<Looked> {
-    let is_told = scene.detail >= Detail::Normal && !scene.json;
-    let look = Look {
+fn look(
+    scene: &CliContext,
+    config: &Config,
+    launcher: Option<&dyn CommandLauncher>,
+) -> Vec<WorkerDiagnosis> {
+    let is_told = scene.detail >= Verbosity::Normal && !scene.json;
+    let look = WorkerInspector {
         config,
         env: &scene.env,
         codeteam: &scene.codeteam,
-        sandbox: config.sandbox.backend.unwrap_or(Sandbox::Bubblewrap),
+        sandbox: config.sandbox.backend.unwrap_or(SandboxKind::Bubblewrap),
         launcher,
         with_model: BTreeSet::new(),
-        network: Knocks::No,
+        network: NetworkCheck::No,
         waits: &|what| {
             if is_told {
                 say(&format!("… {what}"));
@@ -64,7 +69,7 @@ fn look(scene: &Scene, config: &Config, launcher: Option<&dyn Launcher>) -> Vec<
     look.all()
 }
 
-fn table(looked: &[Looked]) -> Result<(), Problem> {
+fn table(looked: &[WorkerDiagnosis]) -> Result<(), Problem> {
     let head = ["NAME", "DIALECT", "MODEL", "ACCOUNT", "PROGRAM", "LOGIN"];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(looked.iter().map(row));
@@ -83,7 +88,7 @@ fn table(looked: &[Looked]) -> Result<(), Problem> {
     Ok(())
 }
 
-fn row(worker: &Looked) -> [String; 6] {
+fn row(worker: &WorkerDiagnosis) -> [String; 6] {
     let program = match (&worker.program.version, worker.program.installed) {
         (Some(version), _) if worker.program.drivable == Some(false) => {
             format!("{version} (cannot be driven)")

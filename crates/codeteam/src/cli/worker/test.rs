@@ -3,18 +3,20 @@
 use std::time::Duration;
 
 use codeteam_core::budget::Usage;
-use codeteam_core::event::Reached;
-use codeteam_core::failure::Facts;
+use codeteam_core::event::HostTraffic;
+use codeteam_core::failure::FailureFacts;
 use codeteam_engine::tell;
 use codeteam_engine::workers::Worker;
-use codeteam_engine::workers::trial::{self, Ending, Failure, TIMEOUT, Trial, Tried, WORD};
+use codeteam_engine::workers::trial::{
+    self, FailureAdvice, TIMEOUT, TrialOutcome, TrialReport, WORD, WorkerTrial,
+};
 use serde_json::{Value, json};
 
-use crate::cli::{Scene, drive};
+use crate::cli::{CliContext, drive};
 use crate::exit::Exit;
-use crate::output::{self, Style, out_line, say};
+use crate::output::{self, TerminalStyle, out_line, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `worker test`.
 #[derive(Debug, clap::Args)]
@@ -34,18 +36,18 @@ pub(super) struct Args {
     timeout: u64,
 }
 
-pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let config = super::config(scene)?;
     let worker = trial::find(&config, &scene.env, &args.name)?;
     let interrupt = drive::options(false)?.interrupt;
-    if scene.detail >= Detail::Normal && !scene.json {
+    if scene.detail >= Verbosity::Normal && !scene.json {
         let (name, seconds) = (&worker.name, args.timeout);
         say(&format!(
             "… waiting for `{name}` to answer (at most {seconds} s)"
         ));
     }
-    let is_verbose = scene.detail >= Detail::Verbose;
-    let tried = Trial {
+    let is_verbose = scene.detail >= Verbosity::Verbose;
+    let tried = WorkerTrial {
         worker: &worker,
         model: args.model.clone(),
         timeout: Duration::from_secs(args.timeout),
@@ -62,10 +64,10 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     .run()
     .map_err(problem)?;
     let exit = match &tried.end {
-        Ending::Answered(_) => Exit::Done,
-        Ending::Failed(facts) if facts.quota.is_some() => Exit::Limited,
-        Ending::Failed(_) => Exit::Failed,
-        Ending::Interrupted => Exit::Interrupted,
+        TrialOutcome::Answered(_) => Exit::Done,
+        TrialOutcome::Failed(facts) if facts.quota.is_some() => Exit::Limited,
+        TrialOutcome::Failed(_) => Exit::Failed,
+        TrialOutcome::Interrupted => Exit::Interrupted,
     };
     if scene.json {
         output::json(&value(&worker, &tried))?;
@@ -84,11 +86,11 @@ fn problem(error: trial::Error) -> Problem {
 }
 
 /// The stable form of `--json`.
-fn value(worker: &Worker, tried: &Tried) -> Value {
+fn value(worker: &Worker, tried: &TrialReport) -> Value {
     let (answer, failure) = match &tried.end {
-        Ending::Answered(answer) => (Some(answer), None),
-        Ending::Failed(facts) => (None, Some(failed(worker, facts, tried))),
-        Ending::Interrupted => (None, None),
+        TrialOutcome::Answered(answer) => (Some(answer), None),
+        TrialOutcome::Failed(facts) => (None, Some(failed(worker, facts, tried))),
+        TrialOutcome::Interrupted => (None, None),
     };
     let usage = tried.usage;
     json!({
@@ -112,8 +114,8 @@ fn value(worker: &Worker, tried: &Tried) -> Value {
     })
 }
 
-fn failed(worker: &Worker, facts: &Facts, tried: &Tried) -> Value {
-    let failure = Failure::of(worker, facts, &tried.hosts);
+fn failed(worker: &Worker, facts: &FailureFacts, tried: &TrialReport) -> Value {
+    let failure = FailureAdvice::of(worker, facts, &tried.hosts);
     json!({
         "category": failure.category,
         "trouble": facts.trouble,
@@ -128,23 +130,23 @@ fn is_as_asked(answer: &str) -> bool {
     said.eq_ignore_ascii_case(WORD)
 }
 
-fn show(worker: &Worker, tried: &Tried) -> Result<(), Problem> {
-    let style = Style::detect();
+fn show(worker: &Worker, tried: &TrialReport) -> Result<(), Problem> {
+    let style = TerminalStyle::detect();
     let name = &worker.name;
     match &tried.end {
-        Ending::Answered(answer) if is_as_asked(answer) => {
+        TrialOutcome::Answered(answer) if is_as_asked(answer) => {
             let word = style.green("ok  ");
             out_line(&format!("{word}  `{name}` answered `{WORD}`"))?;
         }
-        Ending::Answered(answer) => {
+        TrialOutcome::Answered(answer) => {
             let word = style.yellow("note");
             out_line(&format!(
                 "{word}  `{name}` answered, but not the word it was asked for (`{WORD}`)"
             ))?;
             fact("answer", tell::first_line(answer))?;
         }
-        Ending::Failed(facts) => {
-            let failure = Failure::of(worker, facts, &tried.hosts);
+        TrialOutcome::Failed(facts) => {
+            let failure = FailureAdvice::of(worker, facts, &tried.hosts);
             let category = json!(failure.category);
             let (bad, why) = (style.red("BAD "), failure.why.replace('\n', " "));
             out_line(&format!("{bad}  `{name}` did not answer: {why}"))?;
@@ -152,7 +154,7 @@ fn show(worker: &Worker, tried: &Tried) -> Result<(), Problem> {
             out_line(&format!("      {arrow} {}", failure.remedy))?;
             fact("category", category.as_str().unwrap_or_default())?;
         }
-        Ending::Interrupted => {
+        TrialOutcome::Interrupted => {
             let word = style.yellow("note");
             return out_line(&format!("{word}  interrupted; nothing is left of it"));
         }
@@ -184,8 +186,8 @@ fn fact(name: &str, value: &str) -> Result<(), Problem> {
     out_line(&format!("      {name:<8} {value}"))
 }
 
-fn host(reached: &Reached) -> String {
-    let Reached {
+fn host(reached: &HostTraffic) -> String {
+    let HostTraffic {
         host,
         allowed,
         denied,

@@ -1,17 +1,17 @@
 //! `codeteam workflow eject`: a built-in workflow as a file of one's own.
 
 use codeteam_core::yaml::nearest;
-use codeteam_engine::config::Schema;
-use codeteam_engine::engine::Ground;
+use codeteam_engine::config::SchemaKind;
+use codeteam_engine::engine::CommandLocation;
 use serde_json::json;
 
 use super::load;
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::cli::config::near_name;
 use crate::exit::Exit;
 use crate::output::{self, out_line, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// By which an editor knows what the file may say.
 const EDITOR_LINE: &str = "# yaml-language-server: $schema=../schema/workflow.json\n";
@@ -26,7 +26,7 @@ pub(super) struct Args {
     user: bool,
 }
 
-pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let name = &args.name;
     let Some(text) = load::built_in_text(name) else {
         let known = load::built_in_names();
@@ -36,7 +36,7 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
             None => problem.hint(format!("built in: {}", known.join(", "))),
         });
     };
-    let ground = Ground::find(&scene.folder, scene.env.clone())?;
+    let ground = CommandLocation::find(&scene.folder, scene.env.clone())?;
     let folder = if args.user {
         ground.user().ok_or_else(|| {
             Problem::environment("neither `HOME` nor `XDG_CONFIG_HOME` is set")
@@ -57,13 +57,13 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     }
     let [file, _] = files;
     ground.write_new(&file, &format!("{EDITOR_LINE}{text}"))?;
-    ground.write_schema(&folder, Schema::Workflow)?;
+    ground.write_schema(&folder, SchemaKind::Workflow)?;
     if scene.json {
         output::json(&json!({ "workflow": name, "files": [file] }))?;
         return Ok(Exit::Done);
     }
     out_line(&near_name(scene, &file.display().to_string()))?;
-    if scene.detail >= Detail::Normal {
+    if scene.detail >= Verbosity::Normal {
         say("it stands in place of the built-in workflow; remove the file to go back");
     }
     Ok(Exit::Done)

@@ -4,15 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use codeteam_core::workflow::graph::Graph;
+use codeteam_core::workflow::graph::WorkflowGraph;
 use serde_json::json;
 
-use super::load::Library;
-use crate::cli::Scene;
+use super::load::WorkflowLibrary;
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::output::{self, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `workflow graph`.
 #[derive(Debug, clap::Args)]
@@ -22,14 +22,14 @@ pub(super) struct Args {
     workflow: Option<String>,
     /// How to draw it. What the output's ending says if left out, or text.
     #[arg(long)]
-    format: Option<Format>,
+    format: Option<GraphFormat>,
     /// Write it to this file and not to standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum GraphFormat {
     /// Text for a terminal.
     Text,
     /// A Mermaid flowchart, as Markdown pages show it.
@@ -38,7 +38,7 @@ enum Format {
     Svg,
 }
 
-impl Format {
+impl GraphFormat {
     fn of(file: Option<&Path>) -> Result<Self, Problem> {
         let ending = file.and_then(|file| file.extension()?.to_str());
         match ending.map(str::to_lowercase).as_deref() {
@@ -62,18 +62,18 @@ impl Format {
     }
 }
 
-pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
+pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let format = match args.format {
         Some(format) => format,
-        None => Format::of(args.output.as_deref())?,
+        None => GraphFormat::of(args.output.as_deref())?,
     };
-    let library = Library::open(scene)?;
+    let library = WorkflowLibrary::open(scene)?;
     let compiled = library.named(args.workflow.as_deref(), &scene.folder)?;
-    let (name, graph) = (&compiled.workflow.name, Graph::of(&compiled));
+    let (name, graph) = (&compiled.workflow.name, WorkflowGraph::of(&compiled));
     let drawn = match format {
-        Format::Text => graph.text(),
-        Format::Mermaid => graph.mermaid(),
-        Format::Svg => graph.svg().ok_or_else(|| {
+        GraphFormat::Text => graph.text(),
+        GraphFormat::Mermaid => graph.mermaid(),
+        GraphFormat::Svg => graph.svg().ok_or_else(|| {
             Problem::user(format!("`{name}` is too large for a picture"))
                 .hint("`--format text` and `--format mermaid` draw workflows of any size")
         })?,
@@ -85,7 +85,7 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
         })?;
         if scene.json {
             output::json(&json!({"workflow": name, "format": format.as_str(), "file": file}))?;
-        } else if scene.detail > Detail::Quiet {
+        } else if scene.detail > Verbosity::Quiet {
             say(&format!("drawn to `{}`", file.display()));
         }
         return Ok(Exit::Done);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::load::Library;
-use crate::cli::Scene;
+use super::load::WorkflowLibrary;
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::output::{self, one_line, out_line};
 use crate::problem::Problem;
@@ -14,8 +14,8 @@ use crate::problem::Problem;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
 
-pub(super) fn main(_: &Args, scene: &Scene) -> Result<Exit, Problem> {
-    let library = Library::open(scene)?;
+pub(super) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
+    let library = WorkflowLibrary::open(scene)?;
     let usual = library.usual_name();
     let mut rows = Vec::new();
     for listed in library.all() {

@@ -6,39 +6,39 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codeteam_core::role::Layer;
-use codeteam_core::workflow::{Compiled, Surroundings};
-use codeteam_core::yaml::{self, Key, Node, Place, Scalar, nearest};
-use codeteam_engine::config::{Config, Origins};
-use codeteam_engine::engine::{self, Engine, Project, Request};
-use codeteam_engine::library::{self, CONFIGURED, Listed, Places};
+use codeteam_core::role::SourceLayer;
+use codeteam_core::workflow::{CompileInputs, CompiledWorkflow};
+use codeteam_core::yaml::{self, SourcePosition, YamlKey, YamlNode, YamlScalar, nearest};
+use codeteam_engine::config::{Config, ConfigOrigins};
+use codeteam_engine::engine::{self, Engine, Project, RunRequest};
+use codeteam_engine::library::{self, CONFIGURED, LibraryFolders, WorkflowListing};
 use codeteam_engine::{built_in, library::is_file};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::Scene;
+use crate::cli::CliContext;
 use crate::problem::Problem;
 
 /// The workflows of a project, a user and codeteam.
-pub(super) struct Library {
+pub(super) struct WorkflowLibrary {
     /// `.codeteam` of the project, or of where one could be.
     pub(super) folder: PathBuf,
     project: Option<Project>,
-    surroundings: Surroundings,
+    surroundings: CompileInputs,
     known: RefCell<library::Library>,
 }
 
 /// A workflow's text and where it is from.
 #[derive(Debug, Serialize)]
-pub(super) struct Source {
+pub(super) struct WorkflowSource {
     pub(super) name: String,
     pub(super) file: String,
     pub(super) text: String,
 }
 
-impl Library {
+impl WorkflowLibrary {
     /// Needs no project, and uses its files if there is one.
-    pub(super) fn open(scene: &Scene) -> Result<Self, Problem> {
+    pub(super) fn open(scene: &CliContext) -> Result<Self, Problem> {
         let is_project = Engine::discover(&scene.folder, &scene.env).is_ok();
         if is_project {
             let project = scene.project()?;
@@ -50,10 +50,10 @@ impl Library {
             });
         }
         let folder = scene.folder.join(".codeteam");
-        let origins = Origins::of(&scene.env, &folder);
+        let origins = ConfigOrigins::of(&scene.env, &folder);
         let (config, layers) = Config::layers(&origins).map_err(engine::Error::from)?;
         let home = scene.env.config_home.as_ref();
-        let places = Places {
+        let places = LibraryFolders {
             user: home.map(|home| home.join("codeteam")),
             project: Some((folder.clone(), scene.folder.clone())),
         };
@@ -67,15 +67,19 @@ impl Library {
     }
 
     /// What a run would follow if nothing is said.
-    pub(super) fn usual(&self) -> Result<Compiled, Problem> {
+    pub(super) fn usual(&self) -> Result<CompiledWorkflow, Problem> {
         match &self.project {
-            Some(project) => Ok(project.workflow(&Request::default())?),
+            Some(project) => Ok(project.workflow(&RunRequest::default())?),
             None => self.compile(&Config::usual_workflow(), &BTreeMap::new()),
         }
     }
 
     /// A workflow that the user names, or the usual one.
-    pub(super) fn named(&self, name: Option<&str>, folder: &Path) -> Result<Compiled, Problem> {
+    pub(super) fn named(
+        &self,
+        name: Option<&str>,
+        folder: &Path,
+    ) -> Result<CompiledWorkflow, Problem> {
         match name {
             Some(name) => self.compile(&seen_from(folder, name), &BTreeMap::new()),
             None => self.usual(),
@@ -87,7 +91,7 @@ impl Library {
         &self,
         name: &str,
         settings: &BTreeMap<String, Value>,
-    ) -> Result<Compiled, Problem> {
+    ) -> Result<CompiledWorkflow, Problem> {
         Ok(self.attempt(name, settings).map_err(engine::Error::from)?)
     }
 
@@ -96,7 +100,7 @@ impl Library {
         &self,
         name: &str,
         settings: &BTreeMap<String, Value>,
-    ) -> Result<Compiled, library::Error> {
+    ) -> Result<CompiledWorkflow, library::Error> {
         let surroundings = self.surroundings.clone();
         if let Some(own) = self.own(name) {
             let mut node = own.clone();
@@ -116,17 +120,17 @@ impl Library {
             return Err(self.unknown(name));
         }
         let mut node = with_settings(settings);
-        node.set("extends", Node::text(name));
+        node.set("extends", YamlNode::text(name));
         library.build("a case", node, surroundings)
     }
 
     /// The text of a workflow by its name or its file.
-    pub(super) fn source(&self, name: &str) -> Result<Source, Problem> {
+    pub(super) fn source(&self, name: &str) -> Result<WorkflowSource, Problem> {
         if let Some(own) = self.own(name) {
-            return Ok(Source {
+            return Ok(WorkflowSource {
                 name: name.to_owned(),
                 file: self.own_file(own),
-                text: yaml::write(own, yaml::Origins::Left),
+                text: yaml::write(own, yaml::OriginComments::Left),
             });
         }
         let text = self.known.borrow().workflow_text(name, 0);
@@ -135,7 +139,7 @@ impl Library {
             .map_err(engine::Error::from)?;
         let (file, text) = text.ok_or_else(|| engine::Error::from(self.unknown(name)))?;
         let name = name.to_owned();
-        Ok(Source { name, file, text })
+        Ok(WorkflowSource { name, file, text })
     }
 
     fn unknown(&self, name: &str) -> library::Error {
@@ -149,12 +153,12 @@ impl Library {
     }
 
     /// All workflows there are, that of the configuration first.
-    pub(super) fn all(&self) -> Vec<Listed> {
+    pub(super) fn all(&self) -> Vec<WorkflowListing> {
         let mut all = self.known.borrow().workflows();
         if let Some(own) = self.own(CONFIGURED) {
-            let listed = Listed {
+            let listed = WorkflowListing {
                 name: CONFIGURED.to_owned(),
-                layer: Layer::Project,
+                layer: SourceLayer::Project,
                 file: self.own_file(own),
             };
             all.insert(0, listed);
@@ -182,18 +186,18 @@ impl Library {
     }
 
     /// What the configuration says of the workflow.
-    fn flow(&self) -> Option<&Node> {
+    fn flow(&self) -> Option<&YamlNode> {
         self.project.as_ref()?.config.flow.as_ref()
     }
 
     /// The workflow of the configuration, if it is meant by this name and no file has it.
-    fn own(&self, name: &str) -> Option<&Node> {
+    fn own(&self, name: &str) -> Option<&YamlNode> {
         let flow = self.flow().filter(|node| node.as_map().is_some())?;
         let is_free = name == CONFIGURED && !self.known.borrow().has_workflow(CONFIGURED);
         is_free.then_some(flow)
     }
 
-    fn own_file(&self, own: &Node) -> String {
+    fn own_file(&self, own: &YamlNode) -> String {
         let known = self.known.borrow();
         known
             .sources
@@ -209,19 +213,19 @@ impl Library {
 }
 
 /// A workflow that says nothing but settings.
-fn with_settings(settings: &BTreeMap<String, Value>) -> Node {
+fn with_settings(settings: &BTreeMap<String, Value>) -> YamlNode {
     let settings = settings.iter().map(|(name, value)| {
         let name = name.clone();
-        let place = Place::NONE;
-        let value = Scalar::plain(value.to_string());
+        let place = SourcePosition::NONE;
+        let value = YamlScalar::plain(value.to_string());
         (
-            Key { name, place },
-            Node::at(place, yaml::Value::Scalar(value)),
+            YamlKey { name, place },
+            YamlNode::at(place, yaml::YamlValue::Scalar(value)),
         )
     });
-    let settings = yaml::Value::Map(settings.collect());
-    let mut node = Node::empty(Place::NONE);
-    node.set("settings", Node::at(Place::NONE, settings));
+    let settings = yaml::YamlValue::Map(settings.collect());
+    let mut node = YamlNode::empty(SourcePosition::NONE);
+    node.set("settings", YamlNode::at(SourcePosition::NONE, settings));
     node
 }
 

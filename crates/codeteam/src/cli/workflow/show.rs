@@ -1,10 +1,10 @@
 //! `codeteam workflow show`: the file of a workflow, or what it comes to.
 
-use codeteam_core::yaml::{self, Origins, Sources};
+use codeteam_core::yaml::{self, OriginComments, SourceFiles};
 use serde_json::{Value, json};
 
-use super::load::{self, Library};
-use crate::cli::Scene;
+use super::load::{self, WorkflowLibrary};
+use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::output;
 use crate::problem::Problem;
@@ -20,8 +20,8 @@ pub(super) struct Args {
     resolved: bool,
 }
 
-pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
-    let library = Library::open(scene)?;
+pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
+    let library = WorkflowLibrary::open(scene)?;
     if !args.resolved {
         let name = match &args.workflow {
             Some(name) => load::seen_from(&scene.folder, name),
@@ -51,7 +51,7 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
 /// JSON is YAML, and YAML is written in one place.
 fn as_yaml(value: &Value) -> Result<String, Problem> {
     let text = value.to_string();
-    let node = yaml::read(&mut Sources::default(), "workflow", &text);
+    let node = yaml::read(&mut SourceFiles::default(), "workflow", &text);
     let node = node.map_err(|fault| Problem::internal(fault.message))?;
-    Ok(yaml::write(&node, Origins::Left))
+    Ok(yaml::write(&node, OriginComments::Left))
 }

@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use codeteam_core::rehearse::{Case, File, Outcome};
-use codeteam_core::workflow::Compiled;
+use codeteam_core::rehearse::{RehearsalCase, RehearsalOutcome, RehearsalSuite};
+use codeteam_core::workflow::CompiledWorkflow;
 use serde_json::{Value, json};
 
-use super::load::{self, Library};
-use crate::cli::Scene;
+use super::load::{self, WorkflowLibrary};
+use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::output::{self, Style, out_line};
+use crate::output::{self, TerminalStyle, out_line};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `workflow test`.
 #[derive(Debug, clap::Args)]
@@ -25,16 +25,16 @@ pub(super) struct Args {
 }
 
 /// A file of cases, and where it is.
-struct Found {
+struct CaseSource {
     file: String,
     folder: PathBuf,
     text: String,
 }
 
-pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
-    let library = Library::open(scene)?;
+pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
+    let library = WorkflowLibrary::open(scene)?;
     let found = find(args, scene, &library)?;
-    let mut tester = Tester {
+    let mut tester = CaseRunner {
         scene,
         rows: Vec::new(),
         passed: 0,
@@ -43,16 +43,16 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     // Everything is read before anything is played: a file that makes no sense is no failing test.
     let mut files = Vec::new();
     for found in found {
-        let file = File::parse(&found.file, &found.text);
+        let file = RehearsalSuite::parse(&found.file, &found.text);
         let file = file.map_err(|problems| Problem::user(problems.to_string()))?;
         let name = load::seen_from(&found.folder, &file.workflow);
-        let compile = |case: &Case| {
+        let compile = |case: &RehearsalCase| {
             let compiled = library.compile(&name, &case.settings);
             let place = format!("{}:{}", file.file, case.line);
             compiled.map_err(|p| p.hint(format!("for the case `{}` ({place})", case.name)))
         };
         let compiled = file.cases.iter().map(compile);
-        let compiled = compiled.collect::<Result<Vec<Compiled>, Problem>>()?;
+        let compiled = compiled.collect::<Result<Vec<CompiledWorkflow>, Problem>>()?;
         files.push((file, compiled));
     }
     for (file, compiled) in &files {
@@ -61,9 +61,13 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
     tester.finish()
 }
 
-fn find(args: &Args, scene: &Scene, library: &Library) -> Result<Vec<Found>, Problem> {
+fn find(
+    args: &Args,
+    scene: &CliContext,
+    library: &WorkflowLibrary,
+) -> Result<Vec<CaseSource>, Problem> {
     if args.built_in {
-        let text = |(name, text): (&str, &str)| Found {
+        let text = |(name, text): (&str, &str)| CaseSource {
             file: format!("tests of the built-in workflow `{name}`"),
             folder: scene.folder.clone(),
             text: text.to_owned(),
@@ -88,7 +92,7 @@ fn find(args: &Args, scene: &Scene, library: &Library) -> Result<Vec<Found>, Pro
         );
     }
     let text = |path: PathBuf| {
-        Ok(Found {
+        Ok(CaseSource {
             file: shown(&path, &scene.folder),
             folder: path.parent().map(Path::to_owned).unwrap_or_default(),
             text: load::read(&path)?,
@@ -105,17 +109,21 @@ fn shown(path: &Path, folder: &Path) -> String {
         .to_string()
 }
 
-struct Tester<'a> {
-    scene: &'a Scene,
+struct CaseRunner<'a> {
+    scene: &'a CliContext,
     rows: Vec<Value>,
     passed: usize,
     failed: usize,
 }
 
-impl Tester<'_> {
+impl CaseRunner<'_> {
     /// Plays the cases of a file, each on its own workflow.
-    fn file(&mut self, file: &File, compiled: &[Compiled]) -> Result<(), Problem> {
-        let told = self.scene.detail > Detail::Quiet && !self.scene.json;
+    fn file(
+        &mut self,
+        file: &RehearsalSuite,
+        compiled: &[CompiledWorkflow],
+    ) -> Result<(), Problem> {
+        let told = self.scene.detail > Verbosity::Quiet && !self.scene.json;
         if told {
             out_line(&format!("{} ({})", file.workflow, file.file))?;
         }
@@ -140,7 +148,7 @@ impl Tester<'_> {
         if self.scene.json {
             let all = json!({"passed": passed, "failed": failed, "cases": self.rows});
             output::json(&all)?;
-        } else if self.scene.detail > Detail::Quiet || failed > 0 {
+        } else if self.scene.detail > Verbosity::Quiet || failed > 0 {
             out_line(&match failed {
                 0 => format!("{passed} passed"),
                 _ => format!("{passed} passed, {failed} failed"),
@@ -154,8 +162,13 @@ impl Tester<'_> {
     }
 }
 
-fn tell(file: &File, case: &Case, outcome: &Outcome, all: bool) -> Result<(), Problem> {
-    let style = Style::detect();
+fn tell(
+    file: &RehearsalSuite,
+    case: &RehearsalCase,
+    outcome: &RehearsalOutcome,
+    all: bool,
+) -> Result<(), Problem> {
+    let style = TerminalStyle::detect();
     if outcome.passed() {
         if all {
             out_line(&format!("  {} {}", style.green("✓"), case.name))?;
@@ -177,7 +190,7 @@ fn tell(file: &File, case: &Case, outcome: &Outcome, all: bool) -> Result<(), Pr
 }
 
 /// What is not as expected.
-fn words(outcome: &Outcome) -> Vec<String> {
+fn words(outcome: &RehearsalOutcome) -> Vec<String> {
     let mut words: Vec<String> = outcome
         .differences
         .iter()
@@ -187,7 +200,7 @@ fn words(outcome: &Outcome) -> Vec<String> {
     words
 }
 
-fn value(file: &File, case: &Case, outcome: &Outcome) -> Value {
+fn value(file: &RehearsalSuite, case: &RehearsalCase, outcome: &RehearsalOutcome) -> Value {
     json!({
         "file": file.file, "workflow": file.workflow, "case": case.name, "line": case.line,
         "passed": outcome.passed(), "ended": outcome.ended, "path": outcome.path,

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use codeteam_core::role::Layer;
+use codeteam_core::role::SourceLayer;
 use codeteam_engine::engine;
 use serde_json::{Value, json};
 
-use super::load::{self, Library};
-use crate::cli::{Scene, config};
+use super::load::{self, WorkflowLibrary};
+use crate::cli::{CliContext, config};
 use crate::exit::Exit;
-use crate::output::{self, Style, out_line, say};
+use crate::output::{self, TerminalStyle, out_line, say};
 use crate::problem::Problem;
-use crate::progress::Detail;
+use crate::progress::Verbosity;
 
 /// Arguments of `workflow validate`.
 #[derive(Debug, clap::Args)]
@@ -21,12 +21,12 @@ pub(super) struct Args {
     workflows: Vec<String>,
 }
 
-pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
-    let library = Library::open(scene)?;
+pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
+    let library = WorkflowLibrary::open(scene)?;
     let names = if args.workflows.is_empty() {
         let all = library.all().into_iter();
         // What a built-in one makes of this project matters to those who ask for it.
-        all.map(|listed| (listed.name, listed.layer != Layer::BuiltIn))
+        all.map(|listed| (listed.name, listed.layer != SourceLayer::BuiltIn))
             .collect()
     } else {
         let said = args.workflows.iter();
@@ -41,7 +41,7 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
                 let steps = compiled.workflow.steps.len();
                 let notes = &compiled.notes;
                 rows.push(json!({"name": name, "valid": true, "steps": steps, "notes": notes}));
-                if !scene.json && scene.detail > Detail::Quiet {
+                if !scene.json && scene.detail > Verbosity::Quiet {
                     out_line(&format!("ok  {name}: {steps} steps"))?;
                     for note in notes.iter().filter(|_| is_asked) {
                         say(&format!("    note: {note}"));
@@ -54,7 +54,7 @@ pub(super) fn main(args: &Args, scene: &Scene) -> Result<Exit, Problem> {
                 if scene.json {
                     wrong.extend(config::problems(error));
                 } else {
-                    Problem::from(engine::Error::from(error)).print(Style::detect());
+                    Problem::from(engine::Error::from(error)).print(TerminalStyle::detect());
                 }
             }
         }

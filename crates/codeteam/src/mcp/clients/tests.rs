@@ -1,19 +1,19 @@
 use std::process::{Command, Stdio};
 
 use super::*;
-use codeteam_http::Limits;
+use codeteam_http::ClientLimits;
 
-fn clients(silent: Duration) -> Arc<Clients> {
-    let limits = Limits {
+fn clients(silent: Duration) -> Arc<ClientRegistry> {
+    let limits = ClientLimits {
         silent,
-        ..Limits::default()
+        ..ClientLimits::default()
     };
-    Arc::new(Clients::new(Arc::new(Sessions::new(limits))))
+    Arc::new(ClientRegistry::new(Arc::new(ClientSessions::new(limits))))
 }
 
 /// One with a session of its own, which has ended unless there is one of that name.
-fn session(name: &str) -> Caller {
-    Caller {
+fn session(name: &str) -> RequestCaller {
+    RequestCaller {
         session: Some(name.to_owned()),
         label: name.to_owned(),
         connection: None,
@@ -21,25 +21,25 @@ fn session(name: &str) -> Caller {
 }
 
 /// One without a session that calls from a process.
-fn of(process: &PeerProcess, label: &str) -> Client {
-    Client {
+fn of(process: &PeerProcess, label: &str) -> ClientIdentity {
+    ClientIdentity {
         session: None,
         process: Some(process.clone()),
         label: label.to_owned(),
     }
 }
 
-fn hold(clients: &Clients, client: Client) {
-    *clients.holder() = Some(Holder {
+fn hold(clients: &ClientRegistry, client: ClientIdentity) {
+    *clients.holder() = Some(LeadingClient {
         client,
         calls: 0,
         last: Instant::now(),
     });
 }
 
-fn leader(refused: Result<Call, Refusal>) -> String {
+fn leader(refused: Result<LeadGuard, LeadRefusal>) -> String {
     match refused.err() {
-        Some(Refusal::Led(leader)) => leader.label,
+        Some(LeadRefusal::Led(leader)) => leader.label,
         other => panic!("{other:?}"),
     }
 }
@@ -88,10 +88,13 @@ fn clients_without_sessions_are_told_apart_by_their_processes() {
 #[cfg(target_os = "linux")]
 fn one_that_cannot_be_told_from_others_is_refused() {
     let clients = clients(Duration::from_mins(1));
-    let unknown = Caller {
+    let unknown = RequestCaller {
         session: None,
         label: "mcp 1".to_owned(),
         connection: None,
     };
-    assert_eq!(clients.call(unknown, false).err(), Some(Refusal::Unknown));
+    assert_eq!(
+        clients.call(unknown, false).err(),
+        Some(LeadRefusal::Unknown)
+    );
 }

@@ -3,31 +3,31 @@
 use codeteam_core::assignment::{Assignment, assignment};
 use codeteam_core::frame::Frame;
 use codeteam_core::ids::AttemptId;
-use codeteam_core::role::Kind;
+use codeteam_core::role::RoleKind;
 use codeteam_core::session;
-use codeteam_core::submission::Change;
-use codeteam_engine::session::{Brief, brief, commits_since};
+use codeteam_core::submission::ClaimedChange;
+use codeteam_engine::session::{SessionBrief, brief, commits_since};
 use serde_json::{Value, json};
 
-use super::{View, design};
-use crate::mcp::answer::Answer;
-use crate::mcp::evidence::{self, Beside};
+use super::{SessionView, design};
+use crate::mcp::answer::ToolAnswer;
+use crate::mcp::evidence::{self, ChangeFacts};
 use crate::mcp::tools::MAX_TEXT;
 
-impl View<'_> {
+impl SessionView<'_> {
     /// What the session is to do now.
-    pub(super) fn assigned(&self, id: &AttemptId) -> Answer {
+    pub(super) fn assigned(&self, id: &AttemptId) -> ToolAnswer {
         let told = assignment(self.run, id);
         let frame = self.run.frames.get(&id.frame);
         let (Some(told), Some(frame)) = (told, frame) else {
             return self.checking(&[]);
         };
-        let Brief {
+        let SessionBrief {
             instructions,
             context,
         } = self.brief(&told);
-        let judges = told.kind == Kind::Gatekeeper;
-        let failure = if told.kind == Kind::Designer {
+        let judges = told.kind == RoleKind::Gatekeeper;
+        let failure = if told.kind == RoleKind::Designer {
             failure(frame)
         } else {
             String::new()
@@ -53,7 +53,10 @@ impl View<'_> {
         let requirements = told.known_requirements();
         let overrule = self.overrule(&told);
         let answer = self
-            .of_run(Answer::new("role_assignment", opening(&told, &feedback)))
+            .of_run(ToolAnswer::new(
+                "role_assignment",
+                opening(&told, &feedback),
+            ))
             .with("assignment", json!(id.to_string()))
             .with("role", json!(told.role))
             .with("role_type", json!(told.kind))
@@ -92,8 +95,8 @@ impl View<'_> {
     }
 
     /// What is known beside an assignment. What cannot be found out is not told.
-    fn beside(&self, frame: &Frame) -> Beside<'_> {
-        Beside {
+    fn beside(&self, frame: &Frame) -> ChangeFacts<'_> {
+        ChangeFacts {
             edited: self.history.edited(),
             claims: self.history.claims(&frame.path),
             edited_config: &self.run.edited_config,
@@ -105,7 +108,7 @@ impl View<'_> {
     /// What the user can do where checks are against what they want: only they know whether a change of
     /// tests, or of what checks go by, was meant.
     fn overrule(&self, told: &Assignment) -> String {
-        let is_back = told.kind == Kind::Implementer && told.checks.iter().any(|c| !c.passed);
+        let is_back = told.kind == RoleKind::Implementer && told.checks.iter().any(|c| !c.passed);
         if !is_back {
             return String::new();
         }
@@ -119,8 +122,8 @@ impl View<'_> {
 
     /// Who the session is asked to be, and what to read. What cannot be told so is told as the role
     /// has it: an assignment is not held up by what stands beside it.
-    fn brief(&self, told: &Assignment) -> Brief {
-        brief(self.engine, self.run, told).unwrap_or_else(|_| Brief {
+    fn brief(&self, told: &Assignment) -> SessionBrief {
+        brief(self.engine, self.run, told).unwrap_or_else(|_| SessionBrief {
             instructions: told.prompt.trim().to_owned(),
             context: told.context.include.clone(),
         })
@@ -146,23 +149,23 @@ fn opening(told: &Assignment, feedback: &str) -> String {
         ..
     } = told;
     let how = match kind {
-        Kind::Analyst => {
+        RoleKind::Analyst => {
             "Change no files. If something must be known from the user, submit `questions`, and with them \
              what you have understood (`context`) and which requirements are clear already (`partial_spec`): \
              you have no second turn, and later roles get nothing else from you. Do not answer the questions \
              yourself."
         }
-        Kind::Designer | Kind::Planner | Kind::Scribe => "Change no files.",
-        Kind::Implementer if !feedback.is_empty() => {
+        RoleKind::Designer | RoleKind::Planner | RoleKind::Scribe => "Change no files.",
+        RoleKind::Implementer if !feedback.is_empty() => {
             "What was submitted was sent back: deal with everything under `feedback`. Change the files in \
              this checkout, and commit nothing: codeteam takes the change from the checkout and runs the \
              checks itself."
         }
-        Kind::Implementer => {
+        RoleKind::Implementer => {
             "Change the files in this checkout, and commit nothing: codeteam takes the change from the \
              checkout and runs the checks itself."
         }
-        Kind::Gatekeeper => {
+        RoleKind::Gatekeeper => {
             "Judge by the `evidence` and by the files, not by what is claimed. Change no files: what is \
              edited now is not part of what is judged."
         }
@@ -255,7 +258,7 @@ fn tries(told: &Assignment) -> String {
 }
 
 /// What an implementer says of its change.
-fn claimed(change: &Change, diff: &str) -> Value {
+fn claimed(change: &ClaimedChange, diff: &str) -> Value {
     json!({
         "diff": diff,
         "summary": change.summary,
@@ -309,10 +312,10 @@ pub(in crate::mcp) fn expected_output(told: &Assignment) -> Value {
 fn examples(told: &Assignment) -> Vec<Value> {
     let knows = |key: &str| told.schema["properties"][key].is_object();
     let other = match told.kind {
-        Kind::Analyst if knows("questions") => Some(json!({
+        RoleKind::Analyst if knows("questions") => Some(json!({
             "questions": ["…"], "context": "what you understood", "partial_spec": "1. …",
         })),
-        Kind::Gatekeeper if knows("approved") => {
+        RoleKind::Gatekeeper if knows("approved") => {
             Some(json!({ "approved": true, "reason": "…", "issues": [] }))
         }
         _ => None,

@@ -2,27 +2,27 @@
 
 use std::fmt::Write as _;
 
-use codeteam_core::event::{Delivered, Outcome};
+use codeteam_core::event::{DeliveryOutcome, FrameOutcome};
 use codeteam_core::frame::Frame;
-use codeteam_core::hands::Hands;
+use codeteam_core::hands::Operator;
 use codeteam_core::ids::FramePath;
 use codeteam_core::session;
-use codeteam_core::workflow::Class;
+use codeteam_core::workflow::CheckClass;
 use codeteam_engine::git::reference;
 use codeteam_engine::{artifacts, tell};
 use serde_json::json;
 
-use super::{View, design, last_rejection};
-use crate::mcp::answer::Answer;
+use super::{SessionView, design, last_rejection};
+use crate::mcp::answer::ToolAnswer;
 
-impl View<'_> {
+impl SessionView<'_> {
     /// How it ended.
-    pub(super) fn ended(&self) -> Answer {
+    pub(super) fn ended(&self) -> ToolAnswer {
         let root = self.run.frames.get(&FramePath::root());
         let root = root.or_else(|| self.run.failed.get(&FramePath::root()));
         match &self.run.outcome {
-            Some(Outcome::Completed | Outcome::Skipped) | None => self.complete(root),
-            Some(Outcome::Failed(why)) => {
+            Some(FrameOutcome::Completed | FrameOutcome::Skipped) | None => self.complete(root),
+            Some(FrameOutcome::Failed(why)) => {
                 let last = root.map(last_rejection).unwrap_or_default();
                 let suggestion = format!(
                     "Tell the user. Nothing was merged; {}. `{} retry {}` takes it up again, \
@@ -33,8 +33,8 @@ impl View<'_> {
                 );
                 self.escalated(why, root, &last, &suggestion)
             }
-            Some(Outcome::Aborted(why)) => self.aborted(why),
-            Some(Outcome::Cancelled) => self.aborted("it was stopped"),
+            Some(FrameOutcome::Aborted(why)) => self.aborted(why),
+            Some(FrameOutcome::Cancelled) => self.aborted("it was stopped"),
         }
     }
 
@@ -47,15 +47,15 @@ impl View<'_> {
         }
     }
 
-    fn aborted(&self, why: &str) -> Answer {
+    fn aborted(&self, why: &str) -> ToolAnswer {
         let text = "The task was ended. Tell the user; nothing more is expected of you. The checkout is as \
                     it was left, and what was submitted is kept.";
-        self.of_run(Answer::new("aborted", text))
+        self.of_run(ToolAnswer::new("aborted", text))
             .with("reason", json!(why))
             .with("run_path", json!(self.path()))
     }
 
-    fn complete(&self, root: Option<&Frame>) -> Answer {
+    fn complete(&self, root: Option<&Frame>) -> ToolAnswer {
         let summary = root.and_then(|f| f.outputs.change.as_ref());
         let summary = summary.map_or(self.run.goal.as_str(), |change| change.summary.as_str());
         let files = root.and_then(|f| f.change.as_ref());
@@ -92,7 +92,7 @@ impl View<'_> {
         );
         let gates = root.into_iter().flat_map(|f| f.record.gates.values());
         let mut results = gates.flat_map(|gate| &gate.results);
-        if results.all(|result| result.class == Class::Honesty) {
+        if results.all(|result| result.class == CheckClass::Honesty) {
             text.push_str(
                 " Tell them too that no check of the project was run, because none is configured.",
             );
@@ -112,7 +112,7 @@ impl View<'_> {
                 edited.join(", ")
             );
         }
-        self.of_run(Answer::new("task_complete", text))
+        self.of_run(ToolAnswer::new("task_complete", text))
             .always("success", json!(true))
             .with("summary", json!(summary))
             .always("iterations", json!(root.map_or(0, Frame::iterations)))
@@ -132,11 +132,11 @@ impl View<'_> {
     /// Where the commits are, and that the files are in the checkout already: it was made there.
     fn delivered(&self) -> String {
         let mut text = match &self.run.delivered {
-            Some(Delivered::Forward { branch, .. }) => format!("It is on `{branch}`."),
-            Some(Delivered::Patch { file }) => format!(
+            Some(DeliveryOutcome::Forward { branch, .. }) => format!("It is on `{branch}`."),
+            Some(DeliveryOutcome::Patch { file }) => format!(
                 "It is in the patch `{file}`, which applies to the commit the task began on."
             ),
-            Some(Delivered::Left { why }) => {
+            Some(DeliveryOutcome::Left { why }) => {
                 format!("It is on `{}`, because {why}.", self.run.branch)
             }
             None => format!(
@@ -144,7 +144,7 @@ impl View<'_> {
                 self.run.branch, self.codeteam, self.run.id
             ),
         };
-        if self.run.hands == Hands::Session {
+        if self.run.hands == Operator::Session {
             text.push_str(" The checkout has the change already.");
         }
         text
@@ -153,8 +153,8 @@ impl View<'_> {
     /// The run's branch, if that is where its commits are.
     fn branch(&self) -> Option<&str> {
         match &self.run.delivered {
-            Some(Delivered::Patch { .. }) => None,
-            Some(Delivered::Forward { branch, .. }) => Some(branch),
+            Some(DeliveryOutcome::Patch { .. }) => None,
+            Some(DeliveryOutcome::Forward { branch, .. }) => Some(branch),
             _ => Some(&self.run.branch),
         }
     }

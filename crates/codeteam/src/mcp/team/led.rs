@@ -5,44 +5,44 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use codeteam_core::assignment::assignment;
-use codeteam_core::frame::Stage;
+use codeteam_core::frame::FrameStage;
 use codeteam_core::ids::{AttemptId, RunId};
-use codeteam_core::session::{self, Turn};
+use codeteam_core::session::{self, SessionTurn};
 use codeteam_engine::Engine;
 use codeteam_engine::engine::Error;
-use codeteam_engine::session::{Session, State};
+use codeteam_engine::session::{SessionRun, SessionState};
 use serde_json::{Value, json};
 
 use super::{lock, trouble};
-use crate::mcp::answer::Answer;
-use crate::mcp::expected::{self, View};
-use crate::mcp::history::{self, History};
+use crate::mcp::answer::ToolAnswer;
+use crate::mcp::expected::{self, SessionView};
+use crate::mcp::history::{self, TaskHistory};
 use crate::mcp::status::status;
 use crate::mcp::tools;
 use crate::problem::Problem;
 
 /// A run that this process leads.
-pub(in crate::mcp) struct Led {
+pub(in crate::mcp) struct LeadingSession {
     engine: Arc<Engine>,
-    session: Session,
+    session: SessionRun,
     call: String,
-    history: Mutex<History>,
+    history: Mutex<TaskHistory>,
     /// What was expected at an event, and the whole status with it: neither changes until there is
     /// another event.
-    shown: Mutex<Option<Shown>>,
+    shown: Mutex<Option<CachedAnswers>>,
     /// What the user should hear with the next outcome.
     notes: Mutex<Vec<String>>,
 }
 
 #[derive(Clone)]
-struct Shown {
+struct CachedAnswers {
     seq: u64,
-    expected: Answer,
-    status: Answer,
+    expected: ToolAnswer,
+    status: ToolAnswer,
 }
 
-impl Led {
-    pub(super) fn new(engine: &Arc<Engine>, session: Session, call: &str) -> Self {
+impl LeadingSession {
+    pub(super) fn new(engine: &Arc<Engine>, session: SessionRun, call: &str) -> Self {
         Self {
             engine: Arc::clone(engine),
             session,
@@ -57,7 +57,7 @@ impl Led {
         Arc::clone(&self.engine)
     }
 
-    pub(in crate::mcp) fn state(&self) -> State {
+    pub(in crate::mcp) fn state(&self) -> SessionState {
         self.session.state()
     }
 
@@ -102,7 +102,7 @@ impl Led {
     }
 
     /// What is expected now.
-    pub(in crate::mcp) fn expected(&self) -> Answer {
+    pub(in crate::mcp) fn expected(&self) -> ToolAnswer {
         match self.shown() {
             Ok(shown) => shown.expected,
             Err(error) => trouble(error),
@@ -110,7 +110,7 @@ impl Led {
     }
 
     /// Where the task stands.
-    pub(in crate::mcp) fn status(&self) -> Answer {
+    pub(in crate::mcp) fn status(&self) -> ToolAnswer {
         match self.shown() {
             Ok(shown) => shown.status,
             Err(error) => trouble(error),
@@ -118,16 +118,16 @@ impl Led {
     }
 
     /// The same, if nothing has to be read or made for it.
-    pub(in crate::mcp) fn status_at_once(&self) -> Option<Answer> {
+    pub(in crate::mcp) fn status_at_once(&self) -> Option<ToolAnswer> {
         let seq = self.state().run.seq;
         let shown = self.shown.try_lock().ok()?;
         let shown = shown.as_ref().filter(|shown| shown.seq == seq)?;
         self.is_settled().then(|| shown.status.clone())
     }
 
-    fn shown(&self) -> Result<Shown, Error> {
+    fn shown(&self) -> Result<CachedAnswers, Error> {
         let settled = self.is_settled();
-        let State { run, progress, .. } = self.state();
+        let SessionState { run, progress, .. } = self.state();
         if let Some(shown) = lock(&self.shown).as_ref()
             && settled
             && shown.seq == run.seq
@@ -136,7 +136,7 @@ impl Led {
         }
         let mut history = lock(&self.history);
         history.catch_up(&self.engine, &run.id)?;
-        let view = View {
+        let view = SessionView {
             engine: &self.engine,
             run: &run,
             history: &history,
@@ -145,7 +145,7 @@ impl Led {
             codeteam: &self.call,
         };
         let expected = view.expected();
-        let shown = Shown {
+        let shown = CachedAnswers {
             seq: run.seq,
             status: status(&view, &expected),
             expected,
@@ -158,18 +158,18 @@ impl Led {
     }
 
     /// What came of something that was handed in: what is expected now, or that it was refused.
-    pub(in crate::mcp) fn outcome(&self, submitted: Option<&AttemptId>) -> Answer {
+    pub(in crate::mcp) fn outcome(&self, submitted: Option<&AttemptId>) -> ToolAnswer {
         if let Some(why) = self.session.refused() {
             return self.refusal(&why);
         }
         if let Some(error) = self.failure() {
             let do_next = "codeteam cannot go on with the task; what was handed in before is kept. Tell the \
                            user what `errors` says, and call `get_status` when it is mended.";
-            return Answer::refused(&Problem::from(error).lines(), do_next)
+            return ToolAnswer::refused(&Problem::from(error).lines(), do_next)
                 .with("run", json!(self.state().run.id));
         }
         let run = self.state().run;
-        if let (Some(before), Turn::Work(now)) = (submitted, session::turn(&run))
+        if let (Some(before), SessionTurn::Work(now)) = (submitted, session::turn(&run))
             && is_same_again(before, &now)
             && self.is_settled()
         {
@@ -191,7 +191,7 @@ impl Led {
     }
 
     /// What an answer must be mended in.
-    pub(super) fn mend(&self, id: &AttemptId, errors: &[String]) -> Answer {
+    pub(super) fn mend(&self, id: &AttemptId, errors: &[String]) -> ToolAnswer {
         let role = self.role(id);
         let run = self.state().run;
         let forms = assignment(&run, id).map(|told| expected::form_lines(&told));
@@ -201,16 +201,16 @@ impl Led {
              `assignment`: `{id}` and a `submission` like one of these: {}",
             forms.join(" or ")
         );
-        Answer::refused(errors, &do_next)
+        ToolAnswer::refused(errors, &do_next)
             .with("run", json!(run.id))
             .with("assignment", json!(id.to_string()))
             .with("role", json!(role))
     }
 
     /// Says what is expected instead of what was done.
-    pub(super) fn refusal(&self, why: &str) -> Answer {
+    pub(super) fn refusal(&self, why: &str) -> ToolAnswer {
         let expected = self.expected();
-        let mut answer = Answer::refused(&[why.to_owned()], expected.do_next());
+        let mut answer = ToolAnswer::refused(&[why.to_owned()], expected.do_next());
         let field = |name: &str| expected.fields().get(name).cloned().unwrap_or_default();
         for name in ["run", "assignment", "role", "questions"] {
             answer = answer.with(name, field(name));
@@ -219,7 +219,7 @@ impl Led {
         let questions = questions.as_array().into_iter().flatten();
         answer = answer.list("Questions", questions.filter_map(Value::as_str));
         let told = match session::turn(&self.state().run) {
-            Turn::Work(id) => assignment(&self.state().run, &id),
+            SessionTurn::Work(id) => assignment(&self.state().run, &id),
             _ => None,
         };
         let Some(told) = told.filter(|_| !field("assignment").is_null()) else {
@@ -231,15 +231,15 @@ impl Led {
             .list(expected::SUBMIT, forms.iter().map(String::as_str))
     }
 
-    pub(super) fn history(&self, args: &tools::History) -> Answer {
+    pub(super) fn history(&self, args: &tools::HistoryArgs) -> ToolAnswer {
         told(&self.engine, &self.state().run.id, args)
     }
 }
 
 /// A run that others lead.
-pub(in crate::mcp) struct Seen {
+pub(in crate::mcp) struct ObservedRun {
     engine: Arc<Engine>,
-    history: History,
+    history: TaskHistory,
     /// Who leads it; nobody knows, if workers do.
     holder: String,
     /// If this same server leads it for another of its clients: after how long a silence that one is
@@ -248,14 +248,14 @@ pub(in crate::mcp) struct Seen {
     call: String,
 }
 
-impl Seen {
+impl ObservedRun {
     pub(super) fn new(
         engine: &Arc<Engine>,
         id: &RunId,
         holder: String,
         call: &str,
     ) -> Result<Self, Error> {
-        let mut history = History::default();
+        let mut history = TaskHistory::default();
         history.catch_up(engine, id)?;
         Ok(Self {
             engine: Arc::clone(engine),
@@ -290,7 +290,7 @@ impl Seen {
     /// The question that it waits with.
     fn asked(&self) -> Option<String> {
         let mut asking = self.history.run.frames.values().filter_map(|frame| {
-            let Stage::Asking(question) = &frame.stage else {
+            let FrameStage::Asking(question) = &frame.stage else {
                 return None;
             };
             Some(question.text.clone())
@@ -299,7 +299,7 @@ impl Seen {
     }
 
     /// Says who leads it, and what can be done.
-    pub(super) fn refusal(&self) -> Answer {
+    pub(super) fn refusal(&self) -> ToolAnswer {
         let id = &self.history.run.id;
         let asked = self.asked();
         let (error, expected) = if let Some(question) = asked.filter(|_| self.is_with_workers()) {
@@ -342,13 +342,13 @@ impl Seen {
                     .to_owned(),
             )
         };
-        Answer::refused(&[error], &expected)
+        ToolAnswer::refused(&[error], &expected)
             .with("run", json!(id))
             .with("held_by", json!(self.holder))
     }
 
-    pub(super) fn status(&self) -> Answer {
-        let view = View {
+    pub(super) fn status(&self) -> ToolAnswer {
+        let view = SessionView {
             engine: &self.engine,
             run: &self.history.run,
             history: &self.history,
@@ -360,7 +360,7 @@ impl Seen {
         status(&view, &refusal).with("held_by", json!(self.holder))
     }
 
-    pub(super) fn history(&self, args: &tools::History) -> Answer {
+    pub(super) fn history(&self, args: &tools::HistoryArgs) -> ToolAnswer {
         told(&self.engine, &self.history.run.id, args)
     }
 }
@@ -371,8 +371,8 @@ fn is_same_again(before: &AttemptId, now: &AttemptId) -> bool {
     same(before) == same(now) && now.attempt > before.attempt
 }
 
-fn told(engine: &Engine, run: &RunId, args: &tools::History) -> Answer {
-    let mut history = History::in_full();
+fn told(engine: &Engine, run: &RunId, args: &tools::HistoryArgs) -> ToolAnswer {
+    let mut history = TaskHistory::in_full();
     if let Err(error) = history.catch_up(engine, run) {
         return trouble(error);
     }
@@ -389,7 +389,7 @@ fn told(engine: &Engine, run: &RunId, args: &tools::History) -> Answer {
         );
     }
     let lines: Vec<String> = entries.iter().map(Value::to_string).collect();
-    Answer::new("history", text)
+    ToolAnswer::new("history", text)
         .with("run", json!(run))
         .always("submissions", json!(entries))
         .part("Submissions", &lines.join("\n"))

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, MAX_TEXT, Unreadable, list, read};
+use super::{InvalidCall, MAX_TEXT, ToolCall, list, read};
 
 /// What is said of arguments that do not fit.
 fn wrong(name: &str, arguments: &Value) -> String {
     match read(name, arguments.as_object().cloned()) {
-        Err(Unreadable::Arguments(why)) => why,
+        Err(InvalidCall::Arguments(why)) => why,
         other => panic!("{other:?}"),
     }
 }
@@ -24,7 +24,7 @@ fn the_whole_list_costs_less_than_1500_tokens() {
 #[test]
 fn arguments_are_read_strictly_and_by_path() {
     let unknown = read("rm", None).unwrap_err();
-    let Unreadable::Tool(error) = unknown else {
+    let InvalidCall::Tool(error) = unknown else {
         panic!("{unknown:?}");
     };
     assert_eq!(error.message, "there is no tool `rm`");
@@ -57,12 +57,12 @@ fn arguments_are_read_strictly_and_by_path() {
 fn what_is_null_is_left_out_and_text_is_handed_on() {
     let arguments = json!({"submission": "{\"design\":\"x\"}", "role": null});
     let call = read("submit", arguments.as_object().cloned()).unwrap();
-    let Call::Submit(submit) = call else {
+    let ToolCall::Submit(submit) = call else {
         panic!("{call:?}");
     };
     assert_eq!(submit.role, None);
     assert_eq!(submit.submission.text(), "{\"design\":\"x\"}");
-    assert!(matches!(read("get_status", None), Ok(Call::Status)));
+    assert!(matches!(read("get_status", None), Ok(ToolCall::Status)));
 }
 
 #[test]

@@ -8,12 +8,12 @@ use tokio::sync::Notify;
 
 /// Requests on their way.
 #[derive(Default)]
-pub(super) struct Flight {
+pub(super) struct RequestsInFlight {
     weights: Mutex<HashMap<RequestId, usize>>,
     ended: Notify,
 }
 
-impl Flight {
+impl RequestsInFlight {
     /// A request came in; `false` if one with its id is there already.
     pub(super) fn start(&self, id: &RequestId, weight: usize) -> bool {
         let mut weights = self.weights();

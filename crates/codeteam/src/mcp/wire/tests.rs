@@ -14,10 +14,14 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// A wire and its other end.
-fn pair() -> (Wire<DuplexStream, DuplexStream>, DuplexStream, DuplexStream) {
+fn pair() -> (
+    LineTransport<DuplexStream, DuplexStream>,
+    DuplexStream,
+    DuplexStream,
+) {
     let (to_server, read) = tokio::io::duplex(1 << 16);
     let (write, from_server) = tokio::io::duplex(1 << 20);
-    (Wire::new(read, write), to_server, from_server)
+    (LineTransport::new(read, write), to_server, from_server)
 }
 
 fn ping(id: &str) -> String {
@@ -125,7 +129,7 @@ fn no_more_is_read_than_can_be_answered() {
         let lines: String = (0..200).map(|id| ping(&id.to_string())).collect();
         to.write_all(lines.as_bytes()).await.unwrap();
         // Everything is there to be read already, so that what is not ready at once never will be.
-        let next = async |wire: &mut Wire<_, _>| {
+        let next = async |wire: &mut LineTransport<_, _>| {
             tokio::time::timeout(std::time::Duration::ZERO, wire.receive())
                 .await
                 .ok()

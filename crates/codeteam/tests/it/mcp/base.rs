@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::raw::Raw;
+use super::raw::RawClient;
 use super::{change, design, requirements};
 use crate::project::Project;
 
@@ -24,10 +24,10 @@ fn with_a_broken_test(baseline: &str) -> Project {
 }
 
 /// A server in a project whose coder is at work, without the tests' own setting for red checks.
-fn coding(project: &Project) -> Raw {
+fn coding(project: &Project) -> RawClient {
     let mut command = project.codeteam(&["mcp"]);
     command.env_remove("CODETEAM_VERIFICATION__BASELINE");
-    let mut raw = Raw::of(command);
+    let mut raw = RawClient::of(command);
     raw.greet();
     raw.call("start_task", json!({"task": "Add a second reset"}));
     raw.call("submit", json!({ "submission": requirements() }));
@@ -37,7 +37,7 @@ fn coding(project: &Project) -> Raw {
 }
 
 /// Submits what is in the checkout, and gives what the task has come to when its checks have ended.
-fn judged(raw: &mut Raw) -> Value {
+fn judged(raw: &mut RawClient) -> Value {
     let begun = std::time::Instant::now();
     let mut answer = raw.call("submit", json!({ "submission": change() }));
     while answer["state"] == "checking" || answer["type"] == "task_status" {

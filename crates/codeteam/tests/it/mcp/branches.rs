@@ -6,16 +6,16 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use super::raw::Raw;
+use super::raw::RawClient;
 use super::{approval, change, design, gated, project, requirements};
 use crate::project::Project;
 
-fn submit(raw: &mut Raw, submission: Value) -> Value {
+fn submit(raw: &mut RawClient, submission: Value) -> Value {
     raw.call("submit", json!({ "submission": submission }))
 }
 
 /// A task whose coder is at work; its run.
-fn coding(raw: &mut Raw) -> String {
+fn coding(raw: &mut RawClient) -> String {
     let begun = raw.call("start_task", json!({"task": "Add a reset"}));
     submit(raw, requirements());
     let coder = submit(raw, design());
@@ -49,7 +49,7 @@ fn smuggle(project: &Project, branch: &str, message: &str) {
 }
 
 /// Asks how the task stands until something is so.
-fn until(raw: &mut Raw, so: impl Fn(&Value) -> bool) -> Value {
+fn until(raw: &mut RawClient, so: impl Fn(&Value) -> bool) -> Value {
     let begun = std::time::Instant::now();
     loop {
         let status = raw.call("get_status", json!({}));
@@ -64,7 +64,7 @@ fn until(raw: &mut Raw, so: impl Fn(&Value) -> bool) -> Value {
 fn a_commit_that_nobody_judged_is_not_completed_with_the_rest() {
     for forged in [false, true] {
         let project = project();
-        let mut raw = Raw::new(&project);
+        let mut raw = RawClient::new(&project);
         let run = coding(&mut raw);
         let branch = format!("codeteam/{run}");
         project.write("reset.txt", "works\n");
@@ -99,7 +99,7 @@ fn a_commit_that_nobody_judged_is_not_completed_with_the_rest() {
 fn what_a_task_begins_with_outlives_a_clean_up_of_the_repository() {
     let project = project();
     project.write("begun.txt", "not committed\n");
-    let mut raw = Raw::new(&project);
+    let mut raw = RawClient::new(&project);
     raw.call("start_task", json!({"task": "Add a reset"}));
     project.git(&["gc", "--quiet", "--prune=now"]);
     submit(&mut raw, requirements());
@@ -115,7 +115,7 @@ fn a_repository_inside_is_no_part_of_what_a_task_begins_with() {
     inner(&["config", "user.name", "u"]);
     inner(&["config", "user.email", "u@example.org"]);
     inner(&["commit", "--quiet", "--allow-empty", "-m", "inner"]);
-    let mut raw = Raw::new(&project);
+    let mut raw = RawClient::new(&project);
     let refused = raw.call("start_task", json!({"task": "Add a reset"}));
     assert_eq!(refused["type"], "refused", "{refused}");
     let why = refused["errors"].to_string();
@@ -129,7 +129,7 @@ fn a_repository_inside_is_no_part_of_what_a_task_begins_with() {
 #[test]
 fn what_keeps_a_change_from_being_taken_is_said() {
     let project = project();
-    let mut raw = Raw::new(&project);
+    let mut raw = RawClient::new(&project);
     coding(&mut raw);
     project.write("reset.txt", "works\n");
     project.git(&["init", "--quiet", "inner"]);
@@ -156,7 +156,7 @@ fn a_branch_in_the_middle_of_a_merge_is_not_moved() {
     project.git(&["switch", "--quiet", main.trim()]);
     project.git(&["merge", "--quiet", "--no-ff", "--no-commit", "other"]);
     let before = project.git(&["rev-parse", "HEAD"]);
-    let mut raw = Raw::new(&project);
+    let mut raw = RawClient::new(&project);
     coding(&mut raw);
     project.write("reset.txt", "works\n");
     submit(&mut raw, change());
@@ -171,7 +171,7 @@ fn a_branch_in_the_middle_of_a_merge_is_not_moved() {
 #[test]
 fn what_would_harm_others_is_not_taken() {
     let project = project();
-    let mut raw = Raw::new(&project);
+    let mut raw = RawClient::new(&project);
     coding(&mut raw);
     project.write("reset.txt", "works\n");
     let hostile = "[submodule \"x\"]\n\tpath = x\n\turl = -u./evil\n";
@@ -204,7 +204,7 @@ fn a_checkout_that_was_switched_away_is_not_taken_for_the_change() {
         if is_dirty {
             project.write("notes.txt", "mine\n");
         }
-        let mut raw = Raw::new(&project);
+        let mut raw = RawClient::new(&project);
         coding(&mut raw);
         project.write("reset.txt", "works\n");
         project.git(&["checkout", "-q", "older"]);
@@ -226,7 +226,7 @@ fn a_checkout_that_was_switched_away_is_not_taken_for_the_change() {
 #[test]
 fn commits_that_are_made_meanwhile_are_told_to_who_judges() {
     let project = project();
-    let mut raw = Raw::new(&project);
+    let mut raw = RawClient::new(&project);
     coding(&mut raw);
     project.write("reset.txt", "works\n");
     project.commit("against the rules");

@@ -17,21 +17,21 @@ use tokio::runtime::Runtime;
 use crate::project::Project;
 
 /// A client with its server.
-pub(super) struct Client {
+pub(super) struct SdkClient {
     runtime: Runtime,
-    service: Option<RunningService<RoleClient, Listener>>,
+    service: Option<RunningService<RoleClient, ProgressListener>>,
     progress: Arc<Mutex<Vec<String>>>,
 }
 
 /// What a tool answered.
 #[derive(Debug)]
-pub(super) struct Called {
+pub(super) struct ToolReply {
     pub(super) value: Value,
     pub(super) text: String,
     pub(super) is_error: bool,
 }
 
-impl Called {
+impl ToolReply {
     pub(super) fn kind(&self) -> &str {
         self.value["type"].as_str().unwrap()
     }
@@ -43,11 +43,11 @@ impl Called {
     }
 }
 
-struct Listener {
+struct ProgressListener {
     progress: Arc<Mutex<Vec<String>>>,
 }
 
-impl ClientHandler for Listener {
+impl ClientHandler for ProgressListener {
     fn get_info(&self) -> ClientConfig {
         let mut info = ClientConfig::default();
         info.client_info = Implementation::new("tester", "1.2");
@@ -64,7 +64,7 @@ impl ClientHandler for Listener {
     }
 }
 
-impl Client {
+impl SdkClient {
     pub(super) fn new(project: &Project) -> Self {
         Self::with(project, &[])
     }
@@ -107,7 +107,7 @@ impl Client {
             .build()
             .unwrap();
         let progress: Arc<Mutex<Vec<String>>> = Arc::default();
-        let listener = Listener {
+        let listener = ProgressListener {
             progress: Arc::clone(&progress),
         };
         let service = runtime.block_on(async {
@@ -121,34 +121,34 @@ impl Client {
         }
     }
 
-    fn service(&self) -> &RunningService<RoleClient, Listener> {
+    fn service(&self) -> &RunningService<RoleClient, ProgressListener> {
         self.service.as_ref().unwrap()
     }
 
     /// Calls a tool.
-    pub(super) fn call(&self, name: &str, arguments: Value) -> Called {
+    pub(super) fn call(&self, name: &str, arguments: Value) -> ToolReply {
         let params = CallToolRequestParams::new(name.to_owned())
             .with_arguments(arguments.as_object().unwrap().clone());
         let result = self.runtime.block_on(self.service().call_tool(params));
         let result = result.unwrap();
         let text = result.content[0].as_text().unwrap().text.clone();
-        Called {
+        ToolReply {
             value: result.structured_content.unwrap(),
             text,
             is_error: result.is_error.unwrap_or(false),
         }
     }
 
-    pub(super) fn submit(&self, submission: Value) -> Called {
+    pub(super) fn submit(&self, submission: Value) -> ToolReply {
         self.call("submit", serde_json::json!({ "submission": submission }))
     }
 
-    pub(super) fn start(&self) -> Called {
+    pub(super) fn start(&self) -> ToolReply {
         let task = "Add password reset functionality";
         self.call("start_task", serde_json::json!({ "task": task }))
     }
 
-    pub(super) fn status(&self) -> Called {
+    pub(super) fn status(&self) -> ToolReply {
         self.call("get_status", serde_json::json!({}))
     }
 

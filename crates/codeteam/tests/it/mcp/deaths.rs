@@ -2,18 +2,18 @@
 
 use serde_json::json;
 
-use super::client::Client;
-use super::raw::Raw;
+use super::client::SdkClient;
+use super::raw::RawClient;
 use super::{approval, change, design, project, requirements};
 
 #[test]
 fn a_new_session_goes_on_where_the_old_one_was_killed() {
     let project = project();
-    let mut old = Raw::new(&project);
+    let mut old = RawClient::new(&project);
     let run = old.call("start_task", json!({"task": "Add a reset"}))["run"].clone();
     old.call("submit", json!({"submission": requirements()}));
     old.kill();
-    let mut new = Raw::new(&project);
+    let mut new = RawClient::new(&project);
     let status = new.call("get_status", json!({}));
     assert_eq!(status["run"], run);
     assert_eq!(status["state"], "in_progress");
@@ -30,7 +30,7 @@ fn a_new_session_goes_on_where_the_old_one_was_killed() {
     assert_eq!(coder["role"], "coder", "{coder}");
     // The first thing a session says may also be an answer.
     new.kill();
-    let mut third = Raw::new(&project);
+    let mut third = RawClient::new(&project);
     project.write("reset.txt", "works\n");
     let qa = third.call("submit", json!({"role": "coder", "submission": change()}));
     assert_eq!(qa["role"], "qa", "{qa}");
@@ -40,7 +40,7 @@ fn a_new_session_goes_on_where_the_old_one_was_killed() {
 #[test]
 fn a_new_session_is_told_of_a_task_whose_end_the_old_one_may_not_have_heard() {
     let project = project();
-    let mut old = Raw::new(&project);
+    let mut old = RawClient::new(&project);
     old.call("start_task", json!({"task": "Add a reset"}));
     old.call("submit", json!({"submission": requirements()}));
     old.call("submit", json!({"submission": design()}));
@@ -49,7 +49,7 @@ fn a_new_session_is_told_of_a_task_whose_end_the_old_one_may_not_have_heard() {
         old.call("submit", json!({ "submission": submission }));
     }
     old.kill();
-    let mut new = Raw::new(&project);
+    let mut new = RawClient::new(&project);
     // Once looked for, and once known.
     for _ in 0..2 {
         let status = new.call("get_status", json!({}));
@@ -65,9 +65,9 @@ fn a_new_session_is_told_of_a_task_whose_end_the_old_one_may_not_have_heard() {
 #[test]
 fn the_second_of_two_clients_is_told_who_leads() {
     let project = project();
-    let first = Client::new(&project);
+    let first = SdkClient::new(&project);
     let run = first.start().value["run"].clone();
-    let mut second = Raw::new(&project);
+    let mut second = RawClient::new(&project);
     for (tool, arguments) in [
         ("start_task", json!({"task": "Another"})),
         ("submit", json!({"submission": requirements()})),
@@ -103,13 +103,13 @@ fn the_second_of_two_clients_is_told_who_leads() {
 fn of_several_that_begin_at_once_one_does() {
     let project = project();
     project.write("begun.txt", "not committed\n");
-    let mut all: Vec<Raw> = (0..4).map(|_| Raw::new(&project)).collect();
+    let mut all: Vec<RawClient> = (0..4).map(|_| RawClient::new(&project)).collect();
     let call = json!({"name": "start_task", "arguments": {"task": "Add a reset"}});
     let asked = json!({"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": call});
     for raw in &mut all {
         raw.line(&asked.to_string());
     }
-    let answers: Vec<_> = all.iter_mut().map(Raw::next).collect();
+    let answers: Vec<_> = all.iter_mut().map(RawClient::next).collect();
     let kind = |answer: &serde_json::Value| answer["result"]["structuredContent"]["type"].clone();
     let begun = answers.iter().filter(|a| kind(a) == "role_assignment");
     assert_eq!(begun.count(), 1, "{answers:?}");

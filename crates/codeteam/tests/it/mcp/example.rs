@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::client::Client;
+use super::client::SdkClient;
 use super::{approval, change, design, gated, project, rejection};
 
 #[test]
@@ -13,7 +13,7 @@ use super::{approval, change, design, gated, project, rejection};
 fn from_the_first_question_to_the_commit() {
     let project = project();
     let head = project.git(&["rev-parse", "HEAD"]);
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     assert_eq!(
         client.server(),
         ("codeteam".to_owned(), env!("CARGO_PKG_VERSION").to_owned())
@@ -166,7 +166,7 @@ fn from_the_first_question_to_the_commit() {
 #[test]
 fn the_client_lists_tools_prompts_and_resources_and_opens_them() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     let names: Vec<String> = client.tools().iter().map(|t| t.name.to_string()).collect();
     let expected = [
         "start_task",
@@ -223,7 +223,7 @@ fn the_client_lists_tools_prompts_and_resources_and_opens_them() {
 #[test]
 fn a_rejection_by_checks_carries_its_evidence_and_three_of_them_an_offer() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     client.start();
     client.submit(super::requirements());
     client.submit(design());
@@ -265,7 +265,7 @@ fn a_rejection_by_checks_carries_its_evidence_and_three_of_them_an_offer() {
 #[test]
 fn rounds_that_are_used_up_are_escalated_and_can_be_given_up() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     client.start();
     client.submit(super::requirements());
     client.submit(design());
@@ -293,7 +293,7 @@ fn long_checks_are_answered_before_they_are_done() {
         "verification:\n  commands:\n    - {{ name: tests, command: '{command}' }}\n"
     ));
     project.commit("slow");
-    let client = Client::with(&project, &["--wait", "1"]);
+    let client = SdkClient::with(&project, &["--wait", "1"]);
     client.start();
     client.submit(super::requirements());
     client.submit(design());

@@ -6,16 +6,16 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::raw::Raw;
+use super::raw::RawClient;
 use super::{change, design, gated, project, requirements};
 use crate::project::Project;
 
-fn submit(raw: &mut Raw, submission: Value) -> Value {
+fn submit(raw: &mut RawClient, submission: Value) -> Value {
     raw.call("submit", json!({ "submission": submission }))
 }
 
 /// A task whose coder is at work.
-fn coding(raw: &mut Raw) {
+fn coding(raw: &mut RawClient) {
     raw.call("start_task", json!({"task": "Add a reset"}));
     submit(raw, requirements());
     let coder = submit(raw, design());
@@ -23,7 +23,7 @@ fn coding(raw: &mut Raw) {
 }
 
 /// Asks how the task stands until something is so.
-fn until(raw: &mut Raw, so: impl Fn(&Value) -> bool) -> Value {
+fn until(raw: &mut RawClient, so: impl Fn(&Value) -> bool) -> Value {
     let begun = std::time::Instant::now();
     loop {
         let status = raw.call("get_status", json!({}));
@@ -42,7 +42,7 @@ fn is_sent_back(answer: &Value) -> bool {
 #[test]
 fn files_in_no_commit_that_come_later_do_not_decide() {
     let project = gated("grep -q works reset.txt || test -e passes");
-    let mut raw = Raw::new(&project);
+    let mut raw = RawClient::new(&project);
     coding(&mut raw);
     project.write(".git/info/exclude", ".worktreeinclude\npasses\n");
     project.write(".worktreeinclude", "passes\n");
@@ -65,7 +65,7 @@ fn a_file_in_no_commit_is_used_as_it_was_when_the_task_began() {
     project.commit("settings");
     project.trust();
     project.write("settings.local", "right\n");
-    let mut raw = Raw::new(&project);
+    let mut raw = RawClient::new(&project);
     coding(&mut raw);
     project.write("reset.txt", "works\n");
     for other in [Some("right or wrong\n"), None] {
@@ -106,7 +106,7 @@ fn what_is_configured_later_does_not_decide() {
                      setup: { command: 'true', inputs: [ '*.lock' ], timeout_seconds: 60 }\n";
         project.config(&format!("{own}{first}"));
         project.trust();
-        let mut raw = Raw::new(&project);
+        let mut raw = RawClient::new(&project);
         coding(&mut raw);
         let said = match key {
             "setup" => "setup: { command: 'echo works > reset.txt' }\n".to_owned(),
@@ -116,7 +116,7 @@ fn what_is_configured_later_does_not_decide() {
         // Whoever takes the task up reads the configuration anew.
         raw.kill();
         project.trust();
-        let mut raw = Raw::new(&project);
+        let mut raw = RawClient::new(&project);
         until(&mut raw, |status| status["current_role"] == "coder");
         project.write("reset.txt", "broken\n");
         let back = submit(&mut raw, change());
@@ -156,7 +156,7 @@ fn an_object_that_is_not_what_its_name_says_is_not_judged() {
         project.write("odd \"name\"\n", "\n");
         std::os::unix::fs::symlink("wanted.txt", project.path("link")).unwrap();
         project.commit("wanted");
-        let mut raw = Raw::new(&project);
+        let mut raw = RawClient::new(&project);
         coding(&mut raw);
         let (path, bytes) = object(&project, claimed, content);
         let honest = replace(&path, &bytes);
@@ -184,7 +184,7 @@ fn what_a_change_began_from_is_what_its_name_says() {
         project.write("tests/test_reset.sh", &test("works"));
         project.write("reset.txt", "works\n");
         project.commit("tests");
-        let mut raw = Raw::new(&project);
+        let mut raw = RawClient::new(&project);
         coding(&mut raw);
         let own = project.git(&["rev-parse", "HEAD:tests"]);
         project.write("tests/test_reset.sh", &test(""));
@@ -219,7 +219,7 @@ fn a_folder_that_is_not_what_its_name_says_is_not_judged() {
     let project = gated("grep -q works sub/reset.txt");
     project.write("sub/other.txt", "other\n");
     project.commit("sub");
-    let mut raw = Raw::new(&project);
+    let mut raw = RawClient::new(&project);
     coding(&mut raw);
     let tree = |text: &str| {
         project.write("sub/reset.txt", text);

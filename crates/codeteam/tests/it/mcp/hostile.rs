@@ -5,9 +5,9 @@ use std::io::Read as _;
 use serde_json::{Value, json};
 
 use super::project;
-use super::raw::Raw;
+use super::raw::RawClient;
 
-fn still_serves(raw: &mut Raw) {
+fn still_serves(raw: &mut RawClient) {
     let answer = raw.ask("tools/list", json!({}));
     assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), 6);
 }
@@ -27,7 +27,7 @@ fn field(pid: u32, name: &str) -> u64 {
 #[test]
 fn lines_that_are_no_messages_are_answered_with_errors() {
     let project = project();
-    let mut raw = Raw::silent(&project);
+    let mut raw = RawClient::silent(&project);
     // Before it was greeted, too.
     raw.line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     raw.line("hello?");
@@ -91,7 +91,7 @@ fn the_files_of_a_large_repository_are_not_held() {
         project.write(&format!("notes/{file}.md"), &words.collect::<String>());
     }
     project.commit("Notes");
-    let mut raw = Raw::new(&project);
+    let mut raw = RawClient::new(&project);
     raw.call("get_status", json!({}));
     let before = memory(raw.child.id());
     let begun = raw.call("start_task", json!({"task": "Say more in notes/7.md"}));
@@ -104,7 +104,7 @@ fn the_files_of_a_large_repository_are_not_held() {
 #[test]
 fn huge_arguments_are_refused_without_being_kept() {
     let project = project();
-    let mut raw = Raw::new(&project);
+    let mut raw = RawClient::new(&project);
     raw.call("start_task", json!({"task": "Add a reset"}));
     let before = memory(raw.child.id());
     let part = vec![b'x'; 1 << 20];
@@ -137,7 +137,7 @@ fn huge_arguments_are_refused_without_being_kept() {
 #[test]
 fn ten_thousand_calls_at_once_are_all_answered() {
     let project = project();
-    let mut raw = Raw::new(&project);
+    let mut raw = RawClient::new(&project);
     raw.call("start_task", json!({"task": "Add a reset"}));
     let pid = raw.child.id();
     let before = memory(pid);
@@ -189,7 +189,7 @@ fn ten_thousand_calls_at_once_are_all_answered() {
 #[test]
 fn calls_that_are_taken_back_at_once_do_not_pile_up() {
     let project = project();
-    let mut raw = Raw::new(&project);
+    let mut raw = RawClient::new(&project);
     // Each begins another task, which takes its time; what follows waits for it.
     let long = "x".repeat(1 << 18);
     for id in 1000..2600 {

@@ -6,24 +6,24 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use super::raw::Raw;
+use super::raw::RawClient;
 use super::{design, project, requirements};
 use crate::project::Project;
 
 /// A server, which ends with its test.
-struct Served {
+struct HttpTestServer {
     child: Child,
     address: String,
     token: String,
 }
 
 /// One client, with its session.
-struct Session<'a> {
-    served: &'a Served,
+struct HttpSession<'a> {
+    served: &'a HttpTestServer,
     id: String,
 }
 
-impl Served {
+impl HttpTestServer {
     fn new(project: &Project) -> Self {
         let mut child = project
             .codeteam(&["mcp", "--http", "--json"])
@@ -60,7 +60,7 @@ impl Served {
         (status, said)
     }
 
-    fn session(&self, name: &str) -> Session<'_> {
+    fn session(&self, name: &str) -> HttpSession<'_> {
         let message = json!({
             "jsonrpc": "2.0", "id": 0, "method": "initialize",
             "params": {
@@ -72,7 +72,7 @@ impl Served {
         assert_eq!(status, 200, "{said}");
         let mut lines = said.lines();
         let id = lines.find_map(|line| line.strip_prefix("mcp-session-id: "));
-        let session = Session {
+        let session = HttpSession {
             served: self,
             id: id.unwrap().to_owned(),
         };
@@ -88,14 +88,14 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for HttpTestServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Session<'_> {
+impl HttpSession<'_> {
     fn ask(&self, method: &str, body: &str) -> (u16, String) {
         let headers = format!(
             "Mcp-Session-Id: {}\r\nMCP-Protocol-Version: 2025-06-18\r\n",
@@ -126,7 +126,7 @@ impl Session<'_> {
 #[test]
 fn a_client_needs_the_token_and_then_has_the_same_tools() {
     let project = project();
-    let served = Served::new(&project);
+    let served = HttpTestServer::new(&project);
     assert_eq!(served.ask("POST", "wrong", "", "{}").0, 401);
     let session = served.session("one");
     assert_eq!(
@@ -142,7 +142,7 @@ fn a_client_needs_the_token_and_then_has_the_same_tools() {
 #[test]
 fn the_second_client_of_one_server_is_told_who_leads_until_that_one_ends() {
     let project = project();
-    let served = Served::new(&project);
+    let served = HttpTestServer::new(&project);
     let (one, two) = (served.session("one"), served.session("two"));
     let run = one.call("start_task", json!({"task": "Add a reset"}))["run"].clone();
     for (tool, arguments) in [
@@ -172,7 +172,7 @@ fn the_second_client_of_one_server_is_told_who_leads_until_that_one_ends() {
 #[test]
 fn a_command_from_inside_of_a_client_decides_nothing() {
     let project = project();
-    let served = Served::new(&project);
+    let served = HttpTestServer::new(&project);
     let session = served.session("one");
     let run = session.call("start_task", json!({"task": "Add a reset"}))["run"].clone();
     let run = run.as_str().unwrap();
@@ -185,9 +185,9 @@ fn a_command_from_inside_of_a_client_decides_nothing() {
     );
     // Somebody else who is connected is one, too.
     let project = self::project();
-    let served = Served::new(&project);
+    let served = HttpTestServer::new(&project);
     let _wire = TcpStream::connect(&served.address).unwrap();
-    let mut raw = Raw::new(&project);
+    let mut raw = RawClient::new(&project);
     let run = raw.call("start_task", json!({"task": "Add a reset"}))["run"].clone();
     let inside = project.run(&["approve", run.as_str().unwrap()]).expect(2);
     assert!(
@@ -198,7 +198,12 @@ fn a_command_from_inside_of_a_client_decides_nothing() {
 }
 
 /// A call of a client of a revision without sessions, by a program of its own.
-fn call_without_a_session(served: &Served, name: &str, tool: &str, arguments: Value) -> Value {
+fn call_without_a_session(
+    served: &HttpTestServer,
+    name: &str,
+    tool: &str,
+    arguments: Value,
+) -> Value {
     let message = json!({
         "jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {
@@ -226,7 +231,7 @@ fn call_without_a_session(served: &Served, name: &str, tool: &str, arguments: Va
 #[test]
 fn a_client_without_a_session_does_not_approve_its_own_work() {
     let project = project();
-    let served = Served::new(&project);
+    let served = HttpTestServer::new(&project);
     let call = |tool, arguments| call_without_a_session(&served, "one", tool, arguments);
     let run = call("start_task", json!({"task": "Add a reset"}))["run"].clone();
     call("submit", json!({"submission": requirements()}));
@@ -248,7 +253,7 @@ fn a_client_without_a_session_does_not_approve_its_own_work() {
 #[test]
 fn clients_of_one_name_are_not_one_client_and_one_that_has_ended_is_gone() {
     let project = project();
-    let served = Served::new(&project);
+    let served = HttpTestServer::new(&project);
     // Another program of the same name, which leads and leaves.
     let message = json!({
         "jsonrpc": "2.0", "id": 1, "method": "tools/call",
@@ -302,12 +307,12 @@ sys.stdin.read()
 #[test]
 fn a_server_that_is_told_to_end_gives_the_task_back() {
     let project = project();
-    let mut served = Served::new(&project);
+    let mut served = HttpTestServer::new(&project);
     let session = served.session("one");
     let run = session.call("start_task", json!({"task": "Add a reset"}))["run"].clone();
     served.signal();
     assert_eq!(served.child.wait().unwrap().code(), Some(0));
-    let mut raw = Raw::new(&project);
+    let mut raw = RawClient::new(&project);
     let status = raw.call("get_status", json!({}));
     assert_eq!(status["run"], run);
     assert_eq!(status["next"]["role"], "ba", "{status}");
@@ -345,7 +350,7 @@ fn a_token_of_the_users_own_is_taken_and_not_printed() {
         "{second}"
     );
     let url = first.strip_prefix("serving MCP at http://").unwrap();
-    let served = Served {
+    let served = HttpTestServer {
         child,
         address: url.strip_suffix("/mcp").unwrap().to_owned(),
         token: "one-from-a-file-0123".to_owned(),

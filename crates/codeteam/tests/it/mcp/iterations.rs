@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::client::Client;
+use super::client::SdkClient;
 use super::{change, design, project, rejection, requirements};
 
 #[test]
 fn a_task_that_is_rejected_again_and_again_is_escalated_with_the_number_of_its_changes() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     client.start();
     client.submit(requirements());
     let mut answer = client.submit(design());

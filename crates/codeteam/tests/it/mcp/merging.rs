@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Called, Client};
+use super::client::{SdkClient, ToolReply};
 use super::{approval, change, design, requirements};
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// A project with files of its own, whose changes go to the user as `git` says.
 fn project(git: &str) -> Project {
@@ -20,8 +20,8 @@ fn project(git: &str) -> Project {
 }
 
 /// A task that adds a line to `a.txt` and makes `new.txt`, to its end.
-fn complete(project: &Project) -> Called {
-    let client = Client::new(project);
+fn complete(project: &Project) -> ToolReply {
+    let client = SdkClient::new(project);
     client.start();
     client.submit(requirements());
     client.submit(design());
@@ -45,7 +45,7 @@ fn status(project: &Project) -> String {
 }
 
 /// The command that takes it back.
-fn undo(done: &Done) -> &str {
+fn undo(done: &CommandResult) -> &str {
     let mut lines = done.stderr.lines();
     let found = lines.find_map(|line| line.strip_prefix("  undo    "));
     found.unwrap()
@@ -177,7 +177,7 @@ fn a_patch_applies_to_the_commit_that_is_checked_out() {
 #[test]
 fn a_branch_is_moved_forward_past_files_that_are_not_of_the_task() {
     let project = project("{ mode: current }");
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     client.start();
     client.submit(requirements());
     client.submit(design());

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::client::{Called, Client};
+use super::client::{SdkClient, ToolReply};
 use super::{approval, change, project};
 use crate::project::Project;
 
@@ -11,7 +11,7 @@ const FLOW: &str = "workflow:\n  start: coder\n  steps:\n    coder: { role: code
     commit: { commit: branch, next: done }\n";
 
 /// A task that waits for a person, and the name of its run.
-fn paused(project: &Project, client: &Client) -> String {
+fn paused(project: &Project, client: &SdkClient) -> String {
     let coder = client.start();
     assert_eq!(coder.role(), "coder");
     project.write("reset.txt", "works\n");
@@ -34,7 +34,7 @@ fn with_a_person() -> Project {
 #[test]
 fn a_step_for_a_person_waits_for_one_outside_of_the_session() {
     let project = with_a_person();
-    let client = Client::apart(&project);
+    let client = SdkClient::apart(&project);
     let run = paused(&project, &client);
     for tried in [
         client.call("resume", json!({"input": "approve"})),
@@ -57,7 +57,7 @@ fn a_step_for_a_person_waits_for_one_outside_of_the_session() {
 #[test]
 fn a_command_from_inside_of_the_session_decides_nothing() {
     let project = with_a_person();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     let run = paused(&project, &client);
     // The test itself is the client here, and this is what the client's shell would start.
     let answers = project.beside("answers", "approve\n");
@@ -83,7 +83,7 @@ fn a_command_from_inside_of_the_session_decides_nothing() {
 #[test]
 fn a_program_between_client_and_server_hides_nothing() {
     let project = with_a_person();
-    let client = Client::wrapped(&project);
+    let client = SdkClient::wrapped(&project);
     let run = paused(&project, &client);
     refused_inside(&project, &["approve", &run]);
     assert_eq!(client.status().value["state"], "paused");
@@ -98,7 +98,7 @@ fn refused_inside(project: &Project, command: &[&str]) {
 #[test]
 fn a_person_outside_may_take_what_the_checks_refuse_and_that_is_told() {
     let project = project();
-    let client = Client::apart(&project);
+    let client = SdkClient::apart(&project);
     let run = client.start().value["run"].as_str().unwrap().to_owned();
     client.submit(super::requirements());
     client.submit(super::design());
@@ -152,7 +152,7 @@ fn a_person_outside_may_take_what_the_checks_refuse_and_that_is_told() {
 }
 
 /// Asks until something is so.
-fn until(client: &Client, so: impl Fn(&Called) -> bool) -> Called {
+fn until(client: &SdkClient, so: impl Fn(&ToolReply) -> bool) -> ToolReply {
     let begun = std::time::Instant::now();
     loop {
         let status = client.status();
@@ -166,7 +166,7 @@ fn until(client: &Client, so: impl Fn(&Called) -> bool) -> Called {
 #[test]
 fn what_no_worker_can_do_stays_in_the_session_and_it_is_said_why() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     let run = client.start().value["run"].as_str().unwrap().to_owned();
     let done = project.run(&["run", "--continue", &run]).expect(2);
     let why = "stays in its session: there was no worker for the role";
@@ -186,7 +186,7 @@ fn workers_go_on_with_a_task_and_the_session_takes_it_back() {
          commands:\n    - {{ name: tests, command: grep -q works reset.txt }}\n"
     ));
     project.commit("workers");
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     let run = client.start().value["run"].as_str().unwrap().to_owned();
     assert_eq!(client.submit(super::requirements()).role(), "architect");
     let done = project.run(&["run", "--continue", &run]);
@@ -227,7 +227,7 @@ fn what_workers_made_is_taken_back_into_the_checkout_and_judged_there() {
          commands:\n    - {{ name: tests, command: grep -q works reset.txt }}\n"
     ));
     project.commit("workers");
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     let run = client.start().value["run"].as_str().unwrap().to_owned();
     client.submit(super::requirements());
     assert_eq!(client.submit(super::design()).role(), "coder");
@@ -243,7 +243,7 @@ fn what_workers_made_is_taken_back_into_the_checkout_and_judged_there() {
     // As if the server had died before that.
     client.close();
     std::fs::remove_file(project.path("reset.txt")).unwrap();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     client.status();
     assert_eq!(project.read("reset.txt"), "works\n");
     let qa = client.call("resume", json!({"input": "continue"}));
@@ -265,7 +265,7 @@ fn roles_of_a_projects_own_workflow_are_told_and_take_the_same_forms() {
          maker: { kind: implementer }\n    judge: { kind: gatekeeper }\n",
     );
     project.commit("workflow");
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     assert_eq!(client.start().role(), "maker");
     project.write("reset.txt", "works\n");
     let judge = client.submit(change());
@@ -284,7 +284,7 @@ fn roles_of_a_projects_own_workflow_are_told_and_take_the_same_forms() {
 #[test]
 fn a_yes_to_how_to_go_on_is_not_taken_for_an_acceptance() {
     let project = project();
-    let client = Client::apart(&project);
+    let client = SdkClient::apart(&project);
     let run = client.start().value["run"].as_str().unwrap().to_owned();
     client.submit(super::requirements());
     client.submit(super::design());

@@ -8,25 +8,25 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
-use super::raw::Raw;
+use super::raw::RawClient;
 use super::{approval, change, design, project, rejection, requirements};
 use crate::project::Project;
 
 /// What a session may do.
 #[derive(Clone, Debug)]
-enum Deed {
+enum SessionAction {
     /// What is expected, by the book; an implementer may still get it wrong.
     Right {
         good: bool,
     },
     /// Approves, whoever's turn it is.
     Approve {
-        named: Named,
+        named: ClaimedRole,
     },
     /// Hands something in, whoever's turn it is.
     Submit {
         what: usize,
-        named: Named,
+        named: ClaimedRole,
     },
     /// Changes the file: for the better, or not.
     Edit {
@@ -46,14 +46,14 @@ enum Deed {
 
 /// Which role a session claims to be.
 #[derive(Clone, Copy, Debug)]
-enum Named {
+enum ClaimedRole {
     Nobody,
     Qa,
     Reviewer,
     Coder,
 }
 
-impl Named {
+impl ClaimedRole {
     fn role(self) -> Value {
         match self {
             Self::Nobody => Value::Null,
@@ -66,26 +66,26 @@ impl Named {
 
 const REPLIES: [&str; 6] = ["yes", "no", "continue", "fail", "approve", "mail"];
 
-fn named() -> impl Strategy<Value = Named> {
+fn named() -> impl Strategy<Value = ClaimedRole> {
     prop_oneof![
-        3 => Just(Named::Nobody),
-        1 => Just(Named::Qa),
-        1 => Just(Named::Reviewer),
-        1 => Just(Named::Coder),
+        3 => Just(ClaimedRole::Nobody),
+        1 => Just(ClaimedRole::Qa),
+        1 => Just(ClaimedRole::Reviewer),
+        1 => Just(ClaimedRole::Coder),
     ]
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn deed() -> impl Strategy<Value = SessionAction> {
     prop_oneof![
-        16 => prop::bool::weighted(0.6).prop_map(|good| Deed::Right { good }),
-        5 => named().prop_map(|named| Deed::Approve { named }),
-        3 => (0..7usize, named()).prop_map(|(what, named)| Deed::Submit { what, named }),
-        5 => (any::<bool>(), 0..4u8).prop_map(|(good, text)| Deed::Edit { good, text }),
-        2 => (0..REPLIES.len()).prop_map(Deed::Resume),
-        1 => Just(Deed::Look),
-        1 => any::<bool>().prop_map(|another| Deed::Start { another }),
-        1 => Just(Deed::Abort),
-        1 => Just(Deed::Die),
+        16 => prop::bool::weighted(0.6).prop_map(|good| SessionAction::Right { good }),
+        5 => named().prop_map(|named| SessionAction::Approve { named }),
+        3 => (0..7usize, named()).prop_map(|(what, named)| SessionAction::Submit { what, named }),
+        5 => (any::<bool>(), 0..4u8).prop_map(|(good, text)| SessionAction::Edit { good, text }),
+        2 => (0..REPLIES.len()).prop_map(SessionAction::Resume),
+        1 => Just(SessionAction::Look),
+        1 => any::<bool>().prop_map(|another| SessionAction::Start { another }),
+        1 => Just(SessionAction::Abort),
+        1 => Just(SessionAction::Die),
     ]
 }
 
@@ -102,27 +102,27 @@ fn submission(what: usize) -> Value {
 }
 
 /// A session, and what a person beside it has seen.
-struct Play {
+struct PropertySession {
     project: Project,
-    raw: Option<Raw>,
+    raw: Option<RawClient>,
     edits: u32,
     /// By run: one may wait while another goes on.
-    books: HashMap<String, Book>,
+    books: HashMap<String, ApprovalLedger>,
     completed: u32,
 }
 
 #[derive(Default)]
-struct Book {
+struct ApprovalLedger {
     /// Who has approved what was last taken as a change.
     approved: Vec<String>,
     /// The file as it was then.
     taken: Option<String>,
 }
 
-impl Play {
+impl PropertySession {
     fn new() -> Self {
         let project = project();
-        let raw = Some(Raw::new(&project));
+        let raw = Some(RawClient::new(&project));
         Self {
             project,
             raw,
@@ -170,7 +170,7 @@ impl Play {
     }
 
     /// The book of the run that an answer is about.
-    fn book(&mut self, answer: &Value) -> &mut Book {
+    fn book(&mut self, answer: &Value) -> &mut ApprovalLedger {
         let run = answer["run"].as_str().unwrap().to_owned();
         self.books.entry(run).or_default()
     }
@@ -233,27 +233,27 @@ impl Play {
         );
     }
 
-    fn act(&mut self, deed: &Deed) {
+    fn act(&mut self, deed: &SessionAction) {
         match deed {
-            Deed::Right { good } => self.right(*good),
-            Deed::Approve { named } => {
+            SessionAction::Right { good } => self.right(*good),
+            SessionAction::Approve { named } => {
                 self.submit(json!({"submission": approval(), "role": named.role()}));
             }
-            Deed::Submit { what, named } => {
+            SessionAction::Submit { what, named } => {
                 self.submit(json!({"submission": submission(*what), "role": named.role()}));
             }
-            Deed::Edit { good, text } => self.edit(*good, &text.to_string()),
-            Deed::Resume(which) => self.reply(REPLIES[*which]),
-            Deed::Look => {
+            SessionAction::Edit { good, text } => self.edit(*good, &text.to_string()),
+            SessionAction::Resume(which) => self.reply(REPLIES[*which]),
+            SessionAction::Look => {
                 self.call("get_history", json!({}));
             }
-            Deed::Start { another } => self.start(*another),
-            Deed::Abort => {
+            SessionAction::Start { another } => self.start(*another),
+            SessionAction::Abort => {
                 self.call("abort", json!({}));
             }
-            Deed::Die => {
+            SessionAction::Die => {
                 self.raw.take().unwrap().kill();
-                self.raw = Some(Raw::new(&self.project));
+                self.raw = Some(RawClient::new(&self.project));
             }
         }
     }
@@ -270,7 +270,7 @@ fn nothing_is_complete_that_not_every_gate_has_approved() {
     };
     let deeds = proptest::collection::vec(deed(), 20..45);
     let played = TestRunner::new(config).run(&deeds, |deeds| {
-        let mut play = Play::new();
+        let mut play = PropertySession::new();
         play.start(false);
         for deed in &deeds {
             play.act(deed);

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use crate::project::Project;
 
 /// A server, and both its streams.
-pub(super) struct Raw {
+pub(super) struct RawClient {
     pub(super) child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     last: u64,
 }
 
-impl Raw {
+impl RawClient {
     /// A server that has been greeted.
     pub(super) fn new(project: &Project) -> Self {
         let mut raw = Self::silent(project);

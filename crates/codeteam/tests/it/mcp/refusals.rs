@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Called, Client};
+use super::client::{SdkClient, ToolReply};
 use super::{approval, change, design, project, rejection, requirements};
 
 /// That it was refused, why, and that it says what is expected now.
-fn refused(called: &Called, why: &str) {
+fn refused(called: &ToolReply, why: &str) {
     assert!(called.is_error, "{called:?}");
     assert_eq!(called.kind(), "refused");
     let errors = called.value["errors"].to_string();
@@ -21,7 +21,7 @@ fn refused(called: &Called, why: &str) {
 #[test]
 fn without_a_task_there_is_nothing_to_do() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     for (tool, arguments) in [
         ("submit", json!({"submission": {"design": "x"}})),
         ("resume", json!({"input": "yes"})),
@@ -48,7 +48,7 @@ fn a_repository_that_is_not_trusted_starts_no_task() {
     let project = project();
     let own = project.read(".codeteam/config.yml");
     project.config(&format!("{own}sandbox: none\n"));
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     let called = client.call("start_task", json!({"task": "x"}));
     refused(&called, "asks for more than your own configuration allows");
     for part in ["without a sandbox", "a person decides", "codeteam trust"] {
@@ -63,13 +63,13 @@ fn a_repository_that_is_not_trusted_starts_no_task() {
     refused.says(&["this is called from inside", "a person decides"]);
     drop(client);
     project.trust();
-    Client::new(&project).start();
+    SdkClient::new(&project).start();
 }
 
 #[test]
 fn nobody_plays_out_of_turn() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     let first = client.start();
     let id = first.value["assignment"].clone();
     refused(&client.submit(approval()), "unknown field `approved`");
@@ -112,7 +112,7 @@ fn nobody_plays_out_of_turn() {
 #[test]
 fn what_the_kernel_refuses_is_told_with_the_new_id() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     client.start();
     client.submit(requirements());
     let coder = client.submit(design());
@@ -130,7 +130,7 @@ fn what_the_kernel_refuses_is_told_with_the_new_id() {
 #[test]
 fn a_second_task_is_started_only_if_it_is_asked_for() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     let first = client.start();
     let second = client.call("start_task", json!({"task": "Another thing"}));
     refused(&second, "a task is open in this checkout");
@@ -161,7 +161,7 @@ fn a_second_task_is_started_only_if_it_is_asked_for() {
 #[test]
 fn edits_made_after_the_submission_are_not_judged_and_are_told() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     client.start();
     client.submit(requirements());
     client.submit(design());
@@ -192,7 +192,7 @@ fn judges_side_by_side_are_asked_one_after_the_other_and_all_count() {
     let project = project();
     project.config(JUDGES);
     project.commit("judges");
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     assert_eq!(client.start().role(), "coder");
     project.write("reset.txt", "works\n");
     assert_eq!(client.submit(change()).role(), "qa");
@@ -214,7 +214,7 @@ fn a_step_with_a_condition_is_asked_for_when_it_holds() {
     let project = project();
     project.config(JUDGES);
     project.commit("judges");
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     client.start();
     project.write("table.sql", "create table t (a);\n");
     client.submit(

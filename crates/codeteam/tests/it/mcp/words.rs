@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::client::Client;
+use super::client::SdkClient;
 use super::{approval, change, design, gated, project, rejection, requirements};
 use crate::project::Project;
 
@@ -15,7 +15,7 @@ fn a_project_without_checks_is_told_so_from_the_beginning_to_the_end() {
     let doctor = project.run(&["doctor"]);
     let said = format!("{}{}", doctor.stdout, doctor.stderr);
     assert!(said.contains("no checks are configured"), "{said}");
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     let first = client.start();
     assert!(
         first.text.contains("No checks are configured"),
@@ -58,7 +58,7 @@ fn a_project_without_checks_is_told_so_from_the_beginning_to_the_end() {
 fn with_checks_nothing_of_that_is_said_and_what_was_not_committed_is() {
     let project = project();
     project.write("notes.txt", "mine\n");
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     let first = client.start();
     assert!(!first.text.contains("no checks"), "{}", first.text);
     let told = "What was not committed in the checkout becomes the first commit";
@@ -89,7 +89,7 @@ fn with_checks_nothing_of_that_is_said_and_what_was_not_committed_is() {
 #[test]
 fn what_a_check_says_is_said_once_and_names_files_of_the_checkout() {
     let project = gated("echo \"$PWD/reset.txt is wrong\"; grep -q works reset.txt");
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     client.start();
     client.submit(requirements());
     let coder = client.submit(design());
@@ -117,7 +117,7 @@ fn what_a_check_says_is_said_once_and_names_files_of_the_checkout() {
 #[test]
 fn every_way_to_answer_is_shown_and_shown_again_with_a_refusal() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     let first = client.start();
     for form in [
         "{\"questions\":[\"…\"],\"context\":",
@@ -151,7 +151,7 @@ fn every_way_to_answer_is_shown_and_shown_again_with_a_refusal() {
 #[test]
 fn an_approval_with_issues_is_not_taken_for_a_rejection() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     client.start();
     client.submit(requirements());
     client.submit(design());
@@ -173,7 +173,7 @@ fn an_approval_with_issues_is_not_taken_for_a_rejection() {
 #[test]
 fn yes_to_another_design_is_no_yes_to_the_change() {
     let project = project();
-    let client = Client::apart(&project);
+    let client = SdkClient::apart(&project);
     let run = client.start().value["run"].as_str().unwrap().to_owned();
     client.submit(requirements());
     client.submit(design());
@@ -189,7 +189,7 @@ fn yes_to_another_design_is_no_yes_to_the_change() {
     let said = project.run(&["approve", &run]).expect(0);
     assert!(!said.stderr.contains("goes over"), "{}", said.stderr);
     assert!(said.stderr.contains("run --continue"), "{}", said.stderr);
-    let client = Client::apart(&project);
+    let client = SdkClient::apart(&project);
     assert_eq!(client.status().value["current_role"], "architect");
     let report = project.run(&["report", &run]).expect(0).stdout;
     assert!(!report.contains("Accepted over"), "{report}");
@@ -199,7 +199,7 @@ fn yes_to_another_design_is_no_yes_to_the_change() {
 #[test]
 fn what_was_chosen_when_a_task_began_is_not_chosen_again() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     let run = client.start().value["run"].as_str().unwrap().to_owned();
     for chosen in [&["--worker", "claude"][..], &["--auto"], &["--no-sandbox"]] {
         let command = [&["run", "--continue", &run], chosen].concat();
@@ -216,7 +216,7 @@ fn what_was_chosen_when_a_task_began_is_not_chosen_again() {
 fn a_configuration_that_was_edited_is_told_when_a_task_begins() {
     let project = project();
     let told = "configuration is not as it is committed";
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     let first = client.start();
     assert!(!first.text.contains(told), "{}", first.text);
     client.call("abort", json!({}));
@@ -256,7 +256,7 @@ fn a_configuration_that_was_edited_is_told_when_a_task_begins() {
 fn a_configuration_that_was_never_committed_is_told_too() {
     let project = Project::new();
     project.config("verification:\n  commands:\n    - { name: tests, command: 'true' }\n");
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     let told = "configuration is not as it is committed (.codeteam/config.yml)";
     let first = client.start();
     assert!(first.text.contains(told), "{}", first.text);
@@ -265,7 +265,7 @@ fn a_configuration_that_was_never_committed_is_told_too() {
 #[test]
 fn what_was_clear_before_the_analyst_asked_reaches_every_later_role() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     client.start();
     let both = json!({"questions": ["By mail?"], "confirmed_requirements": "1. By mail"});
     let refused = client.submit(both);
@@ -322,7 +322,7 @@ fn what_was_clear_before_the_analyst_asked_reaches_every_later_role() {
 #[test]
 fn a_coder_may_name_the_files_of_its_own_round_only() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     client.start();
     client.submit(requirements());
     client.submit(design());
@@ -344,7 +344,7 @@ fn a_coder_may_name_the_files_of_its_own_round_only() {
 #[test]
 fn a_role_may_be_named_by_its_kind_and_in_any_case() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     client.start();
     let named = |role: &str, submission| {
         client.call("submit", json!({"role": role, "submission": submission}))
@@ -357,7 +357,7 @@ fn a_role_may_be_named_by_its_kind_and_in_any_case() {
 #[test]
 fn a_wanted_change_of_a_test_has_a_way_through() {
     let test = "tests/test_reset.sh";
-    let asks = |client: &Client, design: &str| {
+    let asks = |client: &SdkClient, design: &str| {
         client.start();
         client.submit(requirements());
         let coder = client.submit(json!({"design": design, "patterns": []}));
@@ -374,7 +374,7 @@ fn a_wanted_change_of_a_test_has_a_way_through() {
     let changed = json!({
         "summary": "Underscores.", "files_changed": ["reset.txt", test], "proof": "$ sh tests",
     });
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     // Nobody has said that the test is to change: it is sent back, with the way out.
     asks(&client, "Join with underscores.");
     edit();
@@ -403,7 +403,7 @@ fn a_wanted_change_of_a_test_has_a_way_through() {
 #[test]
 fn rejections_are_counted_since_the_last_design_and_that_is_said() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     client.start();
     client.submit(requirements());
     client.submit(design());
@@ -436,7 +436,7 @@ fn rejections_are_counted_since_the_last_design_and_that_is_said() {
 #[test]
 fn what_is_not_known_is_not_told_as_understood() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     client.start();
     let empty = client.submit(json!({}));
     assert!(empty.is_error, "{empty:?}");
@@ -458,7 +458,7 @@ fn what_is_not_known_is_not_told_as_understood() {
 #[test]
 fn what_was_given_up_before_anything_was_made_is_on_no_branch() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     client.start();
     client.submit(json!({"blocked": "nothing to ask"}));
     let ended = client.call("resume", json!({"input": "fail"}));
@@ -473,7 +473,7 @@ fn what_was_given_up_before_anything_was_made_is_on_no_branch() {
 #[test]
 fn a_task_that_nobody_leads_is_stopped_wherever_it_is_shown() {
     let project = project();
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     let run = client.start().value["run"].as_str().unwrap().to_owned();
     let shown = |args: &[&str]| project.run(args).expect(0).stdout;
     assert!(shown(&["show"]).contains("status    running: "));
@@ -497,7 +497,7 @@ fn what_a_project_says_of_roles_and_rounds_holds_in_its_session() {
         "You are the analyst of this project.\n",
     );
     project.commit("our own");
-    let client = Client::new(&project);
+    let client = SdkClient::new(&project);
     let first = client.start();
     assert_eq!(
         first.role(),

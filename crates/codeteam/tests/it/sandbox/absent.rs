@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{NO_SANDBOX, attack, by, cast, coder, found, reviewer};
 use crate::misbehaviour::ONE;
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 use crate::samples::{ONE_TASK, TWO_TASKS};
 
 const NOT_CONFINED: &str = "not confined: workers and gates run with your own rights";
@@ -31,9 +31,9 @@ fn without_bubblewrap(project: &Project) -> PathBuf {
     folder
 }
 
-fn run_without(project: &Project, path: &PathBuf, args: &[&str]) -> Done {
+fn run_without(project: &Project, path: &PathBuf, args: &[&str]) -> CommandResult {
     let mut command = project.codeteam(args);
-    Done::from(command.env("PATH", path).output().unwrap())
+    CommandResult::from(command.env("PATH", path).output().unwrap())
 }
 
 #[test]

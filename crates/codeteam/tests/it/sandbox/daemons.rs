@@ -7,7 +7,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::json;
 
 use super::{cast, coder, coder_of, reviewer, test_that_runs};
-use crate::live::Live;
+use crate::live::RunningCodeteam;
 use crate::misbehaviour::ONE;
 use crate::project::Project;
 
@@ -78,7 +78,7 @@ fn ended(project: &Project) {
     }
 }
 
-fn start(project: &Project, workflow: &str, plays: &[serde_json::Value]) -> Live {
+fn start(project: &Project, workflow: &str, plays: &[serde_json::Value]) -> RunningCodeteam {
     let args = cast(project, workflow, plays);
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     project.start(&args)

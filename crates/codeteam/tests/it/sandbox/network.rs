@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use serde_json::Value;
 
 use super::{attack, by, coder, reviewer};
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// Connects through the proxy as programs do that are told of one, and says what came of it.
 pub(super) const THROUGH: &str = r#"
@@ -58,7 +58,7 @@ pub(super) fn asked(project: &Project) -> Vec<Value> {
         .collect()
 }
 
-fn logged(project: &Project) -> Done {
+fn logged(project: &Project) -> CommandResult {
     project.run(&["log"]).expect(0)
 }
 

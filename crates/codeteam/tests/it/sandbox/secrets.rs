@@ -9,13 +9,13 @@ use serde_json::json;
 
 use super::{NO_SANDBOX, attack, by, cast, coder, play, reviewer, test_that_runs};
 use crate::misbehaviour::ONE;
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 use crate::samples::ONE_TASK;
 
 const READERS: [&str; 3] = ["coder", "reviewer", "gate"];
 
 /// What is only in one place each, and where.
-struct Secrets(Vec<(&'static str, String)>);
+struct PlantedSecrets(Vec<(&'static str, String)>);
 
 fn put(path: &Path, text: &str) -> String {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -23,7 +23,7 @@ fn put(path: &Path, text: &str) -> String {
     path.display().to_string()
 }
 
-impl Secrets {
+impl PlantedSecrets {
     fn of(project: &Project) -> Self {
         let home = project.home();
         let config = std::fs::read_to_string(project.path(".codeteam/config.yml")).unwrap();
@@ -71,9 +71,9 @@ fn other_run(project: &Project) -> PathBuf {
     project.worktrees()[0].join("tree/other.txt")
 }
 
-fn stolen(more: &[&str]) -> (Vec<String>, Done) {
+fn stolen(more: &[&str]) -> (Vec<String>, CommandResult) {
     let project = Project::new();
-    let secrets = Secrets::of(&project);
+    let secrets = PlantedSecrets::of(&project);
     let read = secrets.read();
     let plays = [
         coder(&format!(
@@ -86,7 +86,7 @@ fn stolen(more: &[&str]) -> (Vec<String>, Done) {
     let args = cast(&project, ONE, &plays);
     let mut command = project.codeteam(&[]);
     command.args(args).args(more).env("MY_WORD", "my-word");
-    let done = Done::from(command.output().unwrap()).expect(0);
+    let done = CommandResult::from(command.output().unwrap()).expect(0);
     let mut stolen = Vec::new();
     let names = secrets.0.iter().map(|(secret, _)| *secret);
     for secret in names.chain(["my-word"]) {
@@ -169,13 +169,13 @@ fn a_path_into_the_checkout_shows_nothing_of_it() {
     let args = cast(&project, ONE, &plays);
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let path = path_with(&[project.path("bin"), node.join("bin"), other.join("bin")]);
-    let done = Done::from(project.codeteam(&args).env("PATH", &path).output().unwrap());
+    let done = CommandResult::from(project.codeteam(&args).env("PATH", &path).output().unwrap());
     let done = done.expect(0).lacks(&["the-key-of"]);
     for whose in ["coder", "gate"] {
         assert_eq!(done.said(whose), ["a tool", "a tool"], "{whose}");
     }
     let doctor = project.codeteam(&["doctor"]).env("PATH", &path).output();
-    let doctor = Done::from(doctor.unwrap());
+    let doctor = CommandResult::from(doctor.unwrap());
     assert!(
         doctor
             .stdout

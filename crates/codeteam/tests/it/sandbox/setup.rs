@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::network::{THROUGH, asked, host, lonely, nobody_came};
 use super::{attack, by, coder, coder_of, play, reviewer, test_that_runs};
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// A project whose set-up writes down what it was made with.
 fn counting(inputs: &str) -> Project {
@@ -20,13 +20,13 @@ fn counting(inputs: &str) -> Project {
 }
 
 /// How often the set-up command was run.
-fn set_ups(done: &Done) -> usize {
+fn set_ups(done: &CommandResult) -> usize {
     let lines = done.stderr.lines();
     lines.filter(|line| line.contains("| setting up:")).count()
 }
 
 /// Three rounds, the second of which does this. Says what each coder and gate found.
-fn three_rounds(project: &Project, change: &str) -> (Vec<String>, Vec<String>, Done) {
+fn three_rounds(project: &Project, change: &str) -> (Vec<String>, Vec<String>, CommandResult) {
     let count = by("coder", "cat ready");
     let rejects = json!({ "verdict": "reject", "reason": "Again" });
     let in_round = |role: &str, round: u64| json!({ "role": role, "round": round });

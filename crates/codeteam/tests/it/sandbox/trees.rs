@@ -3,14 +3,17 @@
 use serde_json::json;
 
 use super::{attack, coder, coder_of, found, reviewer};
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 /// A run whose first try does this and whose later ones do not.
-fn first_try(commands: impl FnOnce(&Project) -> String) -> (Project, Done) {
+fn first_try(commands: impl FnOnce(&Project) -> String) -> (Project, CommandResult) {
     first_try_in(Project::new(), commands)
 }
 
-fn first_try_in(project: Project, commands: impl FnOnce(&Project) -> String) -> (Project, Done) {
+fn first_try_in(
+    project: Project,
+    commands: impl FnOnce(&Project) -> String,
+) -> (Project, CommandResult) {
     let first = json!({ "role": "coder", "attempt": 1 });
     let plays = [
         coder_of(&first, &commands(&project)),

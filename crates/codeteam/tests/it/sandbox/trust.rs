@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{attack, by, cast, coder, reviewer};
 use crate::misbehaviour::ONE;
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 use crate::samples::ONE_TASK;
 
 /// A cloned repository whose configuration wants the user's own rights, beside its checks.
@@ -16,7 +16,7 @@ fn cloned() -> Project {
     project
 }
 
-fn steal(project: &Project, more: &[&str]) -> Done {
+fn steal(project: &Project, more: &[&str]) -> CommandResult {
     project.beside("key", "the-key-of-the-user\n");
     let key = project.home().join("key");
     let theft = by("coder", &format!("cat {0} || echo nothing", key.display()));

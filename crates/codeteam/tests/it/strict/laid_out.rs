@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{left, script};
-use crate::project::{Done, Project};
+use crate::project::{CommandResult, Project};
 
 const GOAL: &str = "Statistics of users";
 
@@ -88,7 +88,7 @@ fn allow(project: &Project, command: &str) {
     );
 }
 
-fn start(project: &Project, with: &[(&str, &str)]) -> Done {
+fn start(project: &Project, with: &[(&str, &str)]) -> CommandResult {
     let usual = [("PLAN", PLAN), ("CODE", CODE), ("MORE", MORE)];
     let with: Vec<_> = with.iter().chain(&usual).copied().collect();
     let script = project.script(&script(&with));

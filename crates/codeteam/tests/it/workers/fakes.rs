@@ -94,12 +94,12 @@ pub(super) fn login(project: &Project, until: i64) -> PathBuf {
 }
 
 /// A server on this machine that gives everybody the same answer, and remembers what it was asked.
-pub(super) struct Api {
+pub(super) struct FakeApi {
     pub(super) url: String,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-impl Api {
+impl FakeApi {
     pub(super) fn start(answer: String) -> Self {
         Self::answering(move |_| answer.clone())
     }

@@ -5,19 +5,19 @@ use ureq::http::{HeaderMap, HeaderName};
 
 use super::*;
 
-fn answer(status: u16, headers: &[(&'static str, &str)], body: &Value) -> Answer {
+fn answer(status: u16, headers: &[(&'static str, &str)], body: &Value) -> HttpResponse {
     let mut all = HeaderMap::new();
     for (name, value) in headers {
         all.insert(HeaderName::from_static(name), value.parse().unwrap());
     }
-    Answer {
+    HttpResponse {
         status,
         headers: all,
         body: body.to_string(),
     }
 }
 
-fn sorted(status: u16, headers: &[(&'static str, &str)], body: &Value) -> Trouble {
+fn sorted(status: u16, headers: &[(&'static str, &str)], body: &Value) -> ClassifiedFailure {
     let now = UNIX_EPOCH + Duration::from_secs(1000);
     sort_at(&answer(status, headers, body), now)
 }
@@ -25,17 +25,17 @@ fn sorted(status: u16, headers: &[(&'static str, &str)], body: &Value) -> Troubl
 #[track_caller]
 fn check_wait(headers: &[(&'static str, &str)], body: &Value, wanted: Option<u64>) {
     match sorted(429, headers, body) {
-        Trouble::Passing { wait, .. } => {
+        ClassifiedFailure::Passing { wait, .. } => {
             assert_eq!(wait, wanted.map(Duration::from_millis));
         }
-        other @ Trouble::Final(_) => panic!("{other:?}"),
+        other @ ClassifiedFailure::Final(_) => panic!("{other:?}"),
     }
 }
 
 #[track_caller]
 fn check_limit(status: u16, headers: &[(&'static str, &str)], body: &Value, wanted: Option<u64>) {
     match sorted(status, headers, body) {
-        Trouble::Final(Failure::Limited { resets_in_ms, .. }) => {
+        ClassifiedFailure::Final(ApiFailure::Limited { resets_in_ms, .. }) => {
             assert_eq!(resets_in_ms, wanted);
         }
         other => panic!("{other:?}"),
@@ -93,7 +93,7 @@ fn who_has_to_pay_first_is_not_waited_for() {
     let balance = json!({"error": {"message": "Insufficient Balance"}});
     for (status, body) in [(429, quota), (402, balance)] {
         let sorted = sorted(status, &[], &body);
-        let is_unpaid = matches!(sorted, Trouble::Final(Failure::Unpaid { .. }));
+        let is_unpaid = matches!(sorted, ClassifiedFailure::Final(ApiFailure::Unpaid { .. }));
         assert!(is_unpaid, "{sorted:?}");
     }
 }
@@ -104,15 +104,24 @@ fn what_does_not_pass_is_final() {
         let sorted = sorted(status, &[], &json!({"error": {"message": "no"}}));
         let message = format!("the model API says {status}: no");
         let status = Some(status);
-        assert_eq!(sorted, Trouble::Final(Failure::Told { status, message }));
+        assert_eq!(
+            sorted,
+            ClassifiedFailure::Final(ApiFailure::Told { status, message })
+        );
     }
     for status in [408, 429, 500, 502, 503, 529] {
         let sorted = sorted(status, &[], &json!({}));
-        assert!(matches!(sorted, Trouble::Passing { .. }), "{status}");
+        assert!(
+            matches!(sorted, ClassifiedFailure::Passing { .. }),
+            "{status}"
+        );
     }
     let long = json!({"error": {"code": "context_length_exceeded", "message": "x"}});
     let sorted = sorted(400, &[], &long);
-    assert!(matches!(sorted, Trouble::Final(Failure::TooLong { .. })));
+    assert!(matches!(
+        sorted,
+        ClassifiedFailure::Final(ApiFailure::TooLong { .. })
+    ));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::*;
 fn run_in(root: &Path, command: &str, seconds: u64) -> Result<String, String> {
     let input = json!({"command": command, "timeout_seconds": seconds});
     let input = serde_json::from_value(input).unwrap();
-    Run::new(root).call(input).map(|output| output.text)
+    RunCommand::new(root).call(input).map(|output| output.text)
 }
 
 fn run(command: &str) -> Result<String, String> {
@@ -75,7 +75,7 @@ fn a_command_is_killed_with_its_children() {
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     // The grandchild holds the pipe open for as long as it lives.
     let command = "(sh -c 'exec 3>pipe; echo there >&3; sleep 1000') & wait";
-    let spawn = || process::shell(command, dir.path(), Group::Own);
+    let spawn = || process::shell(command, dir.path(), ProcessGroup::Own);
     let (child, output, killed) = interrupt::start(spawn).unwrap();
     let mut reader = BufReader::new(File::open(pipe).unwrap());
     let mut line = String::new();

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use super::{SLANT, radius};
-use crate::workflow::graph::Shape;
-use crate::workflow::graph::layers::{Line, Rect};
-use crate::workflow::graph::sides::Route;
+use crate::workflow::graph::NodeShape;
+use crate::workflow::graph::layers::{EdgeLine, Rect};
+use crate::workflow::graph::sides::BackRoute;
 
 /// The outline of a step.
-pub(super) fn outline(out: &mut String, shape: Shape, rect: Rect) {
+pub(super) fn outline(out: &mut String, shape: NodeShape, rect: Rect) {
     let (left, top) = (rect.x, rect.y);
     let (right, bottom) = (rect.right(), rect.bottom());
     let middle = f64::midpoint(top, bottom);
@@ -24,10 +24,10 @@ pub(super) fn outline(out: &mut String, shape: Shape, rect: Rect) {
         format!("<rect class=\"s {class}\" {} rx=\"{}\"/>", at(rect), px(rx))
     };
     let drawn = match shape {
-        Shape::Role => rounded("role", 6.0),
-        Shape::Person => rounded("person", radius(rect)),
-        Shape::Each => rounded("each", 8.0),
-        Shape::Gate => corners(
+        NodeShape::Role => rounded("role", 6.0),
+        NodeShape::Person => rounded("person", radius(rect)),
+        NodeShape::Each => rounded("each", 8.0),
+        NodeShape::Gate => corners(
             "gate",
             &[
                 (left + SLANT, top),
@@ -38,7 +38,7 @@ pub(super) fn outline(out: &mut String, shape: Shape, rect: Rect) {
                 (left, middle),
             ],
         ),
-        Shape::Publish => corners(
+        NodeShape::Publish => corners(
             "publish",
             &[
                 (left + SLANT, top),
@@ -47,7 +47,7 @@ pub(super) fn outline(out: &mut String, shape: Shape, rect: Rect) {
                 (left, bottom),
             ],
         ),
-        Shape::Commit => {
+        NodeShape::Commit => {
             let (near, far) = (px(left + 5.0), px(right - 5.0));
             let (from, to) = (px(top), px(bottom));
             let whole = rounded("commit", 2.0);
@@ -58,7 +58,7 @@ pub(super) fn outline(out: &mut String, shape: Shape, rect: Rect) {
 }
 
 /// Straight down within layers, and in a curve through the gaps between them.
-pub(super) fn draw_line(out: &mut String, line: &Line, x: f64, y: f64) {
+pub(super) fn draw_line(out: &mut String, line: &EdgeLine, x: f64, y: f64) {
     let mut path = String::new();
     let mut before: Option<(f64, f64)> = None;
     for (at, top, bottom) in &line.runs {
@@ -94,7 +94,7 @@ pub(super) fn draw_line(out: &mut String, line: &Line, x: f64, y: f64) {
 }
 
 /// A line with rounded corners.
-pub(super) fn draw_route(out: &mut String, route: &Route, x: f64, y: f64) {
+pub(super) fn draw_route(out: &mut String, route: &BackRoute, x: f64, y: f64) {
     const ROUND: f64 = 6.0;
     let points: Vec<(f64, f64)> = route.points.iter().map(|p| (p.0 + x, p.1 + y)).collect();
     let place = |(across, down): (f64, f64)| format!("{} {}", px(across), px(down));

@@ -5,15 +5,15 @@
 //! There are more ways than can be named. What a new test does to the others is found by running them
 //! without it, by `tests_kept`.
 
-use crate::verify::change::Changed;
-use crate::verify::honest::{Subject, brief};
+use crate::verify::change::ChangedFile;
+use crate::verify::honest::{HonestySubject, brief};
 
 /// What a file does to the tests, if it does something, and whether nobody honest would.
-pub(super) fn fakes(file: &Changed, subject: &Subject<'_>) -> Option<(String, bool)> {
+pub(super) fn fakes(file: &ChangedFile, subject: &HonestySubject<'_>) -> Option<(String, bool)> {
     let path = &file.path;
     let end = path.rsplit_once('.').map_or("", |(_, end)| end);
-    let place = Place::of(file, subject);
-    let look: fn(&str, &Place) -> Option<(String, bool)> = match end {
+    let place = TestSurroundings::of(file, subject);
+    let look: fn(&str, &TestSurroundings) -> Option<(String, bool)> = match end {
         "py" | "pyw" => python,
         "js" | "mjs" | "cjs" | "ts" | "jsx" | "tsx" | "mts" | "cts" => script,
         _ => return None,
@@ -29,7 +29,7 @@ pub(super) fn fakes(file: &Changed, subject: &Subject<'_>) -> Option<(String, bo
 }
 
 /// Where a line stands.
-struct Place {
+struct TestSurroundings {
     is_test: bool,
     /// Whether it is a program by itself, which ends as it likes.
     is_program: bool,
@@ -39,8 +39,8 @@ struct Place {
     theirs: Vec<String>,
 }
 
-impl Place {
-    fn of(file: &Changed, subject: &Subject<'_>) -> Self {
+impl TestSurroundings {
+    fn of(file: &ChangedFile, subject: &HonestySubject<'_>) -> Self {
         let name = file.path.rsplit('/').next().unwrap_or_default();
         let stem = name.split('.').next().unwrap_or(name);
         let is_test = subject.tests.has(&file.path);
@@ -69,7 +69,7 @@ impl Place {
     }
 }
 
-fn python(line: &str, place: &Place) -> Option<(String, bool)> {
+fn python(line: &str, place: &TestSurroundings) -> Option<(String, bool)> {
     let code = line.trim();
     let is_top = !line.starts_with([' ', '\t']);
     if code.starts_with('#') {
@@ -101,7 +101,7 @@ fn python(line: &str, place: &Place) -> Option<(String, bool)> {
 }
 
 /// What of the framework a statement of Python sets.
-fn reached(code: &str, place: &Place) -> Option<String> {
+fn reached(code: &str, place: &TestSurroundings) -> Option<String> {
     let is_theirs = |target: &str| {
         let top = target.split('.').next().unwrap_or(target);
         match top {
@@ -141,7 +141,7 @@ fn reached(code: &str, place: &Place) -> Option<String> {
         .flatten()
 }
 
-fn script(line: &str, place: &Place) -> Option<(String, bool)> {
+fn script(line: &str, place: &TestSurroundings) -> Option<(String, bool)> {
     let is_top = !line.starts_with([' ', '\t']);
     if is_top && !place.is_program && line.starts_with("process.exit(0") {
         return Some(("ends the program that tests it".to_owned(), true));

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::verify::honest::Subject;
+use crate::verify::honest::HonestySubject;
 
 /// Variables that every recipe goes by.
 const ALWAYS: &[&str] = &[
@@ -18,7 +18,7 @@ const ALWAYS: &[&str] = &[
 
 /// A file, taken apart.
 #[derive(Default)]
-struct Made {
+struct ParsedMakefile {
     /// Targets in their order: name, what they need, and all that was written of them.
     targets: Vec<(String, Vec<String>, String)>,
     /// Variables: what they are set to, as often as they are set.
@@ -28,15 +28,15 @@ struct Made {
 }
 
 /// Where the next line belongs if it goes on with this one.
-enum Last {
+enum ContinuedItem {
     Nothing,
     Targets(usize),
     Variable(String),
 }
 
 /// The parts of such a file that commands go by.
-pub(super) fn parts(text: &str, subject: &Subject<'_>) -> Vec<(String, String)> {
-    let made = Made::of(text);
+pub(super) fn parts(text: &str, subject: &HonestySubject<'_>) -> Vec<(String, String)> {
+    let made = ParsedMakefile::of(text);
     let wanted = made.wanted(subject);
     let mut found: Vec<(String, String)> = Vec::new();
     let mut used = String::new();
@@ -59,17 +59,17 @@ pub(super) fn parts(text: &str, subject: &Subject<'_>) -> Vec<(String, String)> 
     found
 }
 
-impl Made {
+impl ParsedMakefile {
     fn of(text: &str) -> Self {
         let mut made = Self::default();
-        let (mut last, mut goes_on) = (Last::Nothing, false);
+        let (mut last, mut goes_on) = (ContinuedItem::Nothing, false);
         for line in text.lines() {
             let is_body = goes_on || line.starts_with(['\t', ' ']);
             goes_on = line.ends_with('\\');
             if line.trim().is_empty() || (!is_body && line.starts_with('#')) {
                 continue;
             }
-            if is_body && !matches!(last, Last::Nothing) {
+            if is_body && !matches!(last, ContinuedItem::Nothing) {
                 made.add(&last, line);
             } else {
                 last = made.begin(line);
@@ -78,11 +78,11 @@ impl Made {
         made
     }
 
-    fn add(&mut self, last: &Last, line: &str) {
+    fn add(&mut self, last: &ContinuedItem, line: &str) {
         let body = match last {
-            Last::Nothing => return,
-            Last::Variable(name) => self.variables.entry(name.clone()).or_default(),
-            Last::Targets(count) => {
+            ContinuedItem::Nothing => return,
+            ContinuedItem::Variable(name) => self.variables.entry(name.clone()).or_default(),
+            ContinuedItem::Targets(count) => {
                 let from = self.targets.len().saturating_sub(*count);
                 for (_, _, body) in &mut self.targets[from..] {
                     body.push_str(line);
@@ -96,7 +96,7 @@ impl Made {
     }
 
     /// A line that begins something.
-    fn begin(&mut self, line: &str) -> Last {
+    fn begin(&mut self, line: &str) -> ContinuedItem {
         let code = line.trim();
         let first = code.split_whitespace().next().unwrap_or_default();
         let holds = [
@@ -106,19 +106,19 @@ impl Made {
         if holds.contains(&first) {
             self.all.push_str(code);
             self.all.push('\n');
-            return Last::Nothing;
+            return ContinuedItem::Nothing;
         }
         if let Some(name) = code.strip_prefix("define ") {
             let name = name.trim_end_matches(['=', ':', '?', '+', ' ']).to_owned();
-            return Last::Variable(name);
+            return ContinuedItem::Variable(name);
         }
         if let Some((name, _)) = assigned(code) {
             let name = name.to_owned();
-            self.add(&Last::Variable(name.clone()), code);
-            return Last::Variable(name);
+            self.add(&ContinuedItem::Variable(name.clone()), code);
+            return ContinuedItem::Variable(name);
         }
         let Some((names, needs)) = code.split_once(':') else {
-            return Last::Nothing;
+            return ContinuedItem::Nothing;
         };
         let needs: Vec<String> = needs.split_whitespace().map(str::to_owned).collect();
         // `@test arg:` of a justfile.
@@ -128,11 +128,11 @@ impl Made {
             let target = ((*name).to_owned(), needs.clone(), format!("{code}\n"));
             self.targets.push(target);
         }
-        Last::Targets(names.len())
+        ContinuedItem::Targets(names.len())
     }
 
     /// The targets that commands make, with all they need.
-    fn wanted(&self, subject: &Subject<'_>) -> BTreeSet<String> {
+    fn wanted(&self, subject: &HonestySubject<'_>) -> BTreeSet<String> {
         let mut needs: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (name, all, _) in &self.targets {
             let all = all.iter().map(String::as_str);

@@ -1,6 +1,6 @@
 //! The parts of a file that checks go by, each with its name and as a text to be compared.
 
-use crate::verify::honest::Subject;
+use crate::verify::honest::HonestySubject;
 
 /// Tools of Python that check.
 pub(super) const TOOLS: &[&str] = &[
@@ -30,7 +30,7 @@ pub(super) fn counts_if_new(name: &str) -> bool {
 }
 
 /// The tables of tools in a `pyproject.toml`.
-pub(super) fn pyproject(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
+pub(super) fn pyproject(text: &str, _: &HonestySubject<'_>) -> Vec<(String, String)> {
     let Ok(toml::Value::Table(file)) = text.parse::<toml::Table>().map(toml::Value::Table) else {
         return broken(text);
     };
@@ -44,7 +44,7 @@ pub(super) fn pyproject(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
 }
 
 /// The sections of tools in a `setup.cfg` or `tox.ini`.
-pub(super) fn ini(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
+pub(super) fn ini(text: &str, _: &HonestySubject<'_>) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for line in text.lines() {
         let line = line.trim_end();
@@ -70,7 +70,7 @@ pub(super) fn ini(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
 }
 
 /// Scripts and settings of tools in a `package.json`.
-pub(super) fn package(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
+pub(super) fn package(text: &str, _: &HonestySubject<'_>) -> Vec<(String, String)> {
     const SETTINGS: &[&str] = &[
         "jest",
         "mocha",
@@ -100,7 +100,7 @@ pub(super) fn package(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
 }
 
 /// Lints, targets and profiles of tests in a `Cargo.toml`.
-pub(super) fn cargo(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
+pub(super) fn cargo(text: &str, _: &HonestySubject<'_>) -> Vec<(String, String)> {
     let Ok(file) = text.parse::<toml::Table>() else {
         return broken(text);
     };
@@ -136,7 +136,7 @@ pub(super) fn cargo(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
 }
 
 /// What a `pom.xml` builds with, and the properties that tests go by; not what it depends on.
-pub(super) fn pom(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
+pub(super) fn pom(text: &str, _: &HonestySubject<'_>) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for name in ["build", "profiles"] {
         let (open, close) = (format!("<{name}>"), format!("</{name}>"));
@@ -171,7 +171,7 @@ pub(super) fn pom(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
 }
 
 /// What a `build.gradle` does but for plain dependencies and versions.
-pub(super) fn gradle(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
+pub(super) fn gradle(text: &str, _: &HonestySubject<'_>) -> Vec<(String, String)> {
     let is_plain = |line: &str| {
         let (word, rest) = match line.find(|c: char| !c.is_alphanumeric()) {
             Some(end) => line.split_at(end),
@@ -215,7 +215,7 @@ fn without_versions(line: &str) -> String {
 }
 
 /// Tasks of a `deno.json`, and what it checks.
-pub(super) fn deno(text: &str, _: &Subject<'_>) -> Vec<(String, String)> {
+pub(super) fn deno(text: &str, _: &HonestySubject<'_>) -> Vec<(String, String)> {
     let Ok(file) = serde_json::from_str::<serde_json::Value>(text) else {
         return broken(text);
     };

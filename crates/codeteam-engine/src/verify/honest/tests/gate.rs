@@ -6,33 +6,33 @@ use super::*;
 fn what_the_gate_goes_by_stays() {
     let project = |tools: &str| format!("[project]\nname = \"a\"\n\n[tool.ruff]\n{tools}");
     let (strict, lax) = (project("select = [\"ALL\"]\n"), project("select = []\n"));
-    case(&[("pyproject.toml", Some(&strict), Some(&lax))]).told(Rule::GateKept, "tool.ruff");
+    case(&[("pyproject.toml", Some(&strict), Some(&lax))]).told(HonestyRule::GateKept, "tool.ruff");
     case(&[("pyproject.toml", Some(&strict), Some(&lax))])
         .gate(&["ruff check ."])
-        .wrong(Rule::GateKept, "was changed in `tool.ruff`");
+        .wrong(HonestyRule::GateKept, "was changed in `tool.ruff`");
     let more = strict.replace("name = \"a\"", "name = \"a\"\ndependencies = [\"b\"]");
-    case(&[("pyproject.toml", Some(&strict), Some(&more))]).fine(Rule::GateKept);
+    case(&[("pyproject.toml", Some(&strict), Some(&more))]).fine(HonestyRule::GateKept);
     let scripts = r#"{"scripts": {"test": "jest"}, "dependencies": {}}"#;
     let faked = r#"{"scripts": {"test": "true"}, "dependencies": {}}"#;
     let grown = r#"{"scripts": {"test": "jest", "dev": "vite"}, "dependencies": {"a": "1"}}"#;
     let npm = ["npm test"];
     case(&[("package.json", Some(scripts), Some(faked))])
         .gate(&npm)
-        .wrong(Rule::GateKept, "`scripts.test`");
+        .wrong(HonestyRule::GateKept, "`scripts.test`");
     case(&[("package.json", Some(scripts), Some(grown))])
         .gate(&npm)
-        .fine(Rule::GateKept);
+        .fine(HonestyRule::GateKept);
     let make = "build:\n\tcc a.c\n\ntest: build\n\t./run\n";
     case(&[("Makefile", Some(make), Some(&make.replace("./run", "true")))])
         .gate(&["make test"])
-        .wrong(Rule::GateKept, "`target test`");
+        .wrong(HonestyRule::GateKept, "`target test`");
     case(&[(
         "Makefile",
         Some(make),
         Some(&format!("{make}\nclean:\n\trm a\n")),
     )])
     .gate(&["make test"])
-    .fine(Rule::GateKept);
+    .fine(HonestyRule::GateKept);
     let cargo = "[package]\nname = \"a\"\n\n[lints.clippy]\nall = \"deny\"\n";
     case(&[(
         "Cargo.toml",
@@ -40,16 +40,17 @@ fn what_the_gate_goes_by_stays() {
         Some(&cargo.replace("deny", "allow")),
     )])
     .gate(&["cargo clippy"])
-    .wrong(Rule::GateKept, "`lints`");
+    .wrong(HonestyRule::GateKept, "`lints`");
     case(&[(
         "Cargo.toml",
         Some(cargo),
         Some(&format!("{cargo}\n[dependencies]\nb = \"1\"\n")),
     )])
     .gate(&["cargo clippy"])
-    .fine(Rule::GateKept);
+    .fine(HonestyRule::GateKept);
     // Of a tool that nobody runs it is told.
-    case(&[(".eslintrc.json", Some("{}"), Some("{ }"))]).told(Rule::GateKept, ".eslintrc.json");
+    case(&[(".eslintrc.json", Some("{}"), Some("{ }"))])
+        .told(HonestyRule::GateKept, ".eslintrc.json");
 }
 
 #[test]
@@ -81,7 +82,7 @@ fn what_a_makefile_goes_by_stays() {
         ("cc a.c", "true", "`target build`"),
         ("clean:", ".IGNORE: test\nclean:", "`target .IGNORE`"),
     ] {
-        changed(from, to).wrong(Rule::GateKept, says);
+        changed(from, to).wrong(HonestyRule::GateKept, says);
     }
     for (from, to) in [
         ("VERSION = 1", "VERSION = 2"),
@@ -89,13 +90,13 @@ fn what_a_makefile_goes_by_stays() {
         ("clean:", "docs:\n\tsphinx\n\nclean:"),
         ("VERSION", "# the newest\nVERSION"),
     ] {
-        changed(from, to).fine(Rule::GateKept);
+        changed(from, to).fine(HonestyRule::GateKept);
     }
     // `make` alone makes the first.
     let after = make.replace("= pytest", "= true");
     case(&[("Makefile", Some(make), Some(&after))])
         .gate(&["make"])
-        .wrong(Rule::GateKept, "`variable PYTEST`");
+        .wrong(HonestyRule::GateKept, "`variable PYTEST`");
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn every_tool_has_its_files() {
         for before in [None, Some("# a\n")] {
             case(&[(path, before, Some("# b\n"))])
                 .gate(&[gate])
-                .wrong(Rule::GateKept, path);
+                .wrong(HonestyRule::GateKept, path);
         }
     }
 }
@@ -165,7 +166,7 @@ fn of_some_files_only_parts_are_about_checks() {
         let after = before.replace(from, to);
         case(&[(path, Some(before), Some(&after))])
             .gate(&[gate])
-            .wrong(Rule::GateKept, path);
+            .wrong(HonestyRule::GateKept, path);
     }
     for (gate, path, before, from, to) in [
         (
@@ -204,7 +205,7 @@ fn of_some_files_only_parts_are_about_checks() {
         assert_ne!(before, after);
         case(&[(path, Some(before), Some(&after))])
             .gate(&[gate])
-            .fine(Rule::GateKept);
+            .fine(HonestyRule::GateKept);
     }
 }
 
@@ -216,19 +217,19 @@ fn programs_of_the_gate_are_not_hidden() {
         "sitecustomize.py",
         "a.pth",
     ] {
-        case(&[(path, None, Some("x = 1\n"))]).wrong(Rule::GateKept, path);
+        case(&[(path, None, Some("x = 1\n"))]).wrong(HonestyRule::GateKept, path);
     }
     case(&[("node_modules/.bin/jest", None, Some("exit 0"))])
         .gate(&["npm test"])
-        .wrong(Rule::GateKept, "node_modules");
+        .wrong(HonestyRule::GateKept, "node_modules");
     for path in ["app/pytest_helpers.py", "docs/pytest.md", "app/cli.py"] {
-        case(&[(path, None, Some("x = 1\n"))]).fine(Rule::GateKept);
+        case(&[(path, None, Some("x = 1\n"))]).fine(HonestyRule::GateKept);
     }
     let fixture = "import pytest\n\n@pytest.fixture\ndef a():\n    return 1\n";
     // Never without a word: it is run before tests that do not ask for it.
     case(&[("tests/conftest.py", None, Some(fixture))])
-        .told(Rule::GateKept, "run before every test");
-    case(&[("tests/conftest.py", Some("import x\n"), Some(fixture))]).fine(Rule::GateKept);
+        .told(HonestyRule::GateKept, "run before every test");
+    case(&[("tests/conftest.py", Some("import x\n"), Some(fixture))]).fine(HonestyRule::GateKept);
     for hook in [
         "def pytest_configure(config):\n    pass\n",
         "@pytest.hookimpl(hookwrapper=True)\n",
@@ -236,13 +237,14 @@ fn programs_of_the_gate_are_not_hidden() {
         "def pytest_assertrepr_compare(op):\n    pass\n",
     ] {
         case(&[("tests/conftest.py", None, Some(hook))])
-            .wrong(Rule::GateKept, "has hooks that change what is run");
+            .wrong(HonestyRule::GateKept, "has hooks that change what is run");
         case(&[("tests/conftest.py", None, Some(hook))])
             .task(&["tests/"])
-            .told(Rule::GateKept, "has hooks that change what is run");
+            .told(HonestyRule::GateKept, "has hooks that change what is run");
     }
     let hook = "def pytest_collection_modifyitems(items):\n    items.clear()\n";
-    case(&[("tests/conftest.py", None, Some(hook))]).wrong(Rule::GateKept, "pytest_collection");
+    case(&[("tests/conftest.py", None, Some(hook))])
+        .wrong(HonestyRule::GateKept, "pytest_collection");
 }
 
 #[test]
@@ -262,7 +264,7 @@ fn tests_do_not_reach_into_what_runs_them() {
         // Nobody asks for that, so no task can name it.
         case(&[("tests/test_a.py", None, Some(&text))])
             .task(&["tests/"])
-            .wrong(Rule::GateKept, "tests/test_a.py:");
+            .wrong(HonestyRule::GateKept, "tests/test_a.py:");
     }
     for line in [
         "    pytest.param(1, id = 'x')",
@@ -277,20 +279,20 @@ fn tests_do_not_reach_into_what_runs_them() {
         "TestOurs.run = print",
     ] {
         let text = format!("from unittest import TestCase, mock\n{line}\n");
-        case(&[("tests/test_a.py", None, Some(&text))]).fine(Rule::GateKept);
+        case(&[("tests/test_a.py", None, Some(&text))]).fine(HonestyRule::GateKept);
     }
-    case(&[("tests/run.py", None, Some("sys.exit(main())\n"))]).fine(Rule::GateKept);
+    case(&[("tests/run.py", None, Some("sys.exit(main())\n"))]).fine(HonestyRule::GateKept);
     let forks = "def test_a():\n    if os.fork() == 0:\n        os._exit(0)\n";
-    case(&[("tests/test_a.py", None, Some(forks))]).told(Rule::GateKept, "ends the program");
+    case(&[("tests/test_a.py", None, Some(forks))]).told(HonestyRule::GateKept, "ends the program");
     // `test` in a name makes no test.
     case(&[("app/latest.py", None, Some("unittest.main = print\n"))])
-        .wrong(Rule::GateKept, "reaches into `unittest`");
+        .wrong(HonestyRule::GateKept, "reaches into `unittest`");
     case(&[(
         "src/a.test.js",
         None,
         Some("global.expect = chai.expect;\n"),
     )])
-    .told(Rule::GateKept, "reaches into what tests it");
+    .told(HonestyRule::GateKept, "reaches into what tests it");
 }
 
 /// What only a list of files would have caught, now that a file which nobody holds is accepted.
@@ -316,13 +318,13 @@ fn what_runners_load_by_themselves_is_no_honest_byproduct() {
     ] {
         case(&[(path, None, Some(text))])
             .task(&["app/a.py"])
-            .wrong(Rule::GateKept, says);
+            .wrong(HonestyRule::GateKept, says);
     }
-    let mk: &[File<'_>] = &[("mk/common.mk", Some("A = 1\n"), Some("A = 2\n"))];
+    let mk: &[FileCase<'_>] = &[("mk/common.mk", Some("A = 1\n"), Some("A = 2\n"))];
     case(mk)
         .gate(&["make test"])
-        .wrong(Rule::GateKept, "`make` goes by it");
+        .wrong(HonestyRule::GateKept, "`make` goes by it");
     case(mk)
         .gate(&["pytest"])
-        .told(Rule::GateKept, "mk/common.mk");
+        .told(HonestyRule::GateKept, "mk/common.mk");
 }

@@ -4,13 +4,13 @@ use unicode_width::UnicodeWidthChar as _;
 
 /// The rows of a prompt with its text, and where the cursor is among them.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct PromptLayout {
     pub(super) rows: Vec<String>,
     pub(super) row: usize,
     pub(super) column: usize,
 }
 
-impl Layout {
+impl PromptLayout {
     /// Lays a prompt and its text out on a screen. A row is never filled to its last column, where
     /// terminals differ.
     pub(super) fn of(prompt: &str, text: &str, at: usize, columns: usize, height: usize) -> Self {
@@ -86,23 +86,23 @@ mod tests {
 
     #[test]
     fn long_lines_and_new_lines_take_rows() {
-        let layout = Layout::of("> ", "abcdefghij", 10, 9, 20);
+        let layout = PromptLayout::of("> ", "abcdefghij", 10, 9, 20);
         assert_eq!(layout.rows, ["> abcdef", "ghij"]);
         assert_eq!((layout.row, layout.column), (1, 4));
-        let layout = Layout::of("> ", "ab\ncd", 2, 40, 20);
+        let layout = PromptLayout::of("> ", "ab\ncd", 2, 40, 20);
         assert_eq!(layout.rows, ["> ab", "  cd"]);
         assert_eq!((layout.row, layout.column), (0, 4));
-        let layout = Layout::of("> ", "字字", 6, 40, 20);
+        let layout = PromptLayout::of("> ", "字字", 6, 40, 20);
         assert_eq!((layout.row, layout.column), (0, 6));
     }
 
     #[test]
     fn a_text_longer_than_the_screen_shows_where_the_cursor_is() {
         let text = "1\n2\n3\n4\n5";
-        let layout = Layout::of("> ", text, text.len(), 40, 4);
+        let layout = PromptLayout::of("> ", text, text.len(), 40, 4);
         assert_eq!(layout.rows, ["  3", "  4", "  5"]);
         assert_eq!(layout.row, 2);
-        let layout = Layout::of("> ", text, 0, 40, 4);
+        let layout = PromptLayout::of("> ", text, 0, 40, 4);
         assert_eq!(layout.rows, ["> 1", "  2", "  3"]);
     }
 }

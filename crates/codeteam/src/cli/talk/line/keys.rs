@@ -2,7 +2,7 @@
 
 /// One key, or one paste.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum KeyPress {
     /// Something to write.
     Char(char),
     /// A text that was pasted, as one.
@@ -32,7 +32,7 @@ pub(super) enum Key {
 
 /// Takes bytes as they come, in whatever pieces.
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
+pub(super) struct KeyDecoder {
     bytes: Vec<u8>,
     /// What is being pasted, if something is.
     pasted: Option<Vec<u8>>,
@@ -41,7 +41,7 @@ pub(super) struct Decoder {
 const PASTE: &[u8] = b"\x1b[200~";
 const PASTED: &[u8] = b"\x1b[201~";
 
-impl Decoder {
+impl KeyDecoder {
     /// Takes bytes.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
@@ -54,7 +54,7 @@ impl Decoder {
 
     /// The next key that has come whole. `more` says whether what is missing may still come: a
     /// lone escape is none if nothing follows.
-    pub(super) fn next(&mut self, more: bool) -> Option<Key> {
+    pub(super) fn next(&mut self, more: bool) -> Option<KeyPress> {
         loop {
             if self.pasted.is_some() {
                 return self.paste();
@@ -72,31 +72,33 @@ impl Decoder {
         }
     }
 
-    fn paste(&mut self) -> Option<Key> {
+    fn paste(&mut self) -> Option<KeyPress> {
         let end = self.bytes.windows(PASTED.len()).position(|w| w == PASTED);
         let end = end?;
         let text: Vec<u8> = self.bytes.drain(..end).collect();
         self.bytes.drain(..PASTED.len());
         self.pasted = None;
         let text = String::from_utf8_lossy(&text);
-        Some(Key::Paste(text.replace("\r\n", "\n").replace('\r', "\n")))
+        Some(KeyPress::Paste(
+            text.replace("\r\n", "\n").replace('\r', "\n"),
+        ))
     }
 
     /// How many bytes the next thing takes, and the key it is, if it is one.
-    fn one(&self, more: bool) -> Option<(usize, Option<Key>)> {
+    fn one(&self, more: bool) -> Option<(usize, Option<KeyPress>)> {
         let first = *self.bytes.first()?;
         Some(match first {
             0x1b => return self.escape(more),
-            b'\r' => (1, Some(Key::Enter)),
-            b'\n' => (1, Some(Key::NewLine)),
-            b'\t' => (1, Some(Key::Tab)),
-            0x7f | 0x08 => (1, Some(Key::Backspace)),
-            0..0x20 => (1, Some(Key::Ctrl(char::from(first + b'a' - 1)))),
+            b'\r' => (1, Some(KeyPress::Enter)),
+            b'\n' => (1, Some(KeyPress::NewLine)),
+            b'\t' => (1, Some(KeyPress::Tab)),
+            0x7f | 0x08 => (1, Some(KeyPress::Backspace)),
+            0..0x20 => (1, Some(KeyPress::Ctrl(char::from(first + b'a' - 1)))),
             _ => return self.character(more),
         })
     }
 
-    fn character(&self, more: bool) -> Option<(usize, Option<Key>)> {
+    fn character(&self, more: bool) -> Option<(usize, Option<KeyPress>)> {
         let wanted = match self.bytes[0] {
             0..0x80 => 1,
             0xc0..0xe0 => 2,
@@ -111,24 +113,24 @@ impl Decoder {
         let Some(c) = text.and_then(|text| text.chars().next()) else {
             return Some((1, None));
         };
-        Some((wanted, (!c.is_control()).then_some(Key::Char(c))))
+        Some((wanted, (!c.is_control()).then_some(KeyPress::Char(c))))
     }
 
-    fn escape(&self, more: bool) -> Option<(usize, Option<Key>)> {
+    fn escape(&self, more: bool) -> Option<(usize, Option<KeyPress>)> {
         let Some(second) = self.bytes.get(1) else {
             return (!more).then_some((1, None));
         };
         Some(match second {
             b'[' | b'O' => return self.sequence(more),
-            b'\r' | b'\n' => (2, Some(Key::NewLine)),
-            0x7f | 0x08 => (2, Some(Key::KillWord)),
-            0x20..0x7f => (2, Some(Key::Alt(char::from(*second)))),
+            b'\r' | b'\n' => (2, Some(KeyPress::NewLine)),
+            0x7f | 0x08 => (2, Some(KeyPress::KillWord)),
+            0x20..0x7f => (2, Some(KeyPress::Alt(char::from(*second)))),
             _ => (1, None),
         })
     }
 
     /// `ESC [ 1 ; 5 C` and its like.
-    fn sequence(&self, more: bool) -> Option<(usize, Option<Key>)> {
+    fn sequence(&self, more: bool) -> Option<(usize, Option<KeyPress>)> {
         let rest = &self.bytes[2..];
         let Some(end) = rest.iter().position(|b| (0x40..0x7f).contains(b)) else {
             // What no terminal sends must not keep everything after it waiting.
@@ -138,15 +140,15 @@ impl Decoder {
         let numbers = &rest[..end];
         let far = numbers.ends_with(b";5") || numbers.ends_with(b";3");
         let key = match (rest[end], numbers) {
-            (b'A', _) => Some(Key::Up),
-            (b'B', _) => Some(Key::Down),
-            (b'C', _) if far => Some(Key::WordRight),
-            (b'D', _) if far => Some(Key::WordLeft),
-            (b'C', _) => Some(Key::Right),
-            (b'D', _) => Some(Key::Left),
-            (b'H', _) | (b'~', b"1" | b"7") => Some(Key::Home),
-            (b'F', _) | (b'~', b"4" | b"8") => Some(Key::End),
-            (b'~', b"3") => Some(Key::Delete),
+            (b'A', _) => Some(KeyPress::Up),
+            (b'B', _) => Some(KeyPress::Down),
+            (b'C', _) if far => Some(KeyPress::WordRight),
+            (b'D', _) if far => Some(KeyPress::WordLeft),
+            (b'C', _) => Some(KeyPress::Right),
+            (b'D', _) => Some(KeyPress::Left),
+            (b'H', _) | (b'~', b"1" | b"7") => Some(KeyPress::Home),
+            (b'F', _) | (b'~', b"4" | b"8") => Some(KeyPress::End),
+            (b'~', b"3") => Some(KeyPress::Delete),
             _ => None,
         };
         Some((2 + end + 1, key))
@@ -157,8 +159,8 @@ impl Decoder {
 mod tests {
     use super::*;
 
-    fn keys(pieces: &[&[u8]]) -> Vec<Key> {
-        let mut decoder = Decoder::default();
+    fn keys(pieces: &[&[u8]]) -> Vec<KeyPress> {
+        let mut decoder = KeyDecoder::default();
         let mut keys = Vec::new();
         for piece in pieces {
             decoder.feed(piece);
@@ -176,18 +178,18 @@ mod tests {
     fn keys_come_in_any_pieces() {
         let sent = "aé\x1b[A\x1b[1;5D\x1bb\x1b\r\r\n\x01\x7f\x1b\x7f\x1b[3~".as_bytes();
         let wanted = vec![
-            Key::Char('a'),
-            Key::Char('é'),
-            Key::Up,
-            Key::WordLeft,
-            Key::Alt('b'),
-            Key::NewLine,
-            Key::Enter,
-            Key::NewLine,
-            Key::Ctrl('a'),
-            Key::Backspace,
-            Key::KillWord,
-            Key::Delete,
+            KeyPress::Char('a'),
+            KeyPress::Char('é'),
+            KeyPress::Up,
+            KeyPress::WordLeft,
+            KeyPress::Alt('b'),
+            KeyPress::NewLine,
+            KeyPress::Enter,
+            KeyPress::NewLine,
+            KeyPress::Ctrl('a'),
+            KeyPress::Backspace,
+            KeyPress::KillWord,
+            KeyPress::Delete,
         ];
         assert_eq!(keys(&[sent]), wanted);
         let bytes: Vec<&[u8]> = sent.chunks(1).collect();
@@ -197,19 +199,19 @@ mod tests {
     #[test]
     fn a_paste_is_one_text_whatever_is_in_it() {
         let sent = b"\x1b[200~one\r\ntwo\rthree \x1b[A\x03\x1b[201~x";
-        let pasted = Key::Paste("one\ntwo\nthree \u{1b}[A\u{3}".to_owned());
-        assert_eq!(keys(&[sent]), [pasted.clone(), Key::Char('x')]);
+        let pasted = KeyPress::Paste("one\ntwo\nthree \u{1b}[A\u{3}".to_owned());
+        assert_eq!(keys(&[sent]), [pasted.clone(), KeyPress::Char('x')]);
         let bytes: Vec<&[u8]> = sent.chunks(3).collect();
-        assert_eq!(keys(&bytes), [pasted, Key::Char('x')]);
+        assert_eq!(keys(&bytes), [pasted, KeyPress::Char('x')]);
     }
 
     #[test]
     fn what_means_nothing_is_passed_over() {
         assert_eq!(keys(&[b"\x1b"]), []);
-        assert_eq!(keys(&[b"\x1b[99;99x\xff\x80a"]), [Key::Char('a')]);
+        assert_eq!(keys(&[b"\x1b[99;99x\xff\x80a"]), [KeyPress::Char('a')]);
         assert_eq!(
             keys(&[b"\x1b[1111111111111111111111111111111111", b"a"]),
-            [Key::Char('a')]
+            [KeyPress::Char('a')]
         );
     }
 }

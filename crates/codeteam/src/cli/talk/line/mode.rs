@@ -14,9 +14,9 @@ use super::super::screen::put;
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Keys come one by one while this is there.
-pub(super) struct Raw(());
+pub(super) struct RawMode(());
 
-impl Raw {
+impl RawMode {
     pub(super) fn enter() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut raw = before.clone();
@@ -37,7 +37,7 @@ impl Raw {
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawMode {
     fn drop(&mut self) {
         calm();
     }

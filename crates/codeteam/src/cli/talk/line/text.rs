@@ -4,12 +4,12 @@ use unicode_width::UnicodeWidthChar as _;
 
 /// A text and the place in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Text {
+pub(super) struct EditBuffer {
     text: String,
     at: usize,
 }
 
-impl Text {
+impl EditBuffer {
     pub(super) fn new(text: String) -> Self {
         let at = text.len();
         Self { text, at }
@@ -76,20 +76,20 @@ impl Text {
             .map_or(self.text.len(), |n| self.at + n)
     }
 
-    pub(super) fn go(&mut self, to: Place) {
+    pub(super) fn go(&mut self, to: CursorTarget) {
         self.at = self.find(to);
     }
 
-    pub(super) fn find(&self, place: Place) -> usize {
+    pub(super) fn find(&self, place: CursorTarget) -> usize {
         match place {
-            Place::Left => self.left(),
-            Place::Right => self.right(),
-            Place::WordLeft => self.word_left(),
-            Place::WordRight => self.word_right(),
-            Place::LineStart => self.line_start(),
-            Place::LineEnd => self.line_end(),
-            Place::Above => self.vertical(self.line_start().checked_sub(1)),
-            Place::Below => self.vertical(Some(self.line_end() + 1)),
+            CursorTarget::Left => self.left(),
+            CursorTarget::Right => self.right(),
+            CursorTarget::WordLeft => self.word_left(),
+            CursorTarget::WordRight => self.word_right(),
+            CursorTarget::LineStart => self.line_start(),
+            CursorTarget::LineEnd => self.line_end(),
+            CursorTarget::Above => self.vertical(self.line_start().checked_sub(1)),
+            CursorTarget::Below => self.vertical(Some(self.line_end() + 1)),
         }
     }
 
@@ -109,7 +109,7 @@ impl Text {
     }
 
     /// Takes out what is between here and a place.
-    pub(super) fn kill(&mut self, to: Place) -> String {
+    pub(super) fn kill(&mut self, to: CursorTarget) -> String {
         let to = self.find(to);
         let (from, to) = (self.at.min(to), self.at.max(to));
         self.at = from;
@@ -125,7 +125,7 @@ impl Text {
 
 /// A place to go to.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum CursorTarget {
     Left,
     Right,
     WordLeft,
@@ -172,28 +172,28 @@ mod tests {
 
     #[test]
     fn places_are_found_in_several_lines() {
-        let mut text = Text::new("first line\nsecond".to_owned());
-        text.go(Place::Above);
+        let mut text = EditBuffer::new("first line\nsecond".to_owned());
+        text.go(CursorTarget::Above);
         assert_eq!(text.before(), "first ");
-        text.go(Place::Above);
+        text.go(CursorTarget::Above);
         assert_eq!(text.before(), "first ");
-        text.go(Place::LineEnd);
-        text.go(Place::WordLeft);
-        assert_eq!(text.kill(Place::LineEnd), "line");
-        text.go(Place::Below);
+        text.go(CursorTarget::LineEnd);
+        text.go(CursorTarget::WordLeft);
+        assert_eq!(text.kill(CursorTarget::LineEnd), "line");
+        text.go(CursorTarget::Below);
         assert_eq!(text.before(), "first \nsecond");
         text.insert("!");
-        assert_eq!(text.kill(Place::LineStart), "second!");
+        assert_eq!(text.kill(CursorTarget::LineStart), "second!");
         assert_eq!(text.as_str(), "first \n");
     }
 
     #[test]
     fn what_is_drawn_as_one_goes_as_one() {
-        let mut text = Text::new("ae\u{301}b".to_owned());
-        text.go(Place::Left);
-        text.go(Place::Left);
+        let mut text = EditBuffer::new("ae\u{301}b".to_owned());
+        text.go(CursorTarget::Left);
+        text.go(CursorTarget::Left);
         assert_eq!((text.before(), text.after()), ("a", "e\u{301}b"));
-        text.kill(Place::Right);
+        text.kill(CursorTarget::Right);
         assert_eq!(text.as_str(), "ab");
     }
 
