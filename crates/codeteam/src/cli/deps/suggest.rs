@@ -29,7 +29,7 @@ pub(super) struct SuggestedDependency {
     pub(super) standing: DependencyStatus,
     /// The first import that shows it.
     #[serde(flatten)]
-    pub(super) shown: ImportStatement,
+    pub(super) shown: LocatedImport,
     /// How many imports show it.
     pub(super) imports: usize,
 }
@@ -59,12 +59,12 @@ pub(super) struct UnconfirmedImport {
     pub(super) module: String,
     /// The import.
     #[serde(flatten)]
-    pub(super) shown: ImportStatement,
+    pub(super) shown: LocatedImport,
 }
 
 /// Where an import stands, and what it says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct ImportStatement {
+pub(super) struct LocatedImport {
     /// The file.
     pub(super) file: String,
     /// The line, from 1.
@@ -73,7 +73,7 @@ pub(super) struct ImportStatement {
     pub(super) statement: String,
 }
 
-impl ImportStatement {
+impl LocatedImport {
     fn of(file: &str, shown: ImportStatement<'_>) -> Self {
         Self {
             file: file.to_owned(),
@@ -144,7 +144,7 @@ pub(super) fn suggest(
     graph: &ImportGraph,
 ) -> DependencyFindings {
     let owners = FileOwners::of(plan);
-    let mut needs: BTreeMap<(usize, usize), (ImportStatement, usize)> = BTreeMap::new();
+    let mut needs: BTreeMap<(usize, usize), (LocatedImport, usize)> = BTreeMap::new();
     let mut found = DependencyFindings::default();
     let mut asked = BTreeSet::new();
     let files: Vec<&str> = graph.files().collect();
@@ -163,7 +163,7 @@ pub(super) fn suggest(
             let Some(first) = shown.first() else { continue };
             for task in &own {
                 let entry = needs.entry((*task, *on));
-                let entry = entry.or_insert_with(|| (ImportStatement::of(file, *first), 0));
+                let entry = entry.or_insert_with(|| (LocatedImport::of(file, *first), 0));
                 entry.1 += shown.len();
             }
         }
@@ -176,7 +176,7 @@ pub(super) fn suggest(
                     found.unconfirmed.push(UnconfirmedImport {
                         task: plan.tasks[*task].id.clone(),
                         module: outside.module.to_owned(),
-                        shown: ImportStatement::of(file, outside.shown),
+                        shown: LocatedImport::of(file, outside.shown),
                     });
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::suggest::{DependencyFindings, DependencyStatus, ImportStatement, SuggestedDependency};
+use super::suggest::{DependencyFindings, DependencyStatus, LocatedImport, SuggestedDependency};
 use crate::output::one_line;
 
 /// Everything that was found.
@@ -66,8 +66,8 @@ fn begin(out: &mut String, title: &str) {
 }
 
 /// `from: "import a", a.py:1 and 2 more`.
-fn from(shown: &ImportStatement, imports: usize) -> String {
-    let ImportStatement {
+fn from(shown: &LocatedImport, imports: usize) -> String {
+    let LocatedImport {
         file,
         line,
         statement,
