@@ -129,7 +129,7 @@ impl PlayRunner<'_> {
                 cost_microusd: usage.cost_usd.map(|cost| cost.micros),
             })?,
             ScriptAction::Submit(submission) => {
-                self.tell(&ScriptedEvent::Submission { submission })?
+                self.tell(&ScriptedEvent::Submission { submission })?;
             }
             ScriptAction::Error(failure) => self.fail(failure)?,
             ScriptAction::RateLimit(limit) => {

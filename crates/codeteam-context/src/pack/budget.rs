@@ -229,7 +229,7 @@ fn cut_down(maker: &FileRenderer<'_, impl FileSet>, files: &mut [MeasuredFile], 
     let places: Vec<usize> = can.iter().map(|&n| files[n].at).collect();
     let mut costs = Vec::new();
     weigh(maker, &places, PackedForm::Signatures, |_, made| {
-        costs.push(made)
+        costs.push(made);
     });
     for (&n, made) in can.iter().zip(costs) {
         let made = made.ok().filter(|made| made.form == PackedForm::Signatures);

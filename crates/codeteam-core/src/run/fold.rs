@@ -303,7 +303,7 @@ pub fn apply(run: &mut Run, event: &Event) {
             // A person may take long; the turn to integrate goes to the next.
             run.integrating.retain(|f| f != frame);
             with(run, frame, |f| {
-                f.stage = FrameStage::Asking(question.clone())
+                f.stage = FrameStage::Asking(question.clone());
             });
         }
         Event::Answered { frame, .. } => with(run, frame, |f| {

@@ -160,10 +160,10 @@ impl ProjectFacts for LazyProject<'_> {
         for definition in top {
             match definition.kind {
                 DefinitionKind::Interface | DefinitionKind::Alias | DefinitionKind::Type => {
-                    types += 1
+                    types += 1;
                 }
                 DefinitionKind::Function | DefinitionKind::Method | DefinitionKind::Macro => {
-                    others += 1
+                    others += 1;
                 }
                 DefinitionKind::Value | DefinitionKind::Module | DefinitionKind::Impl => {}
             }

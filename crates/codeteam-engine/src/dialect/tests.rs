@@ -299,7 +299,7 @@ fn a_limit_that_a_worker_got_over_is_none() {
         match end {
             WorkerOutcome::Answered(_) => assert_eq!(ended, done),
             WorkerOutcome::Failed(facts) => {
-                assert_eq!(facts.quota.is_some(), is_parked, "{facts:?}")
+                assert_eq!(facts.quota.is_some(), is_parked, "{facts:?}");
             }
         }
     }

@@ -15,35 +15,35 @@ const READ_FROM_FILES: &[(&str, &[&str])] = &[
     (
         "codeteam-engine/src/config/sections.rs",
         &[
-            "Llm",
-            "Agent",
-            "Output",
-            "Continuity",
-            "Package",
-            "Adaptive",
-            "Redaction",
-            "Verification",
-            "Proving",
-            "Honesty",
-            "Metrics",
-            "Command",
-            "Limits",
-            "Git",
+            "LlmConfig",
+            "AgentConfig",
+            "OutputConfig",
+            "ContinuityConfig",
+            "PackageConfig",
+            "AdaptiveConfig",
+            "RedactionConfig",
+            "VerificationConfig",
+            "ProofConfig",
+            "HonestyConfig",
+            "MetricsConfig",
+            "CommandConfig",
+            "LimitsConfig",
+            "GitConfig",
         ],
     ),
     (
         "codeteam-engine/src/config/sandbox.rs",
-        &["Sandbox", "Setup", "Cache", "Host"],
+        &["SandboxConfig", "SetupConfig", "CacheConfig", "HostConfig"],
     ),
     (
         "codeteam-engine/src/config/workers.rs",
-        &["Worker", "Price"],
+        &["WorkerConfig", "ModelPrice"],
     ),
     (
         "codeteam-engine/src/context/strategies.rs",
         &["StrategyFile", "PartFile"],
     ),
-    ("codeteam-core/src/role/file.rs", &["RoleFile", "Gate"]),
+    ("codeteam-core/src/role/file.rs", &["RoleFile", "RoleGate"]),
     (
         "codeteam-core/src/workflow/file.rs",
         &[
@@ -63,7 +63,7 @@ const READ_FROM_FILES: &[(&str, &[&str])] = &[
 const PINNED: &[(&str, &[&str], &str)] = &[
     (
         "codeteam-core/src/role.rs",
-        &["Role", "Means", "Context"],
+        &["Role", "ExecutionOptions", "RoleContext"],
         "codeteam-core/src/role/",
     ),
     (
@@ -73,21 +73,21 @@ const PINNED: &[(&str, &[&str], &str)] = &[
     ),
     (
         "codeteam-core/src/workflow/exits.rs",
-        &["Answer", "Rebound"],
+        &["PersonAnswer", "Rebound"],
         "codeteam-core/src/workflow/compile",
     ),
 ];
 
 /// Sections of the configuration, by what they are called where they are read.
 const SECTIONS: &[(&str, &str)] = &[
-    ("Llm", "llm"),
-    ("Agent", "agent"),
-    ("Output", "output"),
-    ("Continuity", "continuity"),
-    ("Redaction", "redaction"),
-    ("Verification", "verification"),
-    ("Limits", "limits"),
-    ("Git", "git"),
+    ("LlmConfig", "llm"),
+    ("AgentConfig", "agent"),
+    ("OutputConfig", "output"),
+    ("ContinuityConfig", "continuity"),
+    ("RedactionConfig", "redaction"),
+    ("VerificationConfig", "verification"),
+    ("LimitsConfig", "limits"),
+    ("GitConfig", "git"),
 ];
 
 /// What nothing reads, and why that is right.
@@ -102,10 +102,10 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "adaptive",
         "every run warns that it has no effect yet",
     ),
-    ("Package", "*", "part of `projects`"),
-    ("Adaptive", "*", "part of `adaptive`"),
+    ("PackageConfig", "*", "part of `projects`"),
+    ("AdaptiveConfig", "*", "part of `adaptive`"),
     (
-        "Continuity",
+        "ContinuityConfig",
         "default_mode",
         "it has one value, and any other is refused",
     ),

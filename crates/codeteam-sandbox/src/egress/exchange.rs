@@ -179,7 +179,7 @@ impl MessageHead {
     fn end(mut self, body: BodyFraming) -> Vec<u8> {
         match body {
             BodyFraming::Length(length) => {
-                self.add("Content-Length", length.to_string().as_bytes())
+                self.add("Content-Length", length.to_string().as_bytes());
             }
             BodyFraming::Chunked => self.add("Transfer-Encoding", b"chunked"),
             BodyFraming::Empty | BodyFraming::UntilClosed => {}

@@ -389,7 +389,7 @@ impl<'a> PreparedMerge<'a> {
             say(&format!(
                 "{}: {text}",
                 TerminalStyle::detect().yellow("note")
-            ))
+            ));
         };
         if let Some(folder) = repo.checkout_of(&self.run.branch)? {
             note(format!(

@@ -219,7 +219,7 @@ impl PythonDependencies {
             } else if line.starts_with([' ', '\t']) {
                 match (section.as_str(), key.as_str()) {
                     ("options", "install_requires") => {
-                        self.add(trimmed, DependencyOrigin::Main(file.clone()))
+                        self.add(trimmed, DependencyOrigin::Main(file.clone()));
                     }
                     ("options.extras_require", extra) if !extra.is_empty() => {
                         let place = DependencyOrigin::Extra(extra.to_owned(), file.clone());

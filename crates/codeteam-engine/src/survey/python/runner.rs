@@ -130,10 +130,10 @@ impl PythonInstaller {
         for place in used {
             match place {
                 DependencyOrigin::Group(name, _) if !groups.contains(&name.as_str()) => {
-                    groups.push(name)
+                    groups.push(name);
                 }
                 DependencyOrigin::Extra(name, _) if !extras.contains(&name.as_str()) => {
-                    extras.push(name)
+                    extras.push(name);
                 }
                 _ => {}
             }

@@ -282,7 +282,7 @@ impl LineEditor {
             KeyPress::Ctrl('z') => return KeyOutcome::Suspend,
             KeyPress::Ctrl('l') => put("\u{1b}[H\u{1b}[2J"),
             KeyPress::Up | KeyPress::Ctrl('p') if text.line_start() > 0 => {
-                text.go(CursorTarget::Above)
+                text.go(CursorTarget::Above);
             }
             KeyPress::Down | KeyPress::Ctrl('n') if text.line_end() < text.as_str().len() => {
                 text.go(CursorTarget::Below);
