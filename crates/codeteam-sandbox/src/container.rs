@@ -1,6 +1,6 @@
 //! Confines a command in a container, by podman or docker.
 //!
-//! The same [`SandboxPolicy`](crate::Policy), the same shim as first process, the same
+//! The same [`SandboxPolicy`](crate::SandboxPolicy), the same shim as first process, the same
 //! lifeline and the same filter of system calls as with bubblewrap; but the
 //! programs are those of an image, and namespaces, mounts and cgroups are made
 //! by the engine. [`options`] turns a policy into its options, [`image`] makes

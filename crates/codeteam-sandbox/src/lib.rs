@@ -11,7 +11,7 @@
 //! - **changes** nothing but what its policy says is writable, and leaves no
 //!   file there that would give its owner's rights to others (setuid, device);
 //! - **reaches** no network, not even the host's loopback. A worker and a setup
-//!   reach what the orchestrator serves on the [`ports`](Policy::ports) of their
+//!   reach what the orchestrator serves on the [`ports`](SandboxPolicy::ports) of their
 //!   own loopback: the hosts of an allowlist, and an API to which a key is added
 //!   that they do not have. See [`egress`];
 //! - **takes** no more than its [`SandboxLimits`], as far as the kernel lets its caller

@@ -44,7 +44,7 @@ impl Lifeline {
         Ok((Self { held, heard }, given.into()))
     }
 
-    /// The listeners on the [`ports`](crate::Policy::ports) of the policy, of
+    /// The listeners on the [`ports`](crate::SandboxPolicy::ports) of the policy, of
     /// which there are `count`, in their order. They are in the sandbox's
     /// network: what is accepted there comes from inside. To be asked for once,
     /// after the shim was spawned. The command does not wait for it.

@@ -45,7 +45,7 @@ pub const BUILD: &str = env!("CODETEAM_SANDBOX_BUILD");
 /// Why the shim could not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The arguments are not those that [`SandboxBackend::confine`](crate::Backend::confine) gives.
+    /// The arguments are not those that [`SandboxBackend::confine`](crate::SandboxBackend::confine) gives.
     #[error("the sandbox shim was called with unknown arguments")]
     Arguments,
     /// A program that is nothing but the shim is not of the caller's build, as

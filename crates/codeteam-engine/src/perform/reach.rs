@@ -28,7 +28,7 @@ const CREDENTIALS: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 /// Where a program that is given no `TMPDIR` puts temporary files.
 const DEFAULT_TEMPORARY: &str = "/tmp";
 
-/// What one worker is given for one attempt. To be [ended](Reach::end) however the attempt does.
+/// What one worker is given for one attempt. To be [ended](WorkerAccess::end) however the attempt does.
 #[derive(Debug)]
 pub struct WorkerAccess {
     /// Where it can go.

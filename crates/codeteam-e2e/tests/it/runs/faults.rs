@@ -179,10 +179,10 @@ fn a_stream_that_is_cut_is_waited_out() {
 #[test]
 fn a_stream_that_stalls_is_ended_and_tried_again() {
     let stall = Fault::new(FaultKind::Hold);
-    let project = is_tried_again("codex", stall, "stall_seconds: 8");
+    let project = is_tried_again("codex", stall, "stall_seconds: 15");
     let facts = failed_once(&project, "network", "retry_same");
     assert_eq!(facts["stage"], "stalled");
-    assert_eq!(facts["message"], "it said nothing for 8 s");
+    assert_eq!(facts["message"], "it said nothing for 15 s");
     assert!(project.server.wait_held("gate", 0), "it is gone");
 }
 
