@@ -6,7 +6,7 @@
 //! depends on this crate.
 //!
 //! ```no_run
-//! use codeteam_e2e::{Play, Scenario, Server, Turn};
+//! use codeteam_e2e::{ModelServer, Play, Scenario, Turn};
 //! use serde_json::json;
 //!
 //! let coder = Play::new()
@@ -14,7 +14,7 @@
 //!     .turn(Turn::say("I look first.").read("src/lib.rs"))
 //!     .turn(Turn::new().write("src/new.rs", "pub fn new() {}\n"))
 //!     .turn(Turn::submit(json!({"summary": "added `new`"})));
-//! let server = Server::start(Scenario::new().play(coder))?;
+//! let server = ModelServer::start(Scenario::new().play(coder))?;
 //! // … run a CLI against `server.base_url()` …
 //! assert_eq!(server.requests().of_role("coder").len(), 3);
 //! server.assert_no_problems();
