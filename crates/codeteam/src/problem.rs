@@ -300,7 +300,7 @@ fn foreign_log(error: &EngineError) -> Problem {
             format!("move `{}` out of the way: a log belongs to no commit", path.display()),
         ),
         _ => problem.hint(
-            "if it is your own (a moved home or checkout, a restored backup): `codeteam trust --log` takes it over",
+            "if it is your own (from an earlier version, a moved home or checkout, a backup): `codeteam trust --log` takes it over",
         ),
     }
 }

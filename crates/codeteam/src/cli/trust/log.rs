@@ -54,6 +54,9 @@ pub(super) fn take_over(scene: &CliContext, root: &Path, yes: bool) -> Result<Ex
     if agreed {
         refuse_session(root)?;
         records.record(&path).map_err(engine::Error::from)?;
+        if !scene.json {
+            say("this log is yours now");
+        }
     }
     if scene.json {
         output::json(&json!({ "log": path, "runs": runs.len(), "yours": is_known || agreed }))?;
