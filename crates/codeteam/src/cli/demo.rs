@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use codeteam_agent::scripted::{DEMO_FILES, DEMO_GOAL};
 use codeteam_engine::driver;
-use codeteam_engine::engine::{self, RunRequest};
+use codeteam_engine::engine::{self, Engine, RunRequest};
 use codeteam_engine::git::{self, CommitSignature, GitIdentity, GitProgram};
 use codeteam_engine::perform::now;
 use codeteam_engine::trust::LogRecords;
@@ -36,7 +36,7 @@ pub(crate) fn main(args: &Args, mut scene: CliContext) -> Result<Exit, Problem> 
         None => std::env::temp_dir().join(format!("codeteam-demo-{}", scene.env.user)),
     };
     let sample = folder.join("sample");
-    clear(&folder)?;
+    clear(&folder, &scene)?;
     make(&folder, &sample, &scene)?;
     let own_logs = LogRecords::for_user(&scene.env);
     // Worktrees live beside the sample, so that removing one folder removes it all.
@@ -95,7 +95,7 @@ pub(crate) fn main(args: &Args, mut scene: CliContext) -> Result<Exit, Problem> 
 }
 
 /// Removes the last demo; refuses to touch anything else.
-fn clear(folder: &Path) -> Result<(), Problem> {
+fn clear(folder: &Path, scene: &CliContext) -> Result<(), Problem> {
     if !folder.exists() {
         return Ok(());
     }
@@ -109,6 +109,13 @@ fn clear(folder: &Path) -> Result<(), Problem> {
                 .hint("name a folder that does not exist yet with `--dir`"),
         );
     }
+    if has_own_files(folder, scene) {
+        return Err(Problem::user(format!(
+            "`{}` has files or changes that the last demo did not make, and would lose them",
+            folder.display()
+        ))
+        .hint("move them elsewhere, or name a folder that does not exist yet with `--dir`"));
+    }
     fs::remove_dir_all(folder).map_err(|e| {
         Problem::environment(format!(
             "could not remove the last demo in `{}`",
@@ -116,6 +123,23 @@ fn clear(folder: &Path) -> Result<(), Problem> {
         ))
         .caused_by(&e)
     })
+}
+
+/// Whether the folder of the last demo has something that the demo did not make.
+fn has_own_files(folder: &Path, scene: &CliContext) -> bool {
+    const MADE: [&str; 3] = [MARKER, "sample", "state"];
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names = entries.map(|entry| entry.file_name());
+    if names.any(|name| MADE.iter().all(|made| name != *made)) {
+        return true;
+    }
+    let sample = folder.join("sample");
+    if !sample.join(".git").exists() {
+        // It was not finished.
+        return false;
+    }
+    let sample = Engine::repository(&sample, &scene.env);
+    sample.is_ok_and(|repo| repo.is_dirty().unwrap_or(true))
 }
 
 fn make(folder: &Path, sample: &Path, scene: &CliContext) -> Result<(), Problem> {

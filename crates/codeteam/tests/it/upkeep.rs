@@ -294,6 +294,14 @@ fn a_demo_replaces_the_last_one_and_nothing_else() {
     }
     let run = project.json(&["demo", "--dir", "demo", "--json"]);
     assert_eq!(run["status"], "completed");
+    // What somebody has added to it stays.
+    for file in ["demo/sample/notes.txt", "demo/notes.txt"] {
+        project.write(file, "mine\n");
+        let refused = project.run(&["demo", "--dir", "demo"]).expect(2);
+        refused.says(&["did not make, and would lose them", "`--dir`"]);
+        assert_eq!(project.read(file), "mine\n");
+        std::fs::remove_file(project.path(file)).unwrap();
+    }
     project.write("mine/file.txt", "mine\n");
     let refused = project.run(&["demo", "--dir", "mine"]).expect(2);
     refused.says(&["was not made by a demo", "hint: "]);
