@@ -58,7 +58,7 @@ fn read_tokens(mut rest: &[u8]) -> Vec<&[u8]> {
 fn write_short(tokens: &[&[u8]], out: &Path) -> io::Result<()> {
     let short = tokens.iter().filter(|token| token.len() <= hash::SHORT);
     let keys: Vec<u128> = short.map(|token| hash::key(token)).collect();
-    let hashes: Vec<u64> = keys.iter().map(|&key| hash::of_key(key)).collect();
+    let hashes: Vec<u64> = keys.iter().map(|&key| hash::hash_key(key)).collect();
     write_filter("short", &hashes, out)?;
     write_table("short", &hashes, out, |member| {
         member.map_or(0, |i| keys[i]).to_le_bytes()
@@ -71,7 +71,7 @@ fn write_long(tokens: &[&[u8]], out: &Path) -> io::Result<()> {
     let mut text: Vec<u8> = Vec::new();
     let (mut hashes, mut entries) = (Vec::new(), Vec::new());
     for token in long {
-        hashes.push(hash::of_bytes(token));
+        hashes.push(hash::hash_bytes(token));
         entries.push((text.len() as u32) << 8 | token.len() as u32);
         text.extend(*token);
     }
@@ -81,7 +81,7 @@ fn write_long(tokens: &[&[u8]], out: &Path) -> io::Result<()> {
     })
 }
 
-/// Which two tokens each token is merged from, and the tokens of single bytes.
+/// Writes the two tokens that each token is merged from, and the tokens of single bytes.
 fn write_pairs(tokens: &[&[u8]], out: &Path) -> io::Result<()> {
     let mut bytes = [0_u32; 256];
     let mut known: HashMap<u64, u32> = HashMap::with_capacity(tokens.len());
@@ -107,7 +107,7 @@ fn write_pairs(tokens: &[&[u8]], out: &Path) -> io::Result<()> {
 
     let mut pairs: Vec<(u64, u32)> = known.into_iter().collect();
     pairs.sort_unstable();
-    let hashes: Vec<u64> = pairs.iter().map(|two| hash::of_pair(two.0)).collect();
+    let hashes: Vec<u64> = pairs.iter().map(|two| hash::hash_pair(two.0)).collect();
     write_filter("pairs", &hashes, out)?;
     write_table("pairs", &hashes, out, |member| {
         let entry = member.map(|i| pairs[i].0 << hash::RANK_BITS | u64::from(pairs[i].1));
@@ -133,7 +133,7 @@ fn write_table<const N: usize>(
 fn write_filter(name: &str, hashes: &[u64], out: &Path) -> io::Result<()> {
     let mut filter = vec![0_u64; hash::FILTER];
     for &hash in hashes {
-        let (word, bits) = hash::filtered(hash);
+        let (word, bits) = hash::filter_bits(hash);
         filter[word] |= bits;
     }
     let filter: Vec<u8> = filter.into_iter().flat_map(u64::to_le_bytes).collect();

@@ -20,7 +20,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What rustc asks for, and what is found in its place.
+/// The libraries that rustc asks for, each with its replacement.
 const LIBRARIES: &[(&str, &str)] = &[
     ("libc.a", "libc.a"),
     ("libdl.a", "libdl.a"),
@@ -85,7 +85,7 @@ fn gather(folder: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Where the linker's driver finds a library.
+/// Returns the path at which the linker's driver finds a library.
 fn locate(library: &str) -> Option<PathBuf> {
     let linker = env::var("RUSTC_LINKER").unwrap_or_else(|_| "cc".to_owned());
     let told = Command::new(linker)
@@ -97,7 +97,7 @@ fn locate(library: &str) -> Option<PathBuf> {
     (path.is_absolute() && path.exists()).then_some(path)
 }
 
-/// Whether a program that is linked with these arguments runs.
+/// Returns true if a program that is linked with these arguments runs.
 fn links(out: &Path, arguments: &[String]) -> io::Result<bool> {
     let (source, program) = (out.join("trial.rs"), out.join("trial"));
     fs::write(

@@ -1,23 +1,22 @@
 //! The built-in worker: a loop over any model API.
 //!
-//! It reads an assignment, lets a model think and call tools until it submits
-//! its answer, and tells what happens as JSON lines. It judges an answer only as
-//! far as a model can be helped to mend it; what counts is judged by the
-//! orchestrator, which gets the answer to the letter.
+//! It reads an assignment, lets a model think and call tools until it submits its answer, and
+//! reports what happens as JSON lines. It checks an answer only so far as that helps the model to
+//! correct it; the orchestrator, which gets the answer verbatim, decides whether it is valid.
 
+mod agent_loop;
 mod answer;
 mod api;
 mod assignment;
-mod check;
+mod conversation;
+mod corrections;
 mod event;
 mod interrupt;
 mod limits;
-mod mending;
 mod plan;
-mod talk;
+mod prompts;
+mod self_check;
 mod tools;
-mod words;
-mod work;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -29,7 +28,7 @@ pub use assignment::EditMode;
 use assignment::BuiltinAssignment;
 use event::{BuiltinEvent, EventSink};
 
-/// How a model API is spoken to.
+/// The protocol of a model API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// Anthropic's Messages.
@@ -40,7 +39,7 @@ pub enum Protocol {
     Gemini,
 }
 
-/// What a million tokens cost, in US dollars.
+/// The price of a million tokens, in US dollars.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TokenPrice {
     /// Read.
@@ -51,41 +50,40 @@ pub struct TokenPrice {
     pub output: f64,
 }
 
-/// Everything the worker is started with.
+/// The options with which the worker is started.
 #[derive(Clone)]
 pub struct AgentOptions {
     /// The assignment, a JSON file.
     pub assignment: PathBuf,
     /// The work tree.
     pub root: PathBuf,
-    /// How the API is spoken to.
+    /// The protocol that the API speaks.
     pub protocol: Protocol,
-    /// Where it is, such as `https://api.anthropic.com`; plain HTTP is fine.
+    /// The API's address, such as `https://api.anthropic.com`; plain HTTP is fine.
     pub base_url: String,
-    /// Which model.
+    /// The name of the model.
     pub model: String,
     /// The key; a placeholder if something on the way adds the real one, empty
     /// if there is none.
     pub key: String,
-    /// After how many turns it ends; the assignment's `max_turns` wins.
+    /// The number of turns after which it ends; the assignment's `max_turns` takes precedence.
     pub max_iterations: u32,
-    /// Whether the model first makes a plan.
+    /// Makes the model plan before it starts.
     pub plan: bool,
-    /// Whether the model is asked in the end how good its work is. Its score is
-    /// told and changes nothing.
+    /// Asks the model in the end how good its work is. The score is reported and changes nothing.
     pub self_check: bool,
     /// The base URL of an API like Tavily's; the tool `web_search` exists only
     /// with it.
     pub web_search: Option<String>,
     /// A JSON file with servers of the Model Context Protocol.
     pub mcp_servers: Option<PathBuf>,
-    /// How long one answer of the model may be; what the API sets if left out.
+    /// The longest answer of the model; the API's own limit if left out.
     pub max_tokens: Option<u32>,
     /// The sampling temperature; what the API sets if left out.
     pub temperature: Option<f64>,
-    /// How long the conversation may become, about.
+    /// The most tokens that the conversation may have, roughly.
     pub context_tokens: usize,
-    /// What the model costs, if that is known: without it a limit of money does not hold here.
+    /// The model's price, if it is known; without it, a limit on money has no effect here.
     pub price: Option<TokenPrice>,
     /// The first wait before a request is repeated; each further one is twice
     /// as long.
@@ -116,7 +114,7 @@ impl AgentOptions {
     }
 }
 
-/// Without the key.
+/// Leaves out the key.
 impl fmt::Debug for AgentOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
@@ -128,7 +126,7 @@ impl fmt::Debug for AgentOptions {
     }
 }
 
-/// Why the worker could not work.
+/// The reasons why the worker could not work.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file could not be read.
@@ -136,7 +134,7 @@ pub enum Error {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The assignment is not the JSON it must be.
@@ -144,7 +142,7 @@ pub enum Error {
     Assignment {
         /// The assignment's file.
         path: PathBuf,
-        /// What is wrong with it, and where.
+        /// The problem, and its position.
         source: serde_json::Error,
     },
     /// The list of servers is not the JSON it must be.
@@ -152,32 +150,32 @@ pub enum Error {
     Servers {
         /// The list's file.
         path: PathBuf,
-        /// What is wrong with it, and where.
+        /// The problem, and its position.
         source: serde_json::Error,
     },
     /// An option makes no sense.
     #[error("`{option}` cannot be used: {reason}")]
     Option {
-        /// Which one.
+        /// The option.
         option: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// Something the worker needs of the system is not to be had.
+    /// The system does not provide something that the worker needs.
     #[error("could not {action}")]
     System {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The output is gone; there is no one to work for.
+    /// The output is closed, so nobody is left to work for.
     #[error("could not write an event")]
     Output(#[source] io::Error),
 }
 
 /// An error and its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -198,17 +196,17 @@ fn chain(error: &dyn std::error::Error) -> String {
 ///
 /// The process dies with its parent: to be exact, with the thread that spawned
 /// it, so that thread has to wait for it.
-pub fn run(options: &AgentOptions, out: &mut dyn Write) -> Result<i32, Error> {
+pub fn run_assignment(options: &AgentOptions, out: &mut dyn Write) -> Result<i32, Error> {
     crate::process::die_with_parent();
     let mut sink = EventSink::new(out, &options.key);
-    sink.tell(&BuiltinEvent::started(&options.model))?;
+    sink.emit(&BuiltinEvent::started(&options.model))?;
     let worked = BuiltinAssignment::read(&options.assignment)
-        .and_then(|assignment| work::work(options, &assignment, &mut sink));
+        .and_then(|assignment| agent_loop::run_agent_loop(options, &assignment, &mut sink));
     match worked {
         Ok(done) => Ok(i32::from(!done)),
         Err(error @ Error::Output(_)) => Err(error),
         Err(error) => {
-            sink.tell(&BuiltinEvent::error(&chain(&error), None, None))?;
+            sink.emit(&BuiltinEvent::error(&error_chain(&error), None, None))?;
             Ok(2)
         }
     }

@@ -5,20 +5,21 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Where the binary finds the key of the model API. What is spawned here has no use for it.
+/// The variable in which the binary finds the key of the model API. Processes spawned here do not
+/// get it.
 const KEY: &str = "CODETEAM_API_KEY";
 
-/// Which process group a command belongs to.
+/// The process group of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProcessGroup {
-    /// That of this process.
+    /// The group of this process.
     Shared,
-    /// One of its own, so that it can be killed with its children.
+    /// A group of its own, so that it can be killed with its children.
     Own,
 }
 
-/// Runs a command with `sh`; both its streams are the one that is returned.
-pub(crate) fn shell(
+/// Runs a command with `sh`, with both of its output streams joined into the returned one.
+pub(crate) fn spawn_shell(
     command: &str,
     root: &Path,
     group: ProcessGroup,
@@ -27,7 +28,7 @@ pub(crate) fn shell(
     let stderr = stdout.try_clone()?;
     // The `Command` holds the writing ends and must go before the output is
     // read: as long as it stays, the output does not end.
-    let mut shell = program("sh", root);
+    let mut shell = worktree_command("sh", root);
     if group == ProcessGroup::Own {
         shell.process_group(0);
     }
@@ -45,7 +46,7 @@ pub(crate) fn shell(
     clippy::disallowed_methods,
     reason = "the one place of this crate that spawns; the worker's confinement holds its children"
 )]
-pub(crate) fn program(name: &str, root: &Path) -> Command {
+pub(crate) fn worktree_command(name: &str, root: &Path) -> Command {
     let mut command = Command::new(name);
     command.current_dir(root).env_remove(KEY);
     command

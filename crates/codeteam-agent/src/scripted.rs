@@ -22,19 +22,19 @@ use std::thread;
 
 pub use assignment::{AssignedTask, ScriptedAssignment};
 pub use demo::{DEMO, DEMO_FILES, DEMO_GOAL};
-pub use perform::{PlayEnding, perform};
+pub(crate) use perform::{PlayEnding, perform_play};
 pub use script::{Play, PlayMatch, Script, ScriptAction};
 
 use event::ScriptedEvent;
 
-/// Neither a script nor an assignment of any use is bigger.
+/// The largest script or assignment that is read.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The exit code of a script that does not fit: no play matches, or an action
 /// cannot be carried out.
 const UNPLAYABLE: i32 = 2;
 
-/// Why a script could not be played.
+/// The reasons why a script could not be played.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file could not be read.
@@ -42,7 +42,7 @@ pub enum Error {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The script does not say what a script must say.
@@ -54,7 +54,7 @@ pub enum Error {
         line: u64,
         /// The column, from 1; 0 if it is not known.
         column: u64,
-        /// What is wrong there.
+        /// The problem.
         message: String,
     },
     /// The assignment is not the JSON it must be.
@@ -62,7 +62,7 @@ pub enum Error {
     Assignment {
         /// The assignment's file.
         path: PathBuf,
-        /// What is wrong with it, and where.
+        /// The problem, and its position.
         source: serde_json::Error,
     },
     /// No play of the script is for this assignment.
@@ -75,17 +75,17 @@ pub enum Error {
         role: String,
         /// Its task, `-` if it has none.
         task: String,
-        /// How often the step was entered.
+        /// How many times the step was entered.
         generation: u64,
         /// The round.
         round: u64,
         /// The attempt.
         attempt: u64,
     },
-    /// A `{{…}}` in the script stands for nothing.
-    #[error("`{{{{{name}}}}}` stands for nothing in this assignment")]
+    /// A `{{…}}` in the script has no known name.
+    #[error("`{{{{{name}}}}}` has no value in this assignment")]
     Placeholder {
-        /// What is between the braces.
+        /// The text between the braces.
         name: String,
     },
     /// A path leads out of the worktree.
@@ -93,7 +93,7 @@ pub enum Error {
     Outside {
         /// The path as written in the script.
         path: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: &'static str,
     },
     /// An action failed.
@@ -103,10 +103,10 @@ pub enum Error {
         action: &'static str,
         /// The path or the command.
         subject: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The output is gone; there is no one to play for.
+    /// The output is closed, so nobody is left to play for.
     #[error("could not write an event")]
     Output(#[source] io::Error),
 }
@@ -125,7 +125,7 @@ impl Error {
     }
 }
 
-/// Where a script comes from.
+/// The source of a script.
 #[derive(Debug, Clone, Copy)]
 pub enum ScriptSource<'a> {
     /// A file.
@@ -145,37 +145,40 @@ pub enum ScriptSource<'a> {
 /// Does not return if the script ends in a crash or a hang. The process dies
 /// with its parent: to be exact, with the thread that spawned it, so that thread
 /// has to wait for it.
-pub fn play(
+pub fn play_script(
     script: ScriptSource<'_>,
     assignment: &Path,
     out: &mut dyn Write,
 ) -> Result<i32, Error> {
     crate::process::die_with_parent();
     let script = match script {
-        ScriptSource::File(path) => Script::parse(&read(path)?, &path.display().to_string())?,
+        ScriptSource::File(path) => {
+            Script::parse(&read_limited(path)?, &path.display().to_string())?
+        }
         ScriptSource::Text { name, text } => Script::parse(text, name)?,
     };
     let path = assignment;
     let assignment =
-        ScriptedAssignment::parse(&read(path)?).map_err(|source| Error::Assignment {
+        ScriptedAssignment::parse(&read_limited(path)?).map_err(|source| Error::Assignment {
             path: path.to_owned(),
             source,
         })?;
 
-    event::write(out, &ScriptedEvent::started())?;
-    let ending = match perform(&script, &assignment, Path::new("."), out) {
+    event::write_event(out, &ScriptedEvent::started())?;
+    let ending = match perform_play(&script, &assignment, Path::new("."), out) {
         Ok(ending) => ending,
         Err(error @ Error::Output(_)) => return Err(error),
         Err(error) => {
-            event::write(out, &ScriptedEvent::failure(error.chain()))?;
+            event::write_event(out, &ScriptedEvent::failure(error.chain()))?;
             PlayEnding::Exit(UNPLAYABLE)
         }
     };
-    end(ending)
+    carry_out_ending(ending)
 }
 
-/// Carries the ending out, as far as it is one that can be come back from.
-fn end(ending: PlayEnding) -> Result<i32, Error> {
+/// Carries out the ending of a play. Returns only if the ending is one that a process can return
+/// from.
+fn carry_out_ending(ending: PlayEnding) -> Result<i32, Error> {
     match ending {
         PlayEnding::Exit(code) => Ok(code),
         PlayEnding::Crash => std::process::abort(),
@@ -197,7 +200,7 @@ fn end(ending: PlayEnding) -> Result<i32, Error> {
     }
 }
 
-fn read(path: &Path) -> Result<String, Error> {
+fn read_limited(path: &Path) -> Result<String, Error> {
     let mut text = String::new();
     let read = File::open(path).and_then(|file| {
         let length = file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
@@ -218,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    /// Plays a script for a coder; only endings that come back.
+    /// Plays a script for a coder; only for endings that return.
     fn played(script: &str) -> (Result<i32, Error>, String) {
         let dir = tempfile::tempdir().unwrap();
         let assignment = dir.path().join("assignment.json");
@@ -226,7 +229,7 @@ mod tests {
         let file = dir.path().join("script.yml");
         fs::write(&file, script).unwrap();
         let mut out = Vec::new();
-        let code = play(ScriptSource::File(&file), &assignment, &mut out);
+        let code = play_script(ScriptSource::File(&file), &assignment, &mut out);
         (code, String::from_utf8(out).unwrap())
     }
 
@@ -262,7 +265,7 @@ mod tests {
         assert!(out.is_empty());
 
         let nowhere = Path::new("/no/such/file");
-        let error = play(ScriptSource::File(nowhere), nowhere, &mut Vec::new()).unwrap_err();
+        let error = play_script(ScriptSource::File(nowhere), nowhere, &mut Vec::new()).unwrap_err();
         assert_eq!(error.to_string(), "could not read `/no/such/file`");
     }
 }

@@ -1,12 +1,11 @@
-//! The built-in worker as a program of its own, for the tests and to be tried by
-//! hand in a work tree:
+//! The built-in worker as a program of its own, for tests and for trying it by hand in a work tree:
 //!
 //! `CODETEAM_API_KEY=… builtin-worker anthropic|openai|gemini BASE_URL MODEL ASSIGNMENT`
 
 use std::io;
 use std::process::ExitCode;
 
-use codeteam_agent::builtin::{AgentOptions, Protocol, run};
+use codeteam_agent::builtin::{AgentOptions, Protocol, run_assignment};
 
 #[expect(
     clippy::disallowed_methods,
@@ -24,7 +23,7 @@ fn main() -> ExitCode {
     let (base_url, model, assignment) = (next(), next(), next());
     let mut options = AgentOptions::new(assignment.into(), protocol, base_url, model);
     options.key = std::env::var("CODETEAM_API_KEY").unwrap_or_default();
-    match run(&options, &mut io::stdout()) {
+    match run_assignment(&options, &mut io::stdout()) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(_) => ExitCode::FAILURE,
     }

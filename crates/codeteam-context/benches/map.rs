@@ -11,6 +11,7 @@
     reason = "a benchmark that cannot go on has failed, and prints what it found"
 )]
 
+#[expect(dead_code, reason = "another benchmark needs the rest")]
 #[path = "map/made.rs"]
 mod made;
 
@@ -19,10 +20,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use codeteam_context::files::{FileContent, FileEntry, FileSet as _};
-use codeteam_context::graph::{TaskFocus, rank};
+use codeteam_context::graph::{TaskFocus, rank_by_references};
 use codeteam_context::index::SourceIndex;
 use codeteam_context::language::Language;
-use codeteam_context::map::{MapOptions, RepositoryMap, map};
+use codeteam_context::map::{MapOptions, RepositoryMap, draw_map};
 use codeteam_context::tree::{self, FileTree};
 
 /// How many times faster an update is to be than a start from scratch.
@@ -109,9 +110,9 @@ fn told(top: &Path, cache: &Path) {
     let walked = start.elapsed();
     let index = SourceIndex::build(&tree, Some(cache), &|_, _| {});
     let built = start.elapsed();
-    let ranks = rank(&index, &TaskFocus::default(), &[]);
+    let ranks = rank_by_references(&index, &TaskFocus::default(), &[]);
     let ranked = start.elapsed();
-    map(&index, &ranks, &MapOptions::new(2_048));
+    draw_map(&index, &ranks, &MapOptions::new(2_048));
     let all = start.elapsed();
     println!(
         "  walking {:.1?}, index {:.1?}, ranks {:.1?}, map {:.1?}",
@@ -129,8 +130,8 @@ fn whole(top: &Path, cache: &Path) -> RepositoryMap {
 }
 
 fn drawn(index: &SourceIndex) -> RepositoryMap {
-    let ranks = rank(index, &TaskFocus::default(), &[]);
-    map(index, &ranks, &MapOptions::new(2_048))
+    let ranks = rank_by_references(index, &TaskFocus::default(), &[]);
+    draw_map(index, &ranks, &MapOptions::new(2_048))
 }
 
 fn walk(top: &Path) -> FileTree {
@@ -140,7 +141,7 @@ fn walk(top: &Path) -> FileTree {
 fn source(tree: &FileTree) -> impl Iterator<Item = &FileEntry> {
     tree.list()
         .iter()
-        .filter(|file| Language::of(&file.path).is_some())
+        .filter(|file| Language::from_path(&file.path).is_some())
 }
 
 fn timed(work: impl FnOnce() -> RepositoryMap) -> (Duration, RepositoryMap) {

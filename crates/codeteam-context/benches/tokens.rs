@@ -1,5 +1,5 @@
-//! How fast tokens are counted, beside `bpe-openai`, which must count the same: the files of a
-//! folder, this repository's unless another is named.
+//! Measures how fast tokens are counted, compared with `bpe-openai`, which must count the same: the
+//! files of a folder, this repository's unless another is named.
 //!
 //! `cargo bench -p codeteam-context --bench tokens [-- FOLDER]`
 
@@ -48,7 +48,7 @@ fn main() {
     measure("one text", &[whole], 1);
 }
 
-/// What the first count costs.
+/// Measures the first count.
 fn start_up() {
     let microseconds = |work: &dyn Fn() -> usize| {
         let start = Instant::now();

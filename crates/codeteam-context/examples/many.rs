@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::time::Instant;
 
-use codeteam_context::pack::{PackOptions, pack};
+use codeteam_context::pack::{PackOptions, write_pack};
 use codeteam_context::redact::Redactor;
 use codeteam_context::tree::{self, FileTree};
 
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let tree = FileTree::walk(place.path(), &tree::TreeOptions::default(), &|_| {})?;
         let walked = started.elapsed();
         let (options, redactor) = (PackOptions::default(), Redactor::new([]));
-        let report = pack(
+        let report = write_pack(
             &tree,
             &options,
             &redactor,

@@ -1,4 +1,5 @@
-//! Reads what was chosen for a context, without its secrets, ready to be made to fit.
+//! Reads the files chosen for a context, removes their secrets, and returns parts ready to be
+//! fitted into a budget.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,37 +15,38 @@ use crate::strategy::{
     self, ContextSelection, FileForm, PartBody, PickedFile, ProjectFacts, TARGET,
 };
 
-/// How deep folders are told when there is no room for their files.
+/// The depth to which folders are listed when there is no room for their files.
 const DEPTH: usize = 3;
-/// How many tokens a map of the repository has.
-pub const MAP_TOKENS: usize = 2_048;
+/// The size of a repository map, in tokens.
+pub(crate) const MAP_TOKENS: usize = 2_048;
 
-/// What cannot be read from files.
+/// Inputs that cannot be read from files.
 pub struct ContextInputs<'a> {
-    /// The change.
+    /// The diff of the change.
     pub diff: Option<&'a str>,
-    /// What has changed since it was judged before.
+    /// The diff since the change was last judged.
     pub changes: Option<&'a str>,
-    /// Draws the map of the repository within so many tokens.
+    /// Draws the map of the repository within the given number of tokens.
     pub map: &'a dyn Fn(usize) -> String,
-    /// Whether the worker sees nothing of the project but this.
+    /// Whether the worker sees nothing of the project but this context.
     pub blind: bool,
-    /// Whether the task itself names its files; if not, those it is likely to be about stand in for them.
+    /// Whether the task itself names its files. If not, the files it is most likely about are used
+    /// instead.
     pub names_targets: bool,
 }
 
-/// What was read.
+/// The parts of a context, read and redacted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AssembledContext {
-    /// The parts, in their order.
+    /// The parts, in order of priority.
     pub parts: Vec<ContextPart>,
-    /// How many secrets were taken out, by file.
+    /// The number of secrets removed, by file.
     pub redacted: BTreeMap<String, u32>,
-    /// Files that are to be made.
+    /// Files that do not exist yet and are to be created.
     pub missing: Vec<String>,
-    /// Files that are no text, or too long, or could not be read.
+    /// Files that are not text, are too long, or could not be read.
     pub unreadable: Vec<String>,
-    /// Changed files whose change is not shown, because they are not to be seen.
+    /// Changed files whose diff is withheld because the role may not see them.
     pub withheld: BTreeSet<String>,
 }
 
@@ -61,10 +63,12 @@ pub fn assemble(
             PartBody::Files(picks) => {
                 let read = picks
                     .iter()
-                    .filter_map(|pick| assembled.file(pick, project, redactor));
+                    .filter_map(|pick| assembled.read_item(pick, project, redactor));
                 read.collect()
             }
-            PartBody::Special => assembled.special(&part.name, choice, given, project, redactor),
+            PartBody::Special => {
+                assembled.special_items(&part.name, choice, given, project, redactor)
+            }
         };
         let need = match part.name.as_str() {
             TARGET if given.blind && given.names_targets => PartRequirement::Whole,
@@ -72,9 +76,9 @@ pub fn assemble(
             _ => PartRequirement::Wanted,
         };
         if given.blind && part.name == TARGET {
-            // Whoever writes a file anew must have it whole, or not at all.
+            // Whoever rewrites a file must have all of it, or none.
             for item in &mut items {
-                item.short = ShorteningMethod::No;
+                item.shortening = ShorteningMethod::No;
             }
         }
         if !items.is_empty() {
@@ -89,8 +93,8 @@ pub fn assemble(
 }
 
 impl AssembledContext {
-    /// A file, in the form it is wanted.
-    fn file(
+    /// Reads a file in the form in which it was picked.
+    fn read_item(
         &mut self,
         pick: &PickedFile,
         project: &dyn ProjectFacts,
@@ -105,12 +109,12 @@ impl AssembledContext {
             return None;
         };
         let text = self.redact(&pick.path, &text, redactor);
-        let language = Language::of(&pick.path);
+        let language = Language::from_path(&pick.path);
         let short = language.map_or(ShorteningMethod::Beginning, ShorteningMethod::Signatures);
         let whole = |text, short| ContextItem {
             name: pick.path.clone(),
             text,
-            short,
+            shortening: short,
             shortened: false,
         };
         let less = |text| ContextItem {
@@ -118,17 +122,18 @@ impl AssembledContext {
             ..whole(text, ShorteningMethod::No)
         };
         Some(match (pick.form, language) {
-            // What has no grammar has no inside either, unless it is hidden altogether.
+            // A file without a grammar has no internals that could be held back, so it is shown
+            // whole, unless it is hidden altogether.
             (FileForm::Whole, _) | (_, None) => whole(text, short),
             (FileForm::Signatures, Some(language)) => match outline::signatures(&text, language) {
                 Some(signatures) => less(signatures),
                 None => whole(text, ShorteningMethod::Beginning),
             },
-            (FileForm::Public, Some(language)) => less(public(&text, language)?),
+            (FileForm::Public, Some(language)) => less(public_declarations(&text, language)?),
         })
     }
 
-    fn special(
+    fn special_items(
         &mut self,
         name: &str,
         choice: &ContextSelection,
@@ -138,21 +143,24 @@ impl AssembledContext {
     ) -> Vec<ContextItem> {
         let one = |text: String, short: String| ContextItem {
             name: name.to_owned(),
-            short: ShorteningMethod::By(short),
+            shortening: ShorteningMethod::By(short),
             text,
             shortened: false,
         };
         match name {
-            strategy::DIFF => self.diff(given.diff, choice, redactor),
-            strategy::CHANGES => self.diff(given.changes, choice, redactor),
+            strategy::DIFF => self.diff_items(given.diff, choice, redactor),
+            strategy::CHANGES => self.diff_items(given.changes, choice, redactor),
             strategy::MAP => {
-                let map = |tokens| map::redacted(&(given.map)(tokens), redactor).0;
+                let map = |tokens| map::redact_map_text(&(given.map)(tokens), redactor).0;
                 vec![one(map(MAP_TOKENS), map(MAP_TOKENS / 4))]
             }
             strategy::TREE => {
                 let paths = project.files().list().iter();
                 let paths: Vec<&str> = paths.map(|file| file.path.as_str()).collect();
-                vec![one(listing::of(&paths), listing::folders(&paths, DEPTH))]
+                vec![one(
+                    listing::draw_tree(&paths),
+                    listing::draw_folders(&paths, DEPTH),
+                )]
             }
             _ => Vec::new(),
         }
@@ -161,15 +169,15 @@ impl AssembledContext {
         .collect()
     }
 
-    /// A diff, file by file: code before tests, what people wrote before what tools wrote.
-    fn diff(
+    /// Splits a diff by file: code before tests, and handwritten files before generated ones.
+    fn diff_items(
         &mut self,
         diff: Option<&str>,
         choice: &ContextSelection,
         redactor: &Redactor,
     ) -> Vec<ContextItem> {
         let mut files: Vec<(u8, ContextItem)> = Vec::new();
-        for (path, text) in by_file(diff.unwrap_or_default()) {
+        for (path, text) in split_diff_by_file(diff.unwrap_or_default()) {
             if !choice.shows_changes_of(&path) {
                 self.withheld.insert(path);
                 continue;
@@ -177,11 +185,11 @@ impl AssembledContext {
             let text = self.redact(&path, text, redactor);
             let item = ContextItem {
                 text,
-                short: ShorteningMethod::Diff,
+                shortening: ShorteningMethod::Diff,
                 shortened: false,
                 name: path.clone(),
             };
-            files.push((weight(&path), item));
+            files.push((diff_order(&path), item));
         }
         files.sort_by_key(|(weight, _)| *weight);
         files.into_iter().map(|(_, item)| item).collect()
@@ -192,7 +200,7 @@ impl AssembledContext {
         let count: usize = redacted.hits.values().sum();
         if count > 0 {
             let count = u32::try_from(count).unwrap_or(u32::MAX);
-            // The same file may be shown whole and in a diff.
+            // The same file may be shown both whole and in a diff, so its secrets are counted once.
             let before = self.redacted.entry(path.to_owned()).or_default();
             *before = (*before).max(count);
         }
@@ -200,22 +208,22 @@ impl AssembledContext {
     }
 }
 
-/// How late a file comes in a diff.
-fn weight(path: &str) -> u8 {
+/// Returns the rank of a file in a diff; higher ranks come later.
+fn diff_order(path: &str) -> u8 {
     let name = path.rsplit('/').next().unwrap_or(path);
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     let is_made = matches!(ending, "lock" | "snap" | "svg" | "sum")
         || name.contains("-lock.")
         || name.contains(".min.");
-    match (is_made, Language::of(path)) {
+    match (is_made, Language::from_path(path)) {
         (true, _) => 2,
         (false, Some(_)) => 0,
         (false, None) => 1,
     }
 }
 
-/// The parts of a diff, each with the file it is about.
-fn by_file(diff: &str) -> Vec<(String, &str)> {
+/// Splits a diff into pieces, each with the file it is about.
+fn split_diff_by_file(diff: &str) -> Vec<(String, &str)> {
     let mut starts: Vec<usize> = Vec::new();
     let mut at = 0;
     for line in diff.split_inclusive('\n') {
@@ -229,19 +237,19 @@ fn by_file(diff: &str) -> Vec<(String, &str)> {
     }
     starts.push(diff.len());
     let pieces = starts.windows(2).map(|ends| &diff[ends[0]..ends[1]]);
-    pieces.map(|piece| (path_of(piece), piece)).collect()
+    pieces.map(|piece| (diff_path(piece), piece)).collect()
 }
 
-/// The file that a piece of a diff is about: the new name if there is one.
-fn path_of(piece: &str) -> String {
+/// Returns the file that a piece of a diff is about: the new name if there is one.
+fn diff_path(piece: &str) -> String {
     let header = piece.lines().take_while(|line| !line.starts_with("@@"));
     let mut found = None;
     for line in header {
         let side = |mark: &str, side: &str| {
-            let name = quoted::text(line.strip_prefix(mark)?.trim_end_matches('\t'));
+            let name = quoted::unquote_text(line.strip_prefix(mark)?.trim_end_matches('\t'));
             Some(name.strip_prefix(side)?.to_owned())
         };
-        let moved = |mark: &str| line.strip_prefix(mark).map(quoted::text);
+        let moved = |mark: &str| line.strip_prefix(mark).map(quoted::unquote_text);
         let named = side("--- ", "a/")
             .or_else(|| side("+++ ", "b/"))
             .or_else(|| moved("rename to "))
@@ -254,16 +262,20 @@ fn path_of(piece: &str) -> String {
         .unwrap_or_else(|| strategy::DIFF.to_owned())
 }
 
-/// The name in `a/name b/name`. It may have ` b/` in it, so only its length tells where it begins again.
+/// Parses the name in `a/name b/name`. The name may contain ` b/`, so only its length tells where
+/// the second copy starts.
 fn same_twice(names: &str) -> Option<String> {
     let (one, other) = names.split_at_checked(names.len() / 2)?;
-    let (one, other) = (quoted::text(one), quoted::text(other.strip_prefix(' ')?));
+    let (one, other) = (
+        quoted::unquote_text(one),
+        quoted::unquote_text(other.strip_prefix(' ')?),
+    );
     let name = other.strip_prefix("b/")?;
     (one.strip_prefix("a/")? == name).then(|| name.to_owned())
 }
 
-/// What others can see of a file: the declarations of what is public.
-fn public(text: &str, language: Language) -> Option<String> {
+/// Returns the public declarations of a file.
+fn public_declarations(text: &str, language: Language) -> Option<String> {
     let definitions = outline::outline(text, language).definitions;
     let is_public = |definition: &Definition| {
         let mut at = Some(definition);
@@ -308,7 +320,7 @@ mod tests {
                     diff --git a/old.py b/new.py\nsimilarity index 100%\nrename from old.py\nrename to new.py\n\
                     diff --git a/gone.rs b/gone.rs\n--- a/gone.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\
                     diff --git a/bin b/bin\nBinary files a/bin and b/bin differ\n";
-        let pieces = by_file(diff);
+        let pieces = split_diff_by_file(diff);
         let paths: Vec<&str> = pieces.iter().map(|(path, _)| path.as_str()).collect();
         assert_eq!(
             paths,
@@ -317,14 +329,15 @@ mod tests {
         let whole: String = pieces.iter().map(|(_, piece)| *piece).collect();
         assert_eq!(whole, diff);
         let mut assembled = AssembledContext::default();
-        let items = assembled.diff(Some(diff), &ContextSelection::default(), &Redactor::new([]));
+        let items =
+            assembled.diff_items(Some(diff), &ContextSelection::default(), &Redactor::new([]));
         let order: Vec<&str> = items.iter().map(|item| item.name.as_str()).collect();
         assert_eq!(
             order,
             ["new.py", "gone.rs", "docs/a b.md", "bin", "Cargo.lock"]
         );
-        assert_eq!(by_file("").len(), 0);
-        assert_eq!(by_file("no diff at all")[0].0, "diff");
+        assert_eq!(split_diff_by_file("").len(), 0);
+        assert_eq!(split_diff_by_file("no diff at all")[0].0, "diff");
     }
 
     #[test]
@@ -347,7 +360,7 @@ mod tests {
                 "\u{fffd}",
             ),
         ] {
-            assert_eq!(path_of(piece), path, "{piece}");
+            assert_eq!(diff_path(piece), path, "{piece}");
         }
     }
 
@@ -358,7 +371,7 @@ mod tests {
             "diff --git a/a.env b/a.env\n--- a/a.env\n+++ b/a.env\n@@ -1 +1 @@\n-x\n+TOKEN={key}\n"
         );
         let mut assembled = AssembledContext::default();
-        let items = assembled.diff(
+        let items = assembled.diff_items(
             Some(&diff),
             &ContextSelection::default(),
             &Redactor::new([]),

@@ -1,8 +1,9 @@
-//! Makes a context fit: parts in the order of their priority, shortened and left out from the end.
+//! Makes a context fit a token budget: parts are taken in order of priority, and shortened or
+//! dropped from the end.
 //!
-//! The lowest part is shortened, from its last item to its first, before any of it is left out; then
-//! the part above it. What is shortened or left out comes back where there is room after all, the
-//! highest first. Whoever asks hears of everything that is not shown as it is.
+//! The lowest part is shortened first, from its last item to its first, before any of it is
+//! dropped; then the part above it. Items that were shortened or dropped come back if there is room
+//! after all, the highest first. The result lists everything that is not shown in full.
 
 use std::cell::OnceCell;
 use std::fmt::Write as _;
@@ -11,111 +12,112 @@ use crate::language::Language;
 use crate::outline;
 use crate::tokens;
 
-/// What a heading and a fence take, about.
+/// The approximate size of a heading and a fence, in tokens.
 const FRAME: usize = 16;
-/// A token has seldom more bytes. Blanks have, by the hundred: what they take is counted, too.
+/// A token rarely has more bytes than this. Whitespace does, by the hundred, so tokens are counted
+/// as well.
 const BYTES_PER_TOKEN: usize = 16;
-/// How many lines of a text that has no grammar stay when it is shortened.
+/// The number of lines kept when a text without a grammar is shortened.
 const BEGINNING: usize = 40;
 
-/// How much a part is needed.
+/// The importance of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartRequirement {
-    /// All of it, as it is.
+    /// All of it must be shown in full.
     Whole,
-    /// All of it, shortened if need be.
+    /// All of it must be shown, shortened if necessary.
     Shortened,
-    /// As much as there is room for.
+    /// As much as there is room for is shown.
     Wanted,
 }
 
-/// How an item is shortened.
+/// The way in which an item is shortened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShorteningMethod {
-    /// Not at all.
+    /// It cannot be shortened.
     No,
-    /// By its signatures.
+    /// Reduced to its signatures.
     Signatures(Language),
-    /// Its beginning.
+    /// Cut after its beginning.
     Beginning,
-    /// Its beginning and its end.
+    /// Reduced to its beginning and its end.
     Ends,
-    /// A diff: without the lines round the changed ones.
+    /// A diff, reduced to the changed lines without their context.
     Diff,
-    /// By this text.
+    /// Replaced by this shorter text.
     By(String),
 }
 
-/// Something that may be shown.
+/// Something that may be shown, such as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextItem {
-    /// What it is called.
+    /// The item's name, such as a path.
     pub name: String,
-    /// What it says.
+    /// The item's text.
     pub text: String,
-    /// How it is shortened.
-    pub short: ShorteningMethod,
+    /// The way in which the item can be shortened.
+    pub shortening: ShorteningMethod,
     /// Whether the text is already less than the whole.
     pub shortened: bool,
 }
 
-/// A part of a context.
+/// A part of a context before fitting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextPart {
-    /// What it is called.
+    /// The part's name.
     pub name: String,
-    /// How much it is needed.
+    /// The importance of the part.
     pub need: PartRequirement,
-    /// What is in it, the most important first.
+    /// The items, the most important first.
     pub items: Vec<ContextItem>,
 }
 
-/// A context that fits.
+/// A context that fits its budget.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FittedContext {
-    /// Its parts, in their order. All are there, also those of which nothing is shown.
+    /// All parts in order, including those of which nothing is shown.
     pub parts: Vec<FittedPart>,
-    /// How many tokens it is, with what was there before.
+    /// The total number of tokens, including what was fixed beforehand.
     pub tokens: usize,
 }
 
-/// What is shown of a part.
+/// The visible share of a part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FittedPart {
-    /// What it is called.
+    /// The part's name.
     pub name: String,
-    /// What is shown, in its order.
+    /// The visible items, in order.
     pub items: Vec<FittedItem>,
-    /// The names of what is not shown.
+    /// The names of the items that are not shown.
     pub dropped: Vec<String>,
-    /// How many tokens it is.
+    /// The number of tokens of the visible items.
     pub tokens: usize,
 }
 
-/// What is shown of an item.
+/// The visible share of an item.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FittedItem {
-    /// What it is called.
+    /// The item's name.
     pub name: String,
-    /// What is shown of it.
+    /// The visible text.
     pub text: String,
-    /// Whether that is less than the whole.
+    /// Whether the text is less than the whole.
     pub shortened: bool,
-    /// Whether it is so for want of room.
+    /// Whether it was shortened for lack of room.
     pub squeezed: bool,
 }
 
-/// What is needed is too long.
+/// The required parts do not fit the budget.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the context cannot fit into {budget} tokens: {}", sizes(.parts))]
+#[error("the context cannot fit into {budget} tokens: {}", format_sizes(.parts))]
 pub struct ContextTooLarge {
-    /// How many tokens it may be.
+    /// The budget in tokens.
     pub budget: usize,
-    /// What is needed: its name, how long it is, and how long at least.
+    /// The required parts: name, full size, and smallest possible size.
     pub parts: Vec<(String, usize, usize)>,
 }
 
-fn sizes(parts: &[(String, usize, usize)]) -> String {
+fn format_sizes(parts: &[(String, usize, usize)]) -> String {
     let mut said = String::new();
     let mut least = 0;
     for (name, whole, short) in parts {
@@ -130,7 +132,7 @@ fn sizes(parts: &[(String, usize, usize)]) -> String {
     said
 }
 
-/// How an item is shown at the moment.
+/// The form in which an item is currently shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DisplayLevel {
     Whole,
@@ -142,7 +144,7 @@ enum DisplayLevel {
 struct MeasuredItem {
     item: ContextItem,
     tokens: usize,
-    /// The shortened text with its size, if it has one; made when it is first asked for.
+    /// The shortened text and its size, if there is one; computed lazily.
     short: OnceCell<Option<(String, usize)>>,
     shown: DisplayLevel,
 }
@@ -150,19 +152,19 @@ struct MeasuredItem {
 impl MeasuredItem {
     fn new(item: ContextItem) -> Self {
         Self {
-            tokens: weigh(&item.name, &item.text),
+            tokens: count_item_tokens(&item.name, &item.text),
             item,
             short: OnceCell::new(),
             shown: DisplayLevel::Whole,
         }
     }
 
-    /// How long it is shortened, if that helps.
+    /// Returns the shortened size, if shortening helps.
     fn shortened(&self) -> Option<usize> {
         let (item, tokens) = (&self.item, self.tokens);
         let short = self.short.get_or_init(|| {
-            let text = shorten(&item.text, &item.short)?;
-            let size = weigh(&item.name, &text);
+            let text = shorten(&item.text, &item.shortening)?;
+            let size = count_item_tokens(&item.name, &text);
             (size < tokens).then_some((text, size))
         });
         short.as_ref().map(|(_, size)| *size)
@@ -177,18 +179,23 @@ impl MeasuredItem {
     }
 }
 
-fn weigh(name: &str, text: &str) -> usize {
+fn count_item_tokens(name: &str, text: &str) -> usize {
     let size = tokens::count(text).max(text.len() / BYTES_PER_TOKEN);
     tokens::count(name) + size + FRAME
 }
 
-/// Makes parts fit into a budget. `fixed` is what is there in any case, with its sizes.
-pub fn fit(
+/// Fits parts into a budget. `fixed` lists what is there in any case, with its sizes.
+///
+/// Items are shortened and dropped from the end until the total fits, and then restored from the
+/// front where there is room. Parts with [`PartRequirement::Whole`] are never touched, and those
+/// with [`PartRequirement::Shortened`] never dropped; if these alone are too large, the result is a
+/// [`ContextTooLarge`] that lists their sizes.
+pub fn fit_context(
     parts: Vec<ContextPart>,
     fixed: &[(&str, usize)],
     budget: usize,
 ) -> Result<FittedContext, ContextTooLarge> {
-    let mut weighed = weigh_parts(parts);
+    let mut weighed = measure_parts(parts);
     let fixed_size: usize = fixed.iter().map(|(_, size)| size).sum();
     let items = weighed.iter().flat_map(|(_, _, items)| items);
     let mut total = fixed_size + items.map(|item| item.tokens).sum::<usize>();
@@ -201,30 +208,30 @@ pub fn fit(
     restore(&mut weighed, budget, &mut total);
     let parts = weighed
         .into_iter()
-        .map(|(name, _, items)| settled(name, items));
+        .map(|(name, _, items)| finish_part(name, items));
     Ok(FittedContext {
         parts: parts.collect(),
         tokens: total,
     })
 }
 
-/// What is needed in any case and nothing else, as short as it can be, whether that fits or not.
-pub fn least(parts: Vec<ContextPart>, fixed: &[(&str, usize)]) -> FittedContext {
-    let mut weighed = weigh_parts(parts);
+/// Returns the required parts only, as short as possible, whether or not they fit.
+pub fn minimal_context(parts: Vec<ContextPart>, fixed: &[(&str, usize)]) -> FittedContext {
+    let mut weighed = measure_parts(parts);
     let fixed: usize = fixed.iter().map(|(_, size)| size).sum();
     let items = weighed.iter().flat_map(|(_, _, items)| items);
     let mut total = fixed + items.map(|item| item.tokens).sum::<usize>();
     shrink(&mut weighed, 0, &mut total);
     let parts = weighed
         .into_iter()
-        .map(|(name, _, items)| settled(name, items));
+        .map(|(name, _, items)| finish_part(name, items));
     FittedContext {
         parts: parts.collect(),
         tokens: total,
     }
 }
 
-fn weigh_parts(parts: Vec<ContextPart>) -> Vec<(String, PartRequirement, Vec<MeasuredItem>)> {
+fn measure_parts(parts: Vec<ContextPart>) -> Vec<(String, PartRequirement, Vec<MeasuredItem>)> {
     let weigh = |part: ContextPart| {
         let items = part.items.into_iter().map(MeasuredItem::new).collect();
         (part.name, part.need, items)
@@ -232,7 +239,7 @@ fn weigh_parts(parts: Vec<ContextPart>) -> Vec<(String, PartRequirement, Vec<Mea
     parts.into_iter().map(weigh).collect()
 }
 
-/// Shortens and leaves out, from the end, until it fits or no more can be done.
+/// Shortens and drops items from the end until everything fits or nothing more can be done.
 fn shrink(
     parts: &mut [(String, PartRequirement, Vec<MeasuredItem>)],
     budget: usize,
@@ -262,7 +269,7 @@ fn shrink(
     }
 }
 
-/// Brings back what there is room for after all, the highest first.
+/// Restores items that fit after all, the highest first.
 fn restore(
     parts: &mut [(String, PartRequirement, Vec<MeasuredItem>)],
     budget: usize,
@@ -288,7 +295,7 @@ fn restore(
     }
 }
 
-fn settled(name: String, items: Vec<MeasuredItem>) -> FittedPart {
+fn finish_part(name: String, items: Vec<MeasuredItem>) -> FittedPart {
     let mut part = FittedPart {
         name,
         ..FittedPart::default()
@@ -345,20 +352,20 @@ fn cannot_fit(
     }
 }
 
-/// A shorter form of a text, if it has one.
+/// Returns a shorter form of a text, if it has one.
 fn shorten(text: &str, how: &ShorteningMethod) -> Option<String> {
     match how {
         ShorteningMethod::No => None,
         ShorteningMethod::Signatures(language) => outline::signatures(text, *language),
-        ShorteningMethod::Beginning => ends(text, BEGINNING, 0),
-        ShorteningMethod::Ends => ends(text, BEGINNING / 2, BEGINNING),
+        ShorteningMethod::Beginning => first_and_last_lines(text, BEGINNING, 0),
+        ShorteningMethod::Ends => first_and_last_lines(text, BEGINNING / 2, BEGINNING),
         ShorteningMethod::Diff => bare_diff(text),
         ShorteningMethod::By(text) => Some(text.clone()),
     }
 }
 
-/// The first and the last lines, with a word on what is between them.
-fn ends(text: &str, first: usize, last: usize) -> Option<String> {
+/// Returns the first and last lines, with a note about the gap.
+fn first_and_last_lines(text: &str, first: usize, last: usize) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let left_out = lines.len().checked_sub(first + last).filter(|n| *n > 0)?;
     let gap = format!("[… {left_out} lines left out …]");
@@ -373,7 +380,7 @@ fn ends(text: &str, first: usize, last: usize) -> Option<String> {
     Some(all.join("\n"))
 }
 
-/// A diff with nothing but its changed lines, under where they are.
+/// Returns a diff with only its changed lines, below their hunk headers.
 fn bare_diff(text: &str) -> Option<String> {
     let mut inside = false;
     let mut kept = Vec::new();
@@ -390,7 +397,7 @@ fn bare_diff(text: &str) -> Option<String> {
             kept.push(line);
         }
     }
-    // The next file's begins on a line of its own.
+    // The next file's diff starts on a line of its own.
     left_out.then(|| kept.join("\n") + "\n")
 }
 

@@ -1,40 +1,40 @@
-//! The files of a tree, wherever they lie: in a folder, or in git's objects.
+//! The files of a tree, whether they are in a folder or in git's objects.
 
 use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 
-/// A file's name and size.
+/// A file's path and size.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileEntry {
-    /// Where it is, from the top of the tree, with `/`.
+    /// The path from the top of the tree, with `/`.
     pub path: String,
-    /// How long it is.
+    /// The size in bytes.
     pub bytes: u64,
-    /// By what a change shows without reading it, where the system tells.
+    /// A stamp that reveals changes without reading the file, where the system provides one.
     pub stamp: Option<FileStamp>,
 }
 
-/// What is said of a file's content without reading it. Two equal stamps of one path mean the same
+/// Identifies a file's content without reading it. Two equal stamps of one path mean the same
 /// content, if they are settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum FileStamp {
-    /// By a file system.
+    /// A stamp from the file system.
     Touched {
-        /// When its content was changed last, in nanoseconds.
+        /// The time of the last content change, in nanoseconds.
         modified: i128,
-        /// When anything of it was changed last, in nanoseconds.
+        /// The time of the last change of any kind, in nanoseconds.
         changed: i128,
-        /// Which file it is on its disk.
+        /// The inode number.
         inode: u64,
     },
-    /// By git: the id of the content itself.
+    /// A stamp from git: the id of the content itself.
     Content([u8; 32]),
 }
 
 impl FileStamp {
-    /// Whether it says for sure what the content is, if it is looked at now, in nanoseconds. Clocks of
-    /// file systems go in steps: a stamp that is young may stay the same over a change.
+    /// Returns true if the stamp reliably identifies the content at time `now`, in nanoseconds.
+    /// File system clocks advance in steps, so a recent stamp may stay the same across a change.
     pub(crate) fn is_settled(&self, now: i128) -> bool {
         const YOUNG: i128 = 2_000_000_000;
         match self {
@@ -46,52 +46,52 @@ impl FileStamp {
     }
 }
 
-/// What was found when a file was read.
+/// The result of reading a file.
 #[derive(Debug)]
 pub enum FileContent {
-    /// A text.
+    /// UTF-8 text.
     Text(String),
-    /// Something else: it has a NUL, or is not UTF-8.
+    /// Binary data: it contains a NUL or is not UTF-8.
     Binary,
     /// More than is read.
     TooLarge,
-    /// A link, a pipe, or something else that is no plain file.
+    /// A link, a pipe, or anything else that is not a regular file.
     Other,
-    /// It is no longer there.
+    /// The file no longer exists.
     Gone,
-    /// The system does not let it be read.
+    /// The system does not allow reading the file.
     Unreadable(io::Error),
 }
 
-/// Something that is there and was not taken.
+/// A path that exists but was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SkippedPath {
-    /// Where it is, as in [`FileEntry::path`]; folders end with `/`.
+    /// The path, as in [`FileEntry::path`]; folders end with `/`.
     pub path: String,
-    /// Why.
-    pub why: SkipReason,
+    /// Why it was skipped.
+    pub reason: SkipReason,
 }
 
-/// Why something was not taken.
+/// Why a path was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SkipReason {
-    /// It has a NUL, or is not UTF-8; what is in UTF-16 is neither.
+    /// It contains a NUL or is not UTF-8, which includes UTF-16.
     Binary,
-    /// It is larger than files may be.
+    /// It is larger than the size limit.
     TooLarge,
-    /// It is a link, which nobody follows.
+    /// It is a link; links are never followed.
     Link,
     /// It is a pipe, a socket or a device.
     Special,
-    /// It is a repository of its own: a submodule, or one that lies here.
+    /// It is a repository of its own: a submodule, or a nested repository.
     Repository,
-    /// Its path is longer than paths may be.
+    /// Its path is longer than the limit.
     TooDeep,
-    /// It was gone when it was to be read.
+    /// It disappeared before it could be read.
     Gone,
-    /// It was changed while it was read.
+    /// It changed while it was being read.
     Changed,
-    /// The system does not let it be read, and says why.
+    /// The system does not allow reading it; the text says why.
     Unreadable(String),
 }
 
@@ -111,15 +111,26 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// Files, in the order of their paths, each of which can be read.
+/// A list of readable files, in the order of their paths.
+///
+/// Everything in this crate that reads a tree takes this trait, so that it works the same on a
+/// folder ([`FileTree`](crate::tree::FileTree)) and on a commit. An implementation must keep these
+/// promises:
+///
+/// - The list is sorted by path and does not change. Callers look files up by binary search and
+///   refer to them by index.
+/// - A settled stamp, where there is one, identifies the content: results are cached by it.
+/// - [`read`](Self::read) may be called from several threads, never fails as a whole, and never
+///   leaves the tree: a file that has disappeared or is not text is a [`FileContent`] like any
+///   other.
 pub trait FileSet: Sync {
-    /// All of them.
+    /// Returns all files, in the order of their paths.
     fn list(&self) -> &[FileEntry];
 
-    /// Reads one, by its place in the list.
+    /// Reads the file at an index of the list.
     fn read(&self, at: usize) -> FileContent;
 
-    /// What is there and not in the list, in the order of the paths.
+    /// Returns the paths that exist but are not in the list, in order.
     fn skipped(&self) -> &[SkippedPath] {
         &[]
     }

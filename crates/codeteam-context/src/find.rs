@@ -1,84 +1,80 @@
 //! Finds the files of a tree that matter for a task.
 //!
-//! A file's score is a sum of signals, each from 0 to 1, times fixed weights ([`WEIGHTS`]). They are
-//! worked out in three steps, each on what the one before has found:
+//! A file's score is a sum of signals, each from 0 to 1, times fixed weights (`WEIGHTS`). The
+//! signals are computed in three steps, each based on the results of the one before:
 //!
-//! 1. **All files**: BM25 of the task's words ([`words`]) over texts and over paths, of its
-//!    identifiers as they are written over texts; files that the task names; files that past commits
-//!    with such words changed ([`history`]); how often a file is changed; and, if there is a model,
-//!    how near it is by its [`meaning`].
-//! 2. **The best 300** are parsed: BM25 over the names of what they define.
-//! 3. **Round the best ten**: what was changed together with them, what they import and what imports
-//!    them, their tests. These are shares of what was found, so that a faint likeness to something
-//!    found does not make a file look like a find.
+//! 1. **All files**: BM25 of the task's words ([`words`]) over texts and over paths, and of its
+//!    literal identifiers over texts; files that the task names; files that past commits with
+//!    similar words changed ([`history`]); and how often a file is changed.
+//! 2. **The best 300** are parsed: BM25 over the names of their definitions.
+//! 3. **The neighbours of the best ten**: files changed together with them, files they import or
+//!    that import them, and their tests. These signals are shares of the total and are not
+//!    rescaled, so that a faint relation to one result does not look like a strong match.
 //!
-//! What comes of it depends on the text, the files and the history alone: not on a cache, not on the
-//! number of threads.
+//! The result depends only on the text, the files and the history, not on a cache or on the number
+//! of threads.
 
+mod commit_signals;
 pub mod history;
 mod lexical;
-pub mod meaning;
-mod pairs;
-mod past;
 mod query;
 mod rank;
 mod reason;
 mod sketch;
 mod sketches;
+mod test_pairs;
 #[cfg(test)]
 mod tests;
 pub mod words;
 
 pub use self::history::{Commit, CommitHistory, TouchedFile};
-pub use self::pairs::is_test;
 pub use self::reason::MatchReason;
 pub use self::sketch::{FileSketch, SymbolSketch};
 pub use self::sketches::{SketchIndex, is_generated};
+pub use self::test_pairs::is_test;
 
 use self::rank::FileRanking;
 
-/// The files among which to look, and what is known of them.
+/// The files to search, with everything known about them.
 #[derive(Clone, Default)]
 pub struct SearchCorpus<'a> {
     /// The files, in the order of their paths.
     pub files: Vec<CandidateFile<'a>>,
-    /// Takes a closer look at some of them.
-    pub look: Option<&'a dyn SourceLookup>,
-    /// Past commits over these files.
+    /// Parses selected files, if parsing is available.
+    pub lookup: Option<&'a dyn SourceLookup>,
+    /// The past commits over these files.
     pub history: Option<&'a CommitHistory<'a>>,
-    /// How near each file is to the text by its meaning, from 0 to 1.
-    pub meaning: Option<Vec<f32>>,
 }
 
-/// A file among others.
+/// A file that may be found.
 #[derive(Clone, Copy, Debug)]
 pub struct CandidateFile<'a> {
-    /// Its path.
+    /// The path from the top of the tree.
     pub path: &'a str,
-    /// What is in it.
+    /// The words of its content.
     pub sketch: &'a FileSketch,
 }
 
-/// A closer look at the few files of a tree that may be found: all of them are too many to parse.
+/// Parses the few files that are likely results; parsing all files would take too long.
 pub trait SourceLookup: Sync {
-    /// Says which files will be asked for.
+    /// Announces the files that will be asked for, so that they can be parsed together.
     fn prepare(&self, paths: &[&str]);
 
-    /// What a source file defines and imports.
-    fn closer(&self, path: &str) -> Option<&SymbolSketch>;
+    /// Returns the definitions and imports of a source file.
+    fn symbols_of(&self, path: &str) -> Option<&SymbolSketch>;
 
-    /// The text of a file, such as a manifest.
-    fn text(&self, path: &str) -> Option<String>;
+    /// Returns the text of a file, such as a manifest.
+    fn read_text(&self, path: &str) -> Option<String>;
 }
 
-/// How to rank.
+/// Options of a ranking.
 #[derive(Clone, Debug)]
 pub struct RankingOptions {
-    /// The most files to find.
+    /// The largest number of files to return.
     pub limit: usize,
-    /// How much each signal counts.
+    /// The weight of each signal.
     pub weights: SignalWeights,
-    /// Whether to say why.
+    /// Whether to compute reasons.
     pub reasons: bool,
 }
 
@@ -92,37 +88,35 @@ impl Default for RankingOptions {
     }
 }
 
-/// What speaks for a file. Each signal goes from 0 to 1.
+/// A signal in favour of a file, from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RankingSignal {
-    /// Words of the task in its text.
+    /// Its text contains words of the task.
     Text,
-    /// In its path.
+    /// Its path contains words of the task.
     Path,
-    /// In the names of what it defines.
+    /// The names that it defines contain words of the task.
     Names,
-    /// An identifier of the task, as it is written, is in it.
+    /// It contains an identifier of the task literally.
     Identifier,
-    /// An identifier of the task is defined in it.
+    /// It defines an identifier of the task.
     Definition,
-    /// The task names it.
+    /// The task names the file.
     Named,
-    /// Past commits with such words changed it.
+    /// Past commits with similar words changed it.
     Message,
-    /// It is changed often, and lately.
+    /// It is changed often and recently.
     Often,
-    /// It is changed together with what was found.
+    /// It is changed together with other results.
     Together,
-    /// It imports what was found, or is imported by it.
+    /// It imports other results, or is imported by them.
     Near,
-    /// It is the test of what was found, or what a test that was found tests.
+    /// It is the test of another result, or is tested by one.
     Pair,
-    /// It means something alike.
-    Meaning,
 }
 
 impl RankingSignal {
-    /// All of them, in their order.
+    /// All signals, in order.
     pub const ALL: [Self; SIGNALS] = [
         Self::Text,
         Self::Path,
@@ -135,10 +129,9 @@ impl RankingSignal {
         Self::Together,
         Self::Near,
         Self::Pair,
-        Self::Meaning,
     ];
 
-    /// Its name.
+    /// Returns the signal's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -152,20 +145,19 @@ impl RankingSignal {
             Self::Together => "together",
             Self::Near => "near",
             Self::Pair => "pair",
-            Self::Meaning => "meaning",
         }
     }
 }
 
-/// How many signals there are.
-pub const SIGNALS: usize = 12;
+/// The number of signals.
+pub const SIGNALS: usize = 11;
 
-/// How much each signal counts, in the order of [`RankingSignal`].
+/// The weight of each signal, in the order of [`RankingSignal`].
 pub type SignalWeights = [f64; SIGNALS];
 
-/// The weights that are used. They were fitted, by hill climbing on recall at 10, on the newest
-/// commits of a dozen repositories, and tried on others: see `docs/benchmarks.md`.
-pub const WEIGHTS: SignalWeights = [
+/// The default weights. They were fitted by hill climbing on recall at 10, on the newest commits of
+/// a dozen repositories, and validated on others: see `docs/benchmarks.md`.
+pub(crate) const WEIGHTS: SignalWeights = [
     1.2,  // Text
     0.5,  // Path
     0.35, // Names
@@ -177,24 +169,27 @@ pub const WEIGHTS: SignalWeights = [
     2.4,  // Together
     1.0,  // Near
     0.5,  // Pair
-    0.3,  // Meaning
 ];
 
 /// A file that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankedFile {
-    /// Its path.
+    /// The path from the top of the tree.
     pub path: String,
-    /// How much speaks for it.
+    /// The weighted sum of its signals.
     pub score: f64,
-    /// What speaks for it, each signal by itself, in the order of [`RankingSignal`].
+    /// The value of each signal, in the order of [`RankingSignal`].
     pub signals: [f64; SIGNALS],
-    /// What speaks for it, in words, the most telling first.
-    pub why: Vec<MatchReason>,
+    /// The reasons in words, the strongest first.
+    pub reasons: Vec<MatchReason>,
 }
 
-/// Ranks the files of a tree for the text of a task, best first. The same text, files and history give
-/// the same ranking.
-pub fn rank(text: &str, corpus: &SearchCorpus<'_>, options: &RankingOptions) -> Vec<RankedFile> {
-    FileRanking::new(text, corpus, options.weights).found(options)
+/// Ranks the files of a tree for the text of a task, best first. The same text, files and history
+/// always give the same ranking.
+pub fn rank_files(
+    text: &str,
+    corpus: &SearchCorpus<'_>,
+    options: &RankingOptions,
+) -> Vec<RankedFile> {
+    FileRanking::new(text, corpus, options.weights).ranked_files(options)
 }

@@ -1,13 +1,13 @@
-//! Which files and definitions matter: by who refers to them, seen from what a task touches.
+//! Ranks files and definitions by who refers to them, starting from what a task touches.
 //!
-//! A file leads to the files that define the names it refers to, the more the rarer, longer and more
-//! clearly meant a name is. A walker who follows these ways, and starts over at what the task touches
-//! (or anywhere) after every sixth step or so, is found in a file with some probability: its rank
-//! (personalised `PageRank`). What arrives in a file for a name is the score of what the file defines
-//! by it.
+//! There is an edge from a file to each file that defines a name it refers to; its weight is higher
+//! the rarer, longer and less ambiguous the name is. A random walker follows these edges and
+//! restarts at what the task touches (or anywhere) after every sixth step or so; the probability of
+//! finding it in a file is that file's rank (personalised `PageRank`). The share that arrives in a
+//! file through a name is the score of the definition with that name.
 //!
-//! Sums are taken in the order of paths, definitions and names, never of the names' numbers, so that
-//! the same files give the same scores to the last bit.
+//! Sums are taken in the order of paths, definitions and names, never in that of name numbers, so
+//! that the same files give the same scores to the last bit.
 
 mod weight;
 
@@ -17,53 +17,57 @@ use crate::index::SourceIndex;
 
 use self::weight::DefinedNames;
 
-/// What a task touches.
+/// The files and names that a task touches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskFocus {
-    /// Files, by their paths.
+    /// The paths of files.
     pub files: Vec<String>,
-    /// Names that are mentioned.
+    /// Names that the task mentions.
     pub names: Vec<String>,
 }
 
-/// A way from one file to another that is known by other means, such as an import.
+/// An edge between files that is known by other means, such as an import.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FileEdge {
-    /// Where from, as its number in the index.
+    /// The source file, by its number in the index.
     pub from: usize,
-    /// Where to.
+    /// The target file, by its number in the index.
     pub to: usize,
-    /// How much it counts; one clear reference counts 1.
+    /// The weight, where one unambiguous reference has weight 1.
     pub weight: f64,
 }
 
-/// How much files and definitions matter.
+/// The importance of files and definitions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportanceRanks {
-    /// By file; the sum of all is 1.
+    /// The rank of each file; they add up to 1.
     pub files: Vec<f64>,
-    /// By file, and by definition.
+    /// The score of each definition, by file.
     pub definitions: Vec<Vec<f64>>,
-    /// Whether the focus touches a file.
+    /// Whether the focus touches each file.
     pub touched: Vec<bool>,
 }
 
-/// How often the walker goes on instead of starting over.
+/// The probability that the walker continues instead of restarting.
 const GOES_ON: f64 = 0.85;
-/// Ranks that together change by less have settled.
+/// The ranks have converged when their total change is below this.
 const SETTLED: f64 = 1e-6;
-/// A file with few and vague references may lead nowhere just as well: so much of its ways does.
+/// The weight of a virtual edge to nowhere, for files with few and vague references.
 const DOUBT: f64 = 0.5;
-/// After so many rounds they count as settled.
+/// The largest number of iterations.
 const ROUNDS: usize = 50;
 
 /// Ranks the files and definitions of an index.
-pub fn rank(index: &SourceIndex, focus: &TaskFocus, edges: &[FileEdge]) -> ImportanceRanks {
+pub fn rank_by_references(
+    index: &SourceIndex,
+    focus: &TaskFocus,
+    edges: &[FileEdge],
+) -> ImportanceRanks {
     let graph = ReferenceGraph::new(index, focus, edges);
     let start = RestartWeights::new(index, focus);
-    let (files, arrived) = graph.settle(&start.weights);
+    let (files, arrived) = graph.iterate_ranks(&start.weights);
     let definitions = (0..index.len())
-        .map(|file| graph.scores(index, file, &files, &arrived, &start))
+        .map(|file| graph.definition_scores(index, file, &files, &arrived, &start))
         .collect();
     ImportanceRanks {
         files,
@@ -72,11 +76,11 @@ pub fn rank(index: &SourceIndex, focus: &TaskFocus, edges: &[FileEdge]) -> Impor
     }
 }
 
-/// Where the walker starts over.
+/// The restart distribution of the walker.
 struct RestartWeights {
     weights: Vec<f64>,
     touched: Vec<bool>,
-    /// The numbers of the names that are mentioned.
+    /// The numbers of the names that the task mentions.
     names: Vec<u32>,
 }
 
@@ -84,19 +88,23 @@ impl RestartWeights {
     fn new(index: &SourceIndex, focus: &TaskFocus) -> Self {
         let mut weights = vec![0.0; index.len()];
         let mut touched = vec![false; index.len()];
-        for file in focus.files.iter().filter_map(|path| index.file(path)) {
+        for file in focus
+            .files
+            .iter()
+            .filter_map(|path| index.file_number(path))
+        {
             weights[file] = 1.0;
             touched[file] = true;
         }
         let names: Vec<_> = focus
             .names
             .iter()
-            .filter_map(|name| index.number(name))
+            .filter_map(|name| index.name_id(name))
             .collect();
         for name in &names {
-            let places = index.places(*name);
+            let places = index.definition_locations(*name);
             for (file, _) in places {
-                weights[*file as usize] += 1.0 / count(places.len());
+                weights[*file as usize] += 1.0 / as_float(places.len());
             }
         }
         let total: f64 = weights.iter().sum();
@@ -105,7 +113,7 @@ impl RestartWeights {
                 *weight /= total;
             }
         } else {
-            weights.fill(1.0 / count(index.len().max(1)));
+            weights.fill(1.0 / as_float(index.len().max(1)));
         }
         Self {
             weights,
@@ -116,27 +124,27 @@ impl RestartWeights {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no tree has 2^52 files")]
-fn count(number: usize) -> f64 {
+fn as_float(number: usize) -> f64 {
     number as f64
 }
 
-/// The ways between files. They end in spots: a spot is a name that a file defines.
+/// The edges between files. They end at spots: a spot is a name that a file defines.
 struct ReferenceGraph {
     names: DefinedNames,
-    /// By file: its ways.
+    /// For each file, the range of its edges.
     ranges: Vec<Range<usize>>,
-    /// To which spot, and which share of the file's ways it is.
+    /// The spot that each edge leads to, and its share of the file's edges.
     ways: Vec<(u32, f64)>,
-    /// Ways from elsewhere: from, to, and the share.
+    /// The given file edges: from, to, and share.
     edges: Vec<(usize, usize, f64)>,
-    /// By file: the share of its ways that leads nowhere.
-    lost: Vec<f64>,
+    /// For each file, the share of its edges that leads nowhere.
+    lost_weight: Vec<f64>,
 }
 
 impl ReferenceGraph {
     fn new(index: &SourceIndex, focus: &TaskFocus, edges: &[FileEdge]) -> Self {
         let mut names = DefinedNames::new(index);
-        let (mut ways, ends) = names.ways(index, focus);
+        let (mut ways, ends) = names.weighted_edges(index, focus);
         let mut start = 0;
         let ranges: Vec<_> = ends
             .into_iter()
@@ -174,7 +182,7 @@ impl ReferenceGraph {
             }
         }
         Self {
-            lost: totals.iter().map(|total| DOUBT / total).collect(),
+            lost_weight: totals.iter().map(|total| DOUBT / total).collect(),
             names,
             ranges,
             ways,
@@ -182,17 +190,23 @@ impl ReferenceGraph {
         }
     }
 
-    /// Follows the ways until ranks no longer change; and what arrives at each spot then.
-    fn settle(&self, start: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    /// Iterates until the ranks converge, and returns them with the share that arrives at each
+    /// spot.
+    fn iterate_ranks(&self, start: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let mut ranks = start.to_vec();
         let mut next = vec![0.0; ranks.len()];
-        let mut arrived = vec![0.0; self.names.spots()];
+        let mut arrived = vec![0.0; self.names.definition_count()];
         for _ in 0..ROUNDS {
-            self.arrive(&ranks, &mut arrived);
-            let lost: f64 = self.lost.iter().zip(&ranks).map(|(a, b)| a * b).sum();
+            self.propagate_ranks(&ranks, &mut arrived);
+            let lost: f64 = self
+                .lost_weight
+                .iter()
+                .zip(&ranks)
+                .map(|(a, b)| a * b)
+                .sum();
             let anew = 1.0 - GOES_ON + GOES_ON * lost;
             for (file, next) in next.iter_mut().enumerate() {
-                let sum: f64 = arrived[self.names.spots_of(file)].iter().sum();
+                let sum: f64 = arrived[self.names.definitions_in(file)].iter().sum();
                 *next = anew * start[file] + GOES_ON * sum;
             }
             for (from, to, share) in &self.edges {
@@ -204,11 +218,11 @@ impl ReferenceGraph {
                 break;
             }
         }
-        self.arrive(&ranks, &mut arrived);
+        self.propagate_ranks(&ranks, &mut arrived);
         (ranks, arrived)
     }
 
-    fn arrive(&self, ranks: &[f64], arrived: &mut [f64]) {
+    fn propagate_ranks(&self, ranks: &[f64], arrived: &mut [f64]) {
         arrived.fill(0.0);
         for (range, rank) in self.ranges.iter().zip(ranks) {
             if *rank > 0.0 {
@@ -219,8 +233,8 @@ impl ReferenceGraph {
         }
     }
 
-    /// The scores of a file's definitions.
-    fn scores(
+    /// Returns the scores of a file's definitions.
+    fn definition_scores(
         &self,
         index: &SourceIndex,
         file: usize,
@@ -230,10 +244,10 @@ impl ReferenceGraph {
     ) -> Vec<f64> {
         let definitions = index.definitions(file);
         let scores = definitions.iter().map(|defined| {
-            if !defined.reachable() {
+            if !defined.is_reachable() {
                 return 0.0;
             }
-            let spot = self.names.spot(file, defined.name);
+            let spot = self.names.definition_of(file, defined.name);
             let mut score = spot.map_or(0.0, |spot| arrived[spot as usize]);
             if start.names.contains(&defined.name) {
                 score += ranks[file];

@@ -1,21 +1,22 @@
-//! Which file imports which: imports are followed to the files they lead to.
+//! Builds the graph of which file imports which, by resolving imports to files.
 //!
-//! Works on a list of paths, what each file imports as [`outline`](crate::outline) found it, and a
-//! few manifests that are asked for by name. A path need not exist: what a plan's tasks will write
-//! is found as well, and a path with a `/` at its end stands for whatever will lie below it.
+//! It works on a list of paths, the imports of each file as [`outline`](crate::outline) found them,
+//! and a few manifests that are read by name. A path need not exist: files that a plan's tasks will
+//! write are resolved as well, and a path that ends with `/` stands for whatever will be created
+//! below it.
 //!
-//! An import leads to files of the list, or to a package that a manifest or the language itself
-//! names, or to nothing that is known.
+//! An import resolves to files of the list, to a package that a manifest or the language itself
+//! names, or to nothing known.
 
 mod go;
 mod java;
-mod known;
 mod manifests;
 mod paths;
 mod python;
 mod queries;
 mod rust;
 mod script;
+mod standard_libraries;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -31,20 +32,20 @@ use crate::files::{FileContent, FileSet};
 use crate::language::Language;
 use crate::outline::{Import, ImportForm};
 
-/// A file, and what it imports; nothing if that is not known, or not yet.
+/// A file with its imports; empty if they are unknown, or the file does not exist yet.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceFile<'a> {
-    /// Its path from the top, with `/`. With one at its end, whatever will lie below it.
+    /// The path from the top, with `/`. With a trailing `/`, whatever will be created below it.
     pub path: &'a str,
-    /// What it imports.
+    /// The imports as they are written in the file.
     pub imports: &'a [Import],
 }
 
-/// Reads a manifest by its path; none if it cannot be read.
+/// Reads a manifest by its path; returns `None` if it cannot be read.
 pub type ManifestReader<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
-/// Reads manifests of some files.
-pub fn reader<F: FileSet + ?Sized>(files: &F) -> impl Fn(&str) -> Option<String> + '_ {
+/// Returns a reader for the manifests of some files.
+pub fn manifest_reader<F: FileSet + ?Sized>(files: &F) -> impl Fn(&str) -> Option<String> + '_ {
     |path| {
         let list = files.list();
         let at = list.binary_search_by(|file| file.path.as_str().cmp(path));
@@ -55,31 +56,36 @@ pub fn reader<F: FileSet + ?Sized>(files: &F) -> impl Fn(&str) -> Option<String>
     }
 }
 
-/// Which file imports which.
+/// The graph of which file imports which.
+///
+/// Nodes are files, numbered in the order of their paths, followed by groups of files that are
+/// imported together. The same sources always give the same graph, in whatever order they are
+/// passed in. Every edge remembers the statement that it comes from, so that a claim such as "A
+/// needs B" can be shown with its line.
 #[derive(Debug, Default)]
 pub struct ImportGraph {
     /// The files, in the order of their paths.
     files: Vec<String>,
-    /// Files that are imported together, as those of a folder are in Go. They follow the files in
-    /// the numbers of nodes, so that an import of many files is one edge.
+    /// Files that are imported together, as those of a folder are in Go. Groups are numbered after
+    /// the files, so that importing many files takes a single edge.
     groups: Vec<Vec<u32>>,
-    /// The groups that a file is in.
-    within: HashMap<u32, Vec<u32>>,
-    /// What each file imports.
-    out: Vec<Vec<ImportEdge>>,
-    /// Which files import a node.
-    back: Vec<Vec<u32>>,
-    /// Imports that lead to no file, by file.
+    /// The groups that each file belongs to.
+    groups_of_file: HashMap<u32, Vec<u32>>,
+    /// The imports of each file.
+    imports_of_file: Vec<Vec<ImportEdge>>,
+    /// The files that import each node.
+    importers_of_node: Vec<Vec<u32>>,
+    /// For each file, the imports that resolve to no file.
     outside: HashMap<u32, Vec<ExternalEdge>>,
-    shown: Vec<StatementSpan>,
-    /// All statements, one after the other.
+    statements: Vec<StatementSpan>,
+    /// The texts of all statements, concatenated.
     text: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ImportEdge {
     to: u32,
-    shown: u32,
+    statement: u32,
 }
 
 #[derive(Debug)]
@@ -91,58 +97,59 @@ struct StatementSpan {
 
 #[derive(Debug)]
 struct ExternalEdge {
-    shown: u32,
+    statement: u32,
     module: String,
     package: Option<String>,
 }
 
-/// The statement that shows an import.
+/// The statement behind an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportStatement<'g> {
-    /// Its line, from 1.
+    /// The line number, from 1.
     pub line: u32,
-    /// What it says, on one line.
+    /// The statement's text, on one line.
     pub statement: &'g str,
-    /// What kind of statement it is.
+    /// The kind of statement.
     pub form: ImportForm,
 }
 
-/// An import that leads to none of the files.
+/// An import that resolves to none of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExternalImport<'g> {
-    /// The statement.
-    pub shown: ImportStatement<'g>,
-    /// What is imported from, as it is written.
+    /// The import statement.
+    pub import: ImportStatement<'g>,
+    /// The imported module, as it is written.
     pub module: &'g str,
-    /// The package it belongs to, if the language or a manifest names it. None is not known.
+    /// The package that it belongs to, if the language or a manifest names it; `None` if it is
+    /// unknown.
     pub package: Option<&'g str>,
 }
 
-/// Where an import leads.
+/// The result of resolving an import.
 #[derive(Debug, PartialEq, Eq)]
 enum ImportTarget {
-    /// To these nodes.
+    /// These nodes.
     To(Vec<u32>),
-    /// To the file itself, or to a place of the repository that has no file.
+    /// The file itself, or a place of the repository that has no file.
     Here,
-    /// To a package that is known.
+    /// A known package.
     Package(String),
-    /// Nobody knows.
+    /// Unknown.
     Nowhere,
 }
 
 impl ImportTarget {
-    /// To a file, if there is one.
-    fn file(found: Option<u32>) -> Option<Self> {
+    /// Returns the target for a file, if there is one.
+    fn from_file(found: Option<u32>) -> Option<Self> {
         found.map(|file| Self::To(vec![file]))
     }
 }
 
 impl ImportGraph {
-    /// Follows the imports of some files. The same files in another order give the same graph.
-    pub fn of(sources: &[SourceFile<'_>], read: &ManifestReader<'_>) -> Self {
+    /// Resolves the imports of some files. The order of the files does not matter.
+    pub fn from_sources(sources: &[SourceFile<'_>], read: &ManifestReader<'_>) -> Self {
         let mut sources: Vec<&SourceFile<'_>> = sources.iter().collect();
-        // What is known of a file goes before the plan to write it.
+        // An existing file takes precedence over a plan to write it.
         sources.sort_by_key(|source| (source.path, source.imports.is_empty()));
         sources.dedup_by_key(|source| source.path);
         let paths = PathTable::new(sources.iter().map(|source| source.path).collect());
@@ -159,13 +166,15 @@ impl ImportGraph {
             groups: languages.go.groups.clone(),
             ..Self::default()
         };
-        graph.out.resize_with(graph.files.len(), Vec::new);
+        graph
+            .imports_of_file
+            .resize_with(graph.files.len(), Vec::new);
         for (file, source) in (0..).zip(&sources) {
-            let Some(language) = Language::of(source.path) else {
+            let Some(language) = Language::from_path(source.path) else {
                 continue;
             };
             let around = match language {
-                Language::Java => JavaFileScope::of(source.imports),
+                Language::Java => JavaFileScope::from_imports(source.imports),
                 _ => JavaFileScope::default(),
             };
             let resolve = |import: &Import| languages.resolve(language, file, import, &around);
@@ -174,88 +183,91 @@ impl ImportGraph {
                     continue;
                 }
                 let mut lead = resolve(import);
-                if lead == ImportTarget::Nowhere && paths.has_folders() {
-                    paths.loosen(|| lead = resolve(import));
+                if lead == ImportTarget::Nowhere && paths.has_planned_folders() {
+                    paths.with_planned_files(|| lead = resolve(import));
                 }
-                graph.add(file, import, lead);
+                graph.add_import(file, import, lead);
             }
         }
-        graph.turn();
+        graph.index_importers();
         graph
     }
 
-    fn add(&mut self, file: u32, import: &Import, lead: ImportTarget) {
+    fn add_import(&mut self, file: u32, import: &Import, lead: ImportTarget) {
         let place = usize::try_from(file).unwrap_or(usize::MAX);
         let is_mention = import.form == ImportForm::Mention;
         match lead {
             ImportTarget::To(mut nodes) => {
                 nodes.sort_unstable();
                 nodes.dedup();
-                let known = &self.out[place];
+                let known = &self.imports_of_file[place];
                 nodes.retain(|node| {
-                    // A name in the code shows nothing that an import does not show already.
+                    // A mention in the code adds nothing to an import that is already known.
                     let is_known = is_mention && known.iter().any(|edge| edge.to == *node);
                     *node != file && !is_known
                 });
                 if nodes.is_empty() {
                     return;
                 }
-                let shown = self.show(import);
-                let edges = nodes.into_iter().map(|to| ImportEdge { to, shown });
-                self.out[place].extend(edges);
+                let shown = self.add_statement(import);
+                let edges = nodes.into_iter().map(|to| ImportEdge {
+                    to,
+                    statement: shown,
+                });
+                self.imports_of_file[place].extend(edges);
             }
             ImportTarget::Package(_) | ImportTarget::Nowhere if is_mention => {}
-            ImportTarget::Package(package) => self.lose(file, import, Some(package)),
-            ImportTarget::Nowhere => self.lose(file, import, None),
+            ImportTarget::Package(package) => self.add_external_import(file, import, Some(package)),
+            ImportTarget::Nowhere => self.add_external_import(file, import, None),
             ImportTarget::Here => {}
         }
     }
 
-    fn lose(&mut self, file: u32, import: &Import, package: Option<String>) {
+    fn add_external_import(&mut self, file: u32, import: &Import, package: Option<String>) {
         let away = ExternalEdge {
-            shown: self.show(import),
+            statement: self.add_statement(import),
             module: import.module.clone(),
             package,
         };
         self.outside.entry(file).or_default().push(away);
     }
 
-    fn show(&mut self, import: &Import) -> u32 {
+    fn add_statement(&mut self, import: &Import) -> u32 {
         let start = self.text.len();
         self.text.push_str(&import.statement);
-        self.shown.push(StatementSpan {
+        self.statements.push(StatementSpan {
             line: import.line,
             form: import.form,
             statement: start..self.text.len(),
         });
-        u32::try_from(self.shown.len() - 1).unwrap_or(u32::MAX)
+        u32::try_from(self.statements.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// Works out who imports a node, from what each file imports.
-    fn turn(&mut self) {
+    /// Derives the importers of each node from the imports of each file.
+    fn index_importers(&mut self) {
         let nodes = self.files.len() + self.groups.len();
-        self.back.resize_with(nodes, Vec::new);
-        for (file, edges) in (0..).zip(&self.out) {
+        self.importers_of_node.resize_with(nodes, Vec::new);
+        for (file, edges) in (0..).zip(&self.imports_of_file) {
             let to: BTreeSet<u32> = edges.iter().map(|edge| edge.to).collect();
             for node in to {
-                self.back[at(node)].push(file);
+                self.importers_of_node[node_index(node)].push(file);
             }
         }
         let first = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
         for (group, members) in (first..).zip(&self.groups) {
             for member in members {
-                self.within.entry(*member).or_default().push(group);
+                self.groups_of_file.entry(*member).or_default().push(group);
             }
         }
     }
 }
 
-/// The number of a node, to look it up by.
-fn at(node: u32) -> usize {
+/// Returns a node's number as an index.
+fn node_index(node: u32) -> usize {
     usize::try_from(node).unwrap_or(usize::MAX)
 }
 
-/// What is known of each language.
+/// The resolver of each language.
 struct LanguageResolvers<'a> {
     python: PythonResolver<'a>,
     script: ScriptResolver<'a>,

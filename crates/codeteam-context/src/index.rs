@@ -1,19 +1,19 @@
 //! The outlines of all source files of a tree.
 //!
-//! An outline belongs to a file's content, so it is worked out once for each content, and kept in
-//! the folder of the cache. A file is read again only if its stamp says that it may have changed.
-//! What ranking needs of every file (which names it defines and refers to) is at hand as numbers;
-//! the rest of an outline is unpacked when it is asked for.
+//! An outline depends on a file's content only, so it is computed once per content and stored in
+//! the cache folder. A file is read again only if its stamp shows that it may have changed. What
+//! ranking needs of every file (the names it defines and refers to) is kept as numbers; the rest of
+//! an outline is unpacked on demand.
 //!
-//! Names have numbers in the order in which they were met, which differs between an index from
-//! scratch and one brought up to date. Nothing that an index gives out may depend on them.
+//! Names are numbered in the order in which they were encountered, which differs between an index
+//! built from scratch and one that was updated. Nothing that an index returns may depend on these
+//! numbers.
 
 mod disk;
 mod names;
 mod record;
 mod scan;
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,15 +28,26 @@ pub(crate) use self::names::NameId;
 pub(crate) use self::record::DefinitionSummary;
 
 /// The source files of a tree, in the order of their paths, with their outlines.
+///
+/// [`build`](Self::build) loads the cached index, updates it and saves it; [`update`](Self::update)
+/// brings an index that is kept in memory up to date, and [`save`](Self::save) stores it.
+///
+/// - Files are numbered from 0 in the order of their paths. The numbers change with every update,
+///   so they must not be kept.
+/// - Names and definitions of all files are in memory as numbers; full outlines are unpacked on
+///   demand and then kept.
+/// - Building reads only files whose stamp is new, and parses only contents that were never seen.
+///
+/// The ranking in [`crate::graph`] and the map in [`crate::map`] are computed from this index.
 #[derive(Debug, Default)]
 pub struct SourceIndex {
     sources: Vec<IndexedFile>,
     names: NameTable,
-    /// Every record that names are numbered for, used or not: first those of the file on the disk.
+    /// Every record that names are numbered for, used or not; those of the file on disk come first.
     records: Vec<Arc<OutlineRecord>>,
-    /// Where each name is defined.
+    /// The locations of each name's definitions.
     places: DefinitionLocations,
-    /// What of this is on the disk.
+    /// The part of the index that is on disk.
     stored: disk::StoredIndex,
 }
 
@@ -45,28 +56,27 @@ pub struct SourceIndex {
 struct IndexedFile {
     path: String,
     bytes: u64,
-    /// By what a change shows; none if it was too young to be relied on.
+    /// The stamp that reveals changes; `None` if it was too recent to be relied on.
     stamp: Option<FileStamp>,
     record: Arc<OutlineRecord>,
-    /// Its place among the records.
+    /// The index of its record.
     at: u32,
 }
 
-/// What bringing an index up to date took.
+/// The work that an update took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UpdateCounts {
-    /// How many files were read.
+    /// The number of files read.
     pub read: usize,
-    /// How many of them were parsed, because their content was not known.
+    /// The number of these that were parsed, because their content was not cached.
     pub parsed: usize,
 }
 
-/// How far the work is: so many files of so many.
+/// Reports progress: the number of files done, out of how many.
 pub type ProgressCallback<'p> = &'p (dyn Fn(usize, usize) + Sync);
 
 impl SourceIndex {
-    /// Reads the outlines of all source files, with the help of what is in the folder of a cache,
-    /// and keeps them there.
+    /// Builds the index of all source files, using and updating the cache folder.
     pub fn build(
         files: &dyn FileSet,
         cache: Option<&Path>,
@@ -75,7 +85,7 @@ impl SourceIndex {
         Self::build_with(files, cache, progress).0
     }
 
-    /// [`SourceIndex::build`], and what it took.
+    /// Does the same as [`SourceIndex::build`], and returns the work it took.
     pub fn build_with(
         files: &dyn FileSet,
         cache: Option<&Path>,
@@ -84,133 +94,118 @@ impl SourceIndex {
         let mut index = cache.map(disk::load).unwrap_or_default();
         let work = index.update(files, progress);
         if let Some(cache) = cache {
-            // What cannot be kept is worked out again.
+            // An index that cannot be stored is computed again next time.
             drop(index.save(cache));
         }
         (index, work)
     }
 
-    /// Brings the index in line with the files as they are now.
+    /// Brings the index up to date with the files as they are now.
     pub fn update(&mut self, files: &dyn FileSet, progress: ProgressCallback<'_>) -> UpdateCounts {
-        let scanned = scan::scan(self, files, progress);
-        let work = scanned.work();
-        if self.take(scanned) {
+        let (scanned, work) = scan::scan(self, files, progress);
+        if self.replace_sources(scanned) {
             self.places = DefinitionLocations::new(&self.sources, self.names.len());
         }
         work
     }
 
-    /// Keeps what is known in the folder of a cache, if it is not there already.
+    /// Saves the index in the cache folder, unless it is there already.
     pub fn save(&mut self, cache: &Path) -> std::io::Result<()> {
         disk::save(self, cache)
     }
 
-    /// How many files there are. They are numbered from 0.
+    /// Returns the number of files. They are numbered from 0.
     pub fn len(&self) -> usize {
         self.sources.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no files.
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
     }
 
-    /// Where a file is, from the top of the tree.
+    /// Returns the path of a file, from the top of the tree.
     pub fn path(&self, file: usize) -> &str {
         &self.sources[file].path
     }
 
-    /// What a file is written in.
+    /// Returns the language of a file.
     pub fn language(&self, file: usize) -> Language {
         self.sources[file].record.language
     }
 
-    /// What is in a file.
+    /// Returns the outline of a file.
     pub fn outline(&self, file: usize) -> &Outline {
         self.sources[file].record.outline(&self.names)
     }
 
-    /// What a file imports. Asked of all files, this holds far less than all outlines would.
+    /// Returns the imports of a file. For all files, this takes far less memory than their
+    /// outlines.
     pub fn imports(&self, file: usize) -> Vec<Import> {
         self.sources[file].record.imports()
     }
 
-    /// The number of the file at a path.
-    pub fn file(&self, path: &str) -> Option<usize> {
+    /// Returns the number of the file at a path.
+    pub fn file_number(&self, path: &str) -> Option<usize> {
         self.sources
             .binary_search_by(|source| (*source.path).cmp(path))
             .ok()
     }
 
-    /// Where a name is defined: the file, and the place among its definitions. In order.
-    pub fn defined(&self, name: &str) -> impl Iterator<Item = (usize, usize)> {
-        let name = self.names.number(name);
-        let places = name.map_or(&[][..], |name| self.places.of(name));
+    /// Returns where a name is defined, in order: the file, and the index among its definitions.
+    pub fn definitions_named(&self, name: &str) -> impl Iterator<Item = (usize, usize)> {
+        let name = self.names.find_id(name);
+        let places = name.map_or(&[][..], |name| self.places.locations_of(name));
         places
             .iter()
             .map(|(file, at)| (*file as usize, *at as usize))
     }
 
-    /// Where a name is defined.
-    pub(crate) fn places(&self, name: NameId) -> &[(u32, u32)] {
-        self.places.of(name)
+    /// Returns where a name is defined.
+    pub(crate) fn definition_locations(&self, name: NameId) -> &[(u32, u32)] {
+        self.places.locations_of(name)
     }
 
-    /// How many names there are. They are numbered from 0.
-    pub(crate) fn names(&self) -> usize {
+    /// Returns the number of names. They are numbered from 0.
+    pub(crate) fn name_count(&self) -> usize {
         self.names.len()
     }
 
-    /// A name.
-    pub(crate) fn name(&self, name: NameId) -> &str {
+    /// Returns the text of a name.
+    pub(crate) fn name_text(&self, name: NameId) -> &str {
         self.names.get(name)
     }
 
-    /// The number of a name.
-    pub(crate) fn number(&self, name: &str) -> Option<NameId> {
-        self.names.number(name)
+    /// Returns the number of a name.
+    pub(crate) fn name_id(&self, name: &str) -> Option<NameId> {
+        self.names.find_id(name)
     }
 
-    /// What a file defines, in short.
+    /// Returns short descriptions of a file's definitions.
     pub(crate) fn definitions(&self, file: usize) -> &[DefinitionSummary] {
         &self.sources[file].record.definitions
     }
 
-    /// The names a file refers to, in their order, with how often.
+    /// Returns the names that a file refers to, in order, with their counts.
     pub(crate) fn references(&self, file: usize) -> &[(NameId, u32)] {
         &self.sources[file].record.references
     }
 
-    /// Takes over what was found; whether anything is different.
-    fn take(&mut self, scanned: scan::ScanResult) -> bool {
-        let mut changed = scanned.sources.len() != self.sources.len();
-        let mut sources = Vec::with_capacity(scanned.sources.len());
-        // Several files may have had the same new content.
-        let mut fresh = HashMap::new();
-        for (at, found) in scanned.sources.into_iter().enumerate() {
-            let (record, number) = match found.outline {
-                scan::OutlineLocation::Kept(number) => {
-                    (Arc::clone(&self.records[number as usize]), number)
-                }
-                scan::OutlineLocation::Read(read) => {
-                    let next = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
-                    let number = *fresh.entry((read.hash, read.language)).or_insert(next);
-                    if number == next {
-                        self.records.push(Arc::new(read.numbered(&mut self.names)));
-                    }
-                    (Arc::clone(&self.records[number as usize]), number)
-                }
-            };
+    /// Replaces the files by those of a scan, and returns true if anything changed.
+    fn replace_sources(&mut self, scanned: Vec<scan::ScannedFile>) -> bool {
+        let mut changed = scanned.len() != self.sources.len();
+        let mut sources = Vec::with_capacity(scanned.len());
+        for (at, found) in scanned.into_iter().enumerate() {
             changed |= self
                 .sources
                 .get(at)
-                .is_none_or(|source| source.path != found.path || source.at != number);
+                .is_none_or(|source| source.path != found.path || source.at != found.record);
             sources.push(IndexedFile {
                 path: found.path,
                 bytes: found.bytes,
                 stamp: found.stamp,
-                record,
-                at: number,
+                record: Arc::clone(&self.records[found.record as usize]),
+                at: found.record,
             });
         }
         self.sources = sources;
@@ -218,12 +213,12 @@ impl SourceIndex {
     }
 }
 
-/// Where each name is defined, by its number.
+/// The locations of each name's definitions, by name number.
 #[derive(Debug, Default)]
 struct DefinitionLocations {
-    /// Where the places of each name begin.
+    /// The index of each name's first location.
     starts: Vec<u32>,
-    /// File, and place among its definitions.
+    /// The file, and the index among its definitions.
     places: Vec<(u32, u32)>,
 }
 
@@ -235,7 +230,7 @@ impl DefinitionLocations {
             files.flat_map(|(file, source)| {
                 let definitions = (0_u32..).zip(&source.record.definitions);
                 definitions
-                    .filter(|(_, definition)| definition.kind.names())
+                    .filter(|(_, definition)| definition.kind.has_own_name())
                     .map(move |(at, definition)| (definition.name, file, at))
             })
         };
@@ -255,7 +250,7 @@ impl DefinitionLocations {
         Self { starts, places }
     }
 
-    fn of(&self, name: NameId) -> &[(u32, u32)] {
+    fn locations_of(&self, name: NameId) -> &[(u32, u32)] {
         let at = name as usize;
         match (self.starts.get(at), self.starts.get(at + 1)) {
             (Some(start), Some(end)) => &self.places[*start as usize..*end as usize],

@@ -1,4 +1,4 @@
-//! The languages whose grammar is known, and which file is written in which.
+//! The languages that have a grammar, and how a file's language is recognised.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
-    /// Python, and its stubs.
+    /// Python, including stubs.
     Python,
-    /// JavaScript, with JSX.
+    /// JavaScript, including JSX.
     JavaScript,
-    /// TypeScript.
+    /// TypeScript without JSX.
     TypeScript,
     /// TypeScript with JSX.
     Tsx,
@@ -25,7 +25,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// All of them.
+    /// All languages.
     pub const ALL: [Self; 7] = [
         Self::Python,
         Self::JavaScript,
@@ -36,8 +36,8 @@ impl Language {
         Self::Java,
     ];
 
-    /// The language of a file, by the end of its name.
-    pub fn of(path: &str) -> Option<Self> {
+    /// Returns the language of a file, by its extension.
+    pub fn from_path(path: &str) -> Option<Self> {
         Some(match Path::new(path).extension()?.to_str()? {
             "py" | "pyi" | "pyw" => Self::Python,
             "js" | "jsx" | "mjs" | "cjs" => Self::JavaScript,
@@ -50,7 +50,7 @@ impl Language {
         })
     }
 
-    /// Its grammar.
+    /// Returns the tree-sitter grammar.
     pub(crate) fn grammar(self) -> tree_sitter::Language {
         match self {
             Self::Python => tree_sitter_python::LANGUAGE.into(),
@@ -70,11 +70,11 @@ mod tests {
 
     #[test]
     fn files_are_known_by_the_end_of_their_name() {
-        assert_eq!(Language::of("src/a.rs"), Some(Language::Rust));
-        assert_eq!(Language::of("a/b.d.ts"), Some(Language::TypeScript));
-        assert_eq!(Language::of("types.pyi"), Some(Language::Python));
+        assert_eq!(Language::from_path("src/a.rs"), Some(Language::Rust));
+        assert_eq!(Language::from_path("a/b.d.ts"), Some(Language::TypeScript));
+        assert_eq!(Language::from_path("types.pyi"), Some(Language::Python));
         for path in ["README.md", "rs", ".rs", "Makefile", "a.RS.bak"] {
-            assert_eq!(Language::of(path), None, "{path}");
+            assert_eq!(Language::from_path(path), None, "{path}");
         }
     }
 

@@ -1,7 +1,7 @@
-//! The map of a repository: its most important definitions, within a budget of tokens.
+//! The map of a repository: its most important definitions, within a token budget.
 //!
-//! Files stand in the order of their paths, definitions in that of their lines, each below what it
-//! stands in. `⋮` is where definitions are left out.
+//! Files are in the order of their paths and definitions in that of their lines, each nested in the
+//! definition that contains it. `⋮` marks where definitions are left out.
 
 mod render;
 
@@ -13,19 +13,19 @@ use crate::outline::DefinitionKind;
 use crate::redact::{RedactionCounts, Redactor};
 use crate::tokens::{self, TokenCounter};
 
-/// What is wanted of a map.
+/// Options for drawing a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapOptions {
-    /// How many tokens it may have.
+    /// The token budget.
     pub budget: usize,
-    /// What becomes of the files that the focus touches.
+    /// How files that the focus touches are shown.
     pub touched: FocusDisplay,
     /// Only files below this folder, or this file, are shown; all if it is empty.
     pub below: String,
 }
 
 impl MapOptions {
-    /// A map of everything, of so many tokens.
+    /// Returns options for a map of everything within a budget.
     pub fn new(budget: usize) -> Self {
         Self {
             budget,
@@ -34,69 +34,69 @@ impl MapOptions {
         }
     }
 
-    /// Whether a file may be shown.
-    pub fn wants(&self, path: &str) -> bool {
+    /// Returns true if a file may be shown.
+    pub fn includes_path(&self, path: &str) -> bool {
         let rest = path.strip_prefix(&*self.below);
         self.below.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 }
 
-/// What becomes of the files that the focus touches.
+/// How files that the focus touches are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FocusDisplay {
     /// They are in the map like all others.
     #[default]
     Shown,
-    /// They are left out: whoever reads the map sees them anyway.
+    /// They are left out, because the reader of the map sees them anyway.
     LeftOut,
 }
 
-/// A map.
+/// A map that was drawn.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RepositoryMap {
-    /// As it is shown.
+    /// The rendered text.
     #[serde(skip)]
     pub text: String,
-    /// How many tokens that is.
+    /// The number of tokens of the text.
     pub tokens: usize,
-    /// What is in it.
+    /// The files in the map.
     pub files: Vec<MappedFile>,
-    /// How many definitions are not in it that others can mean.
+    /// The number of referable definitions that are not in the map.
     pub left_out: usize,
 }
 
-/// What a map shows of a file.
+/// The part of a file that a map shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MappedFile {
-    /// Where it is.
+    /// The path from the top of the tree.
     pub path: String,
-    /// Its rank among all; the sum of all ranks is 1.
+    /// The rank of the file; all ranks add up to 1.
     pub rank: f64,
-    /// What is shown of it.
+    /// The definitions shown.
     pub definitions: Vec<MappedDefinition>,
 }
 
 /// A definition in a map.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MappedDefinition {
-    /// Its name.
+    /// The definition's name.
     pub name: String,
-    /// What it is.
+    /// The kind of definition.
     pub kind: DefinitionKind,
     /// The line it begins on, from 1.
     pub line: u32,
-    /// How deep it is in others.
+    /// The nesting depth.
     pub depth: usize,
-    /// How it is declared.
+    /// The declaration without its body.
     pub signature: String,
-    /// How much it matters.
+    /// The importance of the definition.
     pub score: f64,
 }
 
 impl RepositoryMap {
-    /// Takes secrets out of it: a constant may be one.
+    /// Removes secrets from the map: a constant may be one.
     pub fn redact(&mut self, redactor: &Redactor) -> RedactionCounts {
-        let (text, hits) = redacted(&self.text, redactor);
+        let (text, hits) = redact_map_text(&self.text, redactor);
         if !hits.is_empty() {
             self.text = text;
             self.tokens = tokens::count(&self.text);
@@ -113,9 +113,9 @@ impl RepositoryMap {
     }
 }
 
-/// The text of a map without its secrets, and what they were. Each line is looked at by itself: what
-/// begins in one declaration, and is cut off there, does not go on in the next.
-pub fn redacted(text: &str, redactor: &Redactor) -> (String, RedactionCounts) {
+/// Returns the text of a map without its secrets, and their counts. Each line is redacted by
+/// itself, because a declaration that was cut off does not continue in the next line.
+pub(crate) fn redact_map_text(text: &str, redactor: &Redactor) -> (String, RedactionCounts) {
     let mut clean = String::with_capacity(text.len());
     let mut hits = RedactionCounts::default();
     for line in text.split_inclusive('\n') {
@@ -128,19 +128,24 @@ pub fn redacted(text: &str, redactor: &Redactor) -> (String, RedactionCounts) {
     (clean, hits)
 }
 
-/// The fewest tokens that a definition takes.
+/// The smallest number of tokens that a definition takes.
 const FEWEST: usize = 3;
 
 /// Draws the map of an index by its ranks.
-pub fn map(index: &SourceIndex, ranks: &ImportanceRanks, options: &MapOptions) -> RepositoryMap {
+pub fn draw_map(
+    index: &SourceIndex,
+    ranks: &ImportanceRanks,
+    options: &MapOptions,
+) -> RepositoryMap {
     let (candidates, all) = candidates(index, ranks, options);
     let mut counter = TokenCounter::new();
-    let mut best = render::draw(index, ranks, &[], &mut counter);
-    // The most candidates that fit. More of them never make the text shorter by more than a line.
+    let mut best = render::render_map(index, ranks, &[], &mut counter);
+    // Find the largest number of candidates that fits. Adding one never shortens the text by more
+    // than a line.
     let (mut fits, mut too_many) = (0, candidates.len() + 1);
     while too_many - fits > 1 {
         let tried = usize::midpoint(fits, too_many);
-        let map = render::draw(index, ranks, &candidates[..tried], &mut counter);
+        let map = render::render_map(index, ranks, &candidates[..tried], &mut counter);
         if map.tokens <= options.budget {
             fits = tried;
             best = map;
@@ -161,8 +166,8 @@ struct MapCandidate {
     score: f64,
 }
 
-/// The most important definitions, best first, and how many there are in all. What nobody refers to
-/// comes last, by the rank of its file.
+/// Returns the most important definitions, best first, and how many there are in all. Definitions
+/// that nobody refers to come last, by the rank of their file.
 fn candidates(
     index: &SourceIndex,
     ranks: &ImportanceRanks,
@@ -171,14 +176,14 @@ fn candidates(
     let mut all = Vec::new();
     for (file, scores) in ranks.definitions.iter().enumerate() {
         let left_out = options.touched == FocusDisplay::LeftOut && ranks.touched[file];
-        if left_out || !options.wants(index.path(file)) {
+        if left_out || !options.includes_path(index.path(file)) {
             continue;
         }
         let definitions = index.definitions(file);
         for (definition, (defined, score)) in definitions.iter().zip(scores).enumerate() {
-            // A name of one letter says nothing to anyone.
-            let said = index.name(defined.name).len() > 1;
-            if said && defined.reachable() && (defined.public || *score > 0.0) {
+            // A name of one letter tells the reader nothing.
+            let said = index.name_text(defined.name).len() > 1;
+            if said && defined.is_reachable() && (defined.public || *score > 0.0) {
                 all.push(MapCandidate {
                     file,
                     definition,
@@ -213,7 +218,7 @@ mod tests {
         let begun = ["-----BEGIN RSA ", "PRIVATE KEY-----"].concat();
         let body = "MIIEowIBAAKCAQEA7x3p".repeat(3);
         let text = format!("a.py:\ndef sign(key=\"{begun} {body} {body}…\nb.py:\ndef b()\n");
-        let (clean, hits) = redacted(&text, &Redactor::new([]));
+        let (clean, hits) = redact_map_text(&text, &Redactor::new([]));
         assert!(!clean.contains("MIIE"), "{clean}");
         assert!(clean.ends_with("\nb.py:\ndef b()\n"), "{clean}");
         assert_eq!(hits.values().sum::<usize>(), 1);

@@ -1,7 +1,6 @@
-//! What a source file defines, refers to and imports, by its grammar.
+//! Extracts what a source file defines, refers to and imports, using its grammar.
 //!
-//! One parse gives all of it, so that it can be kept by the file's content and never be asked for
-//! twice.
+//! A single parse yields all of it, so the result can be cached by the file's content.
 
 mod definitions;
 mod imports;
@@ -21,19 +20,19 @@ pub use self::signatures::signatures;
 
 use crate::language::Language;
 
-/// What is in a source file.
+/// The outline of a source file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outline {
-    /// What it defines, in the order of the lines.
+    /// The definitions, in the order of the lines.
     pub definitions: Vec<Definition>,
-    /// The names it refers to, in their order, each once.
+    /// The distinct names it refers to, sorted.
     pub references: Vec<Reference>,
-    /// What it imports, in the order of the lines.
+    /// The imports, in the order of the lines.
     pub imports: Vec<Import>,
 }
 
 impl Outline {
-    /// The functions and methods in it that have a name, nested ones too, in the order of the lines.
+    /// Returns the named functions and methods, including nested ones, in the order of the lines.
     pub fn functions(&self) -> impl Iterator<Item = &Definition> {
         self.definitions.iter().filter(|definition| {
             matches!(
@@ -44,36 +43,36 @@ impl Outline {
     }
 }
 
-/// A longer text is not parsed: nobody wrote it by hand.
+/// A longer text is not parsed, because nobody wrote it by hand.
 const LONGEST: usize = 2 << 20;
 
-/// Lines of such a length, on average, were not written by hand either.
+/// A text with a longer average line was not written by hand either.
 const LONGEST_LINE: usize = 1_000;
 
-/// Reads a file's outline. One that breaks the grammar gives what could be understood.
+/// Extracts a file's outline. A file with syntax errors gives as much as could be understood.
 pub fn outline(text: &str, language: Language) -> Outline {
-    let Some(tree) = parse(text, language) else {
+    let Some(tree) = parse_source(text, language) else {
         return Outline::default();
     };
     let root = tree.root_node();
-    let (definitions, references) = rules::walk(root, text, language);
+    let (definitions, references) = rules::collect_names(root, text, language);
     Outline {
         definitions,
         references,
-        imports: imports::of(root, text, language),
+        imports: imports::find_imports(root, text, language),
     }
 }
 
-/// The tree of a text; `None` if the text is none that was written by hand, or is made so that
-/// parsing it would take far longer than its length warrants.
-fn parse(text: &str, language: Language) -> Option<Tree> {
+/// Parses a text; returns `None` if it was not written by hand, or is crafted so that parsing would
+/// take far longer than its length warrants.
+pub fn parse_source(text: &str, language: Language) -> Option<Tree> {
     if text.len() > LONGEST || is_packed(text) {
         return None;
     }
     let mut parser = Parser::new();
     parser.set_language(&language.grammar()).ok()?;
-    // Steps are counted (by the hundred), not seconds, so that the same text always gives the same.
-    // Real code takes less than two a byte.
+    // Steps (in hundreds) are limited, not seconds, so that the same text always gives the same
+    // result. Real code takes less than two per byte.
     let mut steps = 1_000 + text.len() / 12;
     let mut progress = |_: &ParseState| match steps.checked_sub(1) {
         Some(left) => {
@@ -91,7 +90,7 @@ fn parse(text: &str, language: Language) -> Option<Tree> {
     )
 }
 
-/// Whether a text was packed by a program: all on a few lines.
+/// Returns true if a text was minified: everything on a few lines.
 fn is_packed(text: &str) -> bool {
     text.len() > 20 * LONGEST_LINE
         && memchr::memchr_iter(b'\n', text.as_bytes()).count() < text.len() / LONGEST_LINE

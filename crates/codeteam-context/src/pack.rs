@@ -1,20 +1,19 @@
-//! A whole repository as one text: its tree, then its files, without their secrets.
+//! Packs a whole repository into one text: its tree, then its files, without their secrets.
 //!
 //! - **Same files, same bytes**, whatever the number of threads and whatever is in the cache.
-//! - **No file is more than data**: whatever is in it, it cannot end the block it stands in.
-//! - **It streams.** Files are read, redacted and counted ahead by all cores, but only so far: memory
-//!   does not grow with the repository, but for its names.
-//! - Tokens are those of each part by itself: the content of a file, what stands round it.
+//! - **Files are data only**: whatever a file contains, it cannot end the block that it is in.
+//! - **It streams.** Files are read, redacted and counted ahead on all cores within a bounded
+//!   window, so memory does not grow with the repository except for its file names.
+//! - Tokens are counted for each part separately: the content of a file, and the text around it.
 
 mod budget;
-mod counts;
-mod make;
-mod ordered;
-mod rank;
-mod renamed;
-mod rules;
+mod count_cache;
+mod renamed_files;
+mod render;
+mod rules_version;
 mod structure;
 mod style;
+mod usefulness;
 
 #[cfg(test)]
 mod tests;
@@ -26,33 +25,33 @@ use serde::Serialize;
 
 pub use self::style::{PackStyle, is_pack};
 
-use self::counts::ContentCounts;
-use self::make::{FileRenderer, PackedForm, RenderedFile};
-use self::ordered::ordered;
-use self::renamed::RenamedFiles;
+use self::count_cache::ContentCounts;
+use self::renamed_files::RenamedFiles;
+use self::render::{FileRenderer, PackedForm, RenderedFile};
 use self::style::{PackFooter, PackHeader};
 use crate::files::{FileSet, SkippedPath};
+use crate::ordered_work::run_in_order;
 use crate::redact::Redactor;
 use crate::tokens;
 use crate::tree::FileProgress;
 
-/// How many of those left out are named, where no budget says it.
+/// The largest number of omitted files listed if there is no budget.
 const NAMED: usize = 200;
 
-/// How a pack is made.
+/// Options of a pack.
 #[derive(Clone, Debug)]
 pub struct PackOptions {
-    /// What it is a pack of, as its first lines say.
+    /// The name of what is packed, for the first lines.
     pub name: String,
-    /// Its form.
+    /// The output format.
     pub style: PackStyle,
-    /// Whether it begins with the tree of folders and files.
+    /// Whether the pack starts with the tree of folders and files.
     pub tree: bool,
-    /// Whether tokens are counted. A budget counts them in any case.
+    /// Whether tokens are counted. With a budget they always are.
     pub tokens: bool,
-    /// Whether of files in a known language only the signatures are taken.
+    /// Whether files in a known language are reduced to their signatures.
     pub compress: bool,
-    /// How many tokens it may have.
+    /// The token budget.
     pub budget: Option<usize>,
 }
 
@@ -69,63 +68,68 @@ impl Default for PackOptions {
     }
 }
 
-/// What a pack has in it, and what not.
+/// What a pack contains, and what it leaves out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackReport {
-    /// The files in it, in their order.
+    /// The files in the pack, in order.
     pub files: Vec<PackedFile>,
-    /// What is there and could not be taken, in the order of the paths.
+    /// Paths that exist but could not be packed, in order.
     pub skipped: Vec<SkippedPath>,
-    /// What was left out for the budget, in the order of the paths.
+    /// Files left out because of the budget, in the order of their paths.
     pub dropped: Vec<PackedFile>,
-    /// How many tokens the contents of the files have, and the whole; if they were counted.
+    /// The token counts, if tokens were counted.
     pub tokens: Option<PackTokens>,
-    /// How long the whole is.
+    /// The size of the whole pack.
     pub bytes: u64,
 }
 
 /// A file of a pack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PackedFile {
-    /// Where it is in the repository.
+    /// The path in the repository.
     pub path: String,
-    /// How long what is taken of it is.
+    /// The size of the packed content.
     pub bytes: u64,
-    /// How many tokens that has, if they were counted.
+    /// The number of tokens of that content, if tokens were counted.
     pub tokens: Option<usize>,
-    /// How many secrets were taken out.
+    /// The number of secrets removed.
     pub redactions: usize,
-    /// Whether only its signatures were taken.
+    /// Whether only its signatures were packed.
     pub compressed: bool,
 }
 
-/// Tokens of a pack.
+/// The token counts of a pack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PackTokens {
-    /// Of the contents of its files.
+    /// The tokens of the file contents.
     pub files: usize,
-    /// Of all of it.
+    /// The tokens of the whole output.
     pub output: usize,
 }
 
-/// Why there is no pack.
+/// A pack could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It could not be written.
+    /// The output could not be written.
     #[error("could not write the pack")]
     Write(#[from] io::Error),
-    /// Not even what stands before and after the files fits into the budget.
+    /// Not even the text around the files fits the budget.
     #[error("a budget of {budget} tokens is too small: {needed} are needed before the first file")]
     Budget {
-        /// The budget.
+        /// The budget in tokens.
         budget: usize,
-        /// How much is needed without any file.
+        /// The number of tokens needed without any file.
         needed: usize,
     },
 }
 
-/// Writes a pack of files. What was counted is kept in the cache folder, if there is one.
-pub fn pack(
+/// Writes a pack of files to `out`, and reports what it contains.
+///
+/// Files whose names contain a secret are renamed first. With a budget, the files are measured
+/// before anything is written; without one, they are rendered while writing. A file that cannot be
+/// read, or that has changed since it was measured, is listed as skipped and does not fail the
+/// pack. Counts are stored in the cache folder, if there is one; they never influence the output.
+pub fn write_pack(
     files: &impl FileSet,
     options: &PackOptions,
     redactor: &Redactor,
@@ -134,12 +138,12 @@ pub fn pack(
     progress: &(dyn Fn(FileProgress) + Sync),
 ) -> Result<PackReport, Error> {
     match RenamedFiles::new(files, redactor) {
-        Some(renamed) => written(&renamed, options, redactor, cache, out, progress),
-        None => written(files, options, redactor, cache, out, progress),
+        Some(renamed) => write_files(&renamed, options, redactor, cache, out, progress),
+        None => write_files(files, options, redactor, cache, out, progress),
     }
 }
 
-fn written(
+fn write_files(
     files: &impl FileSet,
     options: &PackOptions,
     redactor: &Redactor,
@@ -159,10 +163,10 @@ fn written(
         asked: Vec::new(),
     };
     let plan = match options.budget {
-        None => budget::everything(&maker),
-        Some(tokens) => budget::choose(&maker, tokens, progress)?,
+        None => budget::plan_all(&maker),
+        Some(tokens) => budget::plan_within_budget(&maker, tokens, progress)?,
     };
-    pack.frame(&plan.head)?;
+    pack.write_frame(&plan.head)?;
     pack.report.dropped = plan.dropped;
     pack.report.skipped.extend(plan.skipped);
     let sizes: Vec<u64> = plan
@@ -171,9 +175,9 @@ fn written(
         .map(|file| files.list()[file.at].bytes)
         .collect();
     let (mut read, mut first) = (0, true);
-    ordered(
+    run_in_order(
         &sizes,
-        |n| maker.written(&plan.files[n]),
+        |n| maker.render_planned(&plan.files[n]),
         |n, made| {
             read += sizes[n];
             progress(FileProgress::Read {
@@ -183,19 +187,19 @@ fn written(
             });
             let path = &files.list()[plan.files[n].at].path;
             match made {
-                Ok(made) => pack.file(path, &made, options.style, &mut first),
+                Ok(made) => pack.write_file(path, &made, options.style, &mut first),
                 Err(why) => {
                     let path = path.clone();
-                    pack.report.skipped.push(SkippedPath { path, why });
+                    pack.report.skipped.push(SkippedPath { path, reason: why });
                     Ok(())
                 }
             }
         },
     )?;
     pack.report.skipped.sort_unstable();
-    let end = end(&pack.report, options.style, plan.for_end);
-    pack.frame(&end)?;
-    maker.keep(pack.asked);
+    let end = footer_text(&pack.report, options.style, plan.for_end);
+    pack.write_frame(&end)?;
+    maker.save_counts(pack.asked);
     pack.out.flush()?;
     pack.report.tokens = maker.counts.then_some(pack.tokens);
     Ok(pack.report)
@@ -211,20 +215,20 @@ struct PackWriter<'o> {
 }
 
 impl PackWriter<'_> {
-    /// Writes what stands round the files.
-    fn frame(&mut self, text: &str) -> io::Result<()> {
+    /// Writes text around the files.
+    fn write_frame(&mut self, text: &str) -> io::Result<()> {
         if self.counts {
             self.tokens.output += tokens::count(text);
         }
-        self.put(text)
+        self.write_text(text)
     }
 
-    fn put(&mut self, text: &str) -> io::Result<()> {
+    fn write_text(&mut self, text: &str) -> io::Result<()> {
         self.report.bytes += text.len() as u64;
         self.out.write_all(text.as_bytes())
     }
 
-    fn file(
+    fn write_file(
         &mut self,
         path: &str,
         made: &RenderedFile,
@@ -232,10 +236,10 @@ impl PackWriter<'_> {
         first: &mut bool,
     ) -> Result<(), Error> {
         if !std::mem::take(first) {
-            self.frame(style.between())?;
+            self.write_frame(style.file_separator())?;
         }
         for part in [&made.open, &made.text, &made.close] {
-            self.put(part)?;
+            self.write_text(part)?;
         }
         self.tokens.files += made.tokens;
         self.tokens.output += made.written;
@@ -251,16 +255,16 @@ impl PackWriter<'_> {
     }
 }
 
-/// What stands after the files: what is left out, as far as there is room for it.
-fn end(report: &PackReport, style: PackStyle, room: Option<usize>) -> String {
+/// Returns the text after the files: the list of omitted ones, as far as there is room for it.
+fn footer_text(report: &PackReport, style: PackStyle, room: Option<usize>) -> String {
     let skipped = report.skipped.iter();
-    let skipped = skipped.map(|skipped| (skipped.path.clone(), skipped.why.to_string()));
+    let skipped = skipped.map(|skipped| (skipped.path.clone(), skipped.reason.to_string()));
     let dropped = report.dropped.iter();
     let dropped = dropped.map(|file| (file.path.clone(), "over the budget".to_owned()));
     let mut all: Vec<_> = skipped.chain(dropped).collect();
     all.sort_unstable();
     let of = |named: usize| {
-        style.end(&PackFooter {
+        style.footer(&PackFooter {
             left_out: &all[..named],
             more: all.len() - named,
         })
@@ -274,16 +278,16 @@ fn end(report: &PackReport, style: PackStyle, room: Option<usize>) -> String {
     end
 }
 
-/// What stands before the files.
-fn head(
+/// Returns the text before the files.
+fn header_text(
     files: &impl FileSet,
     options: &PackOptions,
     depth: Option<usize>,
     note: Option<&str>,
 ) -> String {
     let paths = files.list().iter().map(|file| file.path.as_str());
-    let tree = depth.map(|depth| structure::draw(&paths.collect::<Vec<_>>(), depth));
-    options.style.head(&PackHeader {
+    let tree = depth.map(|depth| structure::draw_tree(&paths.collect::<Vec<_>>(), depth));
+    options.style.header(&PackHeader {
         name: &options.name,
         tree: tree.as_deref(),
         note,

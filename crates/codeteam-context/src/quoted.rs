@@ -1,7 +1,7 @@
-//! Names as git quotes them.
+//! Decodes names as git quotes them.
 
-/// Undoes git's quoting of names with control characters, quotes or
-/// backslashes, which is that of C. Other names come as they are.
+/// Undoes git's C-style quoting of names with control characters, quotes or backslashes. Other
+/// names are returned unchanged.
 pub fn unquote(name: &[u8]) -> Vec<u8> {
     let quoted = name
         .strip_prefix(b"\"")
@@ -38,8 +38,8 @@ pub fn unquote(name: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// The same of a text.
-pub(crate) fn text(name: &str) -> String {
+/// Does the same for a string.
+pub(crate) fn unquote_text(name: &str) -> String {
     String::from_utf8_lossy(&unquote(name.as_bytes())).into_owned()
 }
 

@@ -17,9 +17,9 @@
 
 mod anchors;
 mod assignment;
-mod carried;
+mod credentials;
 mod formats;
-mod known;
+mod known_secrets;
 mod line;
 mod literals;
 mod logins;
@@ -38,7 +38,7 @@ use crate::redact::anchors::SecretAnchor;
 use crate::redact::literals::LiteralMatcher;
 use crate::redact::pem::OpenPemBlock;
 
-/// How many secrets were found, by rule.
+/// The number of secrets that were found, by rule.
 pub type RedactionCounts = BTreeMap<&'static str, usize>;
 
 /// Removes secrets from text. Cheap to clone.
@@ -54,7 +54,7 @@ pub struct Redactor {
 pub struct RedactedText<'t> {
     /// The text; borrowed if nothing was found in it.
     pub text: Cow<'t, str>,
-    /// What was found.
+    /// The secrets that were found.
     pub hits: RedactionCounts,
 }
 
@@ -64,7 +64,7 @@ pub struct RedactedText<'t> {
 pub struct Error {
     /// The pattern.
     pub pattern: String,
-    /// What is wrong with it.
+    /// The problem with it.
     pub source: regex::Error,
 }
 
@@ -81,7 +81,7 @@ impl Redactor {
         }
         Self {
             fingerprint: *hasher.finalize().as_bytes(),
-            anchors: Arc::new(anchors::all(known)),
+            anchors: Arc::new(anchors::build_matcher(known)),
             allowed: Arc::default(),
         }
     }
@@ -119,11 +119,11 @@ impl Redactor {
 
     /// Redacts a whole text.
     pub fn redact<'t>(&self, text: &'t str) -> RedactedText<'t> {
-        self.pass(&mut None, text)
+        self.redact_lines(&mut None, text)
     }
 
     /// Redacts a stream, line by line.
-    pub fn lines(&self) -> LineRedactor {
+    pub fn line_redactor(&self) -> LineRedactor {
         LineRedactor {
             redactor: self.clone(),
             block: None,
@@ -135,7 +135,11 @@ impl Redactor {
     }
 
     /// Goes from candidate to candidate and redacts the lines they are in.
-    fn pass<'t>(&self, block: &mut Option<OpenPemBlock>, text: &'t str) -> RedactedText<'t> {
+    fn redact_lines<'t>(
+        &self,
+        block: &mut Option<OpenPemBlock>,
+        text: &'t str,
+    ) -> RedactedText<'t> {
         let mut hits = RedactionCounts::new();
         let mut out = String::new();
         let (mut at, mut copied) = (0, 0);
@@ -150,7 +154,7 @@ impl Redactor {
             let start = memrchr(b'\n', &text.as_bytes()[at..found]).map_or(at, |i| at + i + 1);
             let end = memchr(b'\n', &text.as_bytes()[found..]).map_or(text.len(), |i| found + i);
             let line = &text[start..end];
-            if let Some(redacted) = self.line(block, line, found - start, &mut hits) {
+            if let Some(redacted) = self.redact_line(block, line, found - start, &mut hits) {
                 out.push_str(&text[copied..start]);
                 out.push_str(&redacted);
                 copied = end;
@@ -167,8 +171,8 @@ impl Redactor {
     }
 }
 
-/// How often a text says that something was taken out of it.
-pub fn marks(text: &str) -> usize {
+/// Counts the places where a text says that something was removed from it.
+pub fn count_markers(text: &str) -> usize {
     text.lines().map(|line| line::markers(line).count()).sum()
 }
 
@@ -181,13 +185,13 @@ pub struct LineRedactor {
 }
 
 impl LineRedactor {
-    /// Whether the next line may belong to a private key that has begun.
+    /// Returns true if the next line may belong to a private key that has begun.
     pub fn is_inside_key(&self) -> bool {
         self.block.is_some()
     }
 
     /// Redacts the next line, with or without its line end; several lines at once are as good.
-    pub fn line<'t>(&mut self, line: &'t str) -> RedactedText<'t> {
-        self.redactor.pass(&mut self.block, line)
+    pub fn redact_line<'t>(&mut self, line: &'t str) -> RedactedText<'t> {
+        self.redactor.redact_lines(&mut self.block, line)
     }
 }

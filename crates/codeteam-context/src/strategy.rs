@@ -1,21 +1,20 @@
-//! How a context is chosen: parts in the order of their priority, each with the files it is made of.
+//! Describes how a context is chosen: as parts in order of priority, each with the files that it
+//! consists of.
 //!
-//! A strategy is data. What its files are is said by patterns and by variables, which stand for
-//! files that depend on the task: `$TARGET`, `$TARGET_IMPORTS` and the like ([`VARIABLES`]).
+//! A strategy is data. Its files are given by patterns and by variables, which stand for files that
+//! depend on the task: `$TARGET`, `$TARGET_IMPORTS` and the like ([`VARIABLES`]).
 
 mod choose;
-mod patterns;
-mod wanted;
+mod file_purposes;
 
 pub use self::choose::{
     ChosenPart, ContextRequest, ContextSelection, PartBody, PickedFile, ProjectFacts, TaskFacts,
-    choose,
+    select_context,
 };
-pub use self::patterns::{FilePatterns, InvalidPattern};
 
 /// The part with the change that is to be judged, or has been made so far.
 pub const DIFF: &str = "diff";
-/// The part with what has changed since it was judged before.
+/// The part with the changes since the last judgement.
 pub const CHANGES: &str = "changes";
 /// The part with the map of the repository.
 pub const MAP: &str = "map";
@@ -23,56 +22,69 @@ pub const MAP: &str = "map";
 pub const TREE: &str = "tree";
 /// The part with the files that the task touches.
 pub const TARGET: &str = "target";
-/// The part with files that are there in any case.
+/// The part with files that are always included.
 pub const ALWAYS: &str = "always";
+/// The variable for the files of the implementation, of which only the public declarations are shown.
+pub const INTERNALS: &str = "$IMPLEMENTATION_INTERNALS";
 /// The part with files that the role itself names.
-pub const INCLUDED: &str = "included";
+pub(crate) const INCLUDED: &str = "included";
 
-/// Parts that are no files.
+/// Parts that do not consist of files.
 pub const SPECIAL: [&str; 4] = [DIFF, CHANGES, MAP, TREE];
 
-/// How files are chosen and in which order they count.
+/// Defines which files a role is shown, and in which order of priority.
+///
+/// A strategy only names files. The path from a strategy to a prompt has three steps:
+///
+/// 1. [`select_context`] resolves patterns and variables to files, each of which goes to the first
+///    part that wants it.
+/// 2. [`assemble`](crate::assemble::assemble) reads these files and removes their secrets.
+/// 3. [`fit_context`](crate::budget::fit_context) shortens and drops items until everything fits
+///    the token budget, starting with the last part.
+///
+/// So the order of `parts` matters twice: an earlier part takes a file before a later one, and is
+/// shortened after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strategy {
-    /// What it is called.
+    /// The strategy's name.
     pub name: String,
-    /// How many tokens a prompt may be, if the role does not say.
+    /// The token budget of a prompt, unless the role sets one.
     pub budget: Option<u64>,
-    /// Its parts, the most important first.
+    /// The parts, the most important first.
     pub parts: Vec<StrategyPart>,
 }
 
 /// A part of a strategy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StrategyPart {
-    /// What it is called.
+    /// The part's name.
     pub name: String,
-    /// The files it is made of, as patterns and variables. None for those of [`SPECIAL`].
+    /// Its files, as patterns and variables. Empty for those of [`SPECIAL`].
     pub include: Vec<String>,
-    /// How they are shown.
+    /// The form in which its files are shown.
     pub form: FileForm,
-    /// How many files it has at most.
+    /// The largest number of files.
     pub limit: Option<usize>,
 }
 
-/// How a file is shown.
+/// The form in which a file is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileForm {
-    /// All of it.
+    /// The whole file.
     #[default]
     Whole,
     /// Without the bodies of its functions.
     Signatures,
-    /// Only what other files can see of it.
+    /// Only its public declarations.
     Public,
 }
 
-/// A variable of patterns.
+/// A variable that can be used in place of a pattern.
 #[derive(Clone, Copy, Debug)]
 pub struct PatternVariable {
-    /// How it is written.
+    /// The variable as it is written.
     pub name: &'static str,
-    /// Which files it stands for.
+    /// The files that it stands for.
     pub meaning: &'static str,
 }
 
@@ -119,8 +131,8 @@ pub const VARIABLES: &[PatternVariable] = &[
         meaning: "what other files can see of the source files in the folders of the task",
     },
     PatternVariable {
-        name: "$IMPLEMENTATION_INTERNALS",
-        meaning: "the source files in the folders of the task, tests left aside; for `exclude`",
+        name: INTERNALS,
+        meaning: "the source files in the folders of the task, tests left aside; for `context.exclude` and `exclude`",
     },
     PatternVariable {
         name: "$DOCS",
@@ -136,7 +148,7 @@ pub const VARIABLES: &[PatternVariable] = &[
     },
 ];
 
-/// Whether a word in a list of files stands for the diff, as people write it.
+/// Returns true if a word in a list of files means the diff, as people write it.
 pub fn is_diff(word: &str) -> bool {
     let mut words = word.split_whitespace();
     words.next() == Some("git") && words.next() == Some("diff")

@@ -23,26 +23,26 @@ thread_local! {
     static COUNTER: RefCell<TokenCounter> = RefCell::default();
 }
 
-/// How many tokens a text is. Each thread has a [`TokenCounter`] for this.
+/// Counts the tokens of a text. Each thread has a [`TokenCounter`] for this.
 pub fn count(text: &str) -> usize {
     COUNTER.with_borrow_mut(|counter| counter.count(text))
 }
 
-/// How many bytes of a text are at most `max` tokens. See [`TokenCounter::prefix`].
-pub fn prefix(text: &str, max: usize) -> usize {
-    COUNTER.with_borrow_mut(|counter| counter.prefix(text, max))
+/// Returns how many bytes of a text are at most `max` tokens. See [`TokenCounter::prefix_length`].
+pub fn prefix_length(text: &str, max: usize) -> usize {
+    COUNTER.with_borrow_mut(|counter| counter.prefix_length(text, max))
 }
 
 /// Counts tokens; remembers pieces it has met, a fixed number of them.
 pub struct TokenCounter {
     /// Keys of short pieces, each where its hash says, with its count in the four uppermost bits.
-    met: Box<[u128]>,
+    seen_pieces: Box<[u128]>,
     merger: TokenMerger,
 }
 
-/// How many pieces a counter remembers at most.
+/// The most pieces that a counter remembers.
 const MET: usize = 1 << 15;
-/// Where the count of a piece is.
+/// The position of a piece's count.
 const COUNT: u32 = 124;
 /// A block, and enough after it to read a key from any place of it.
 const WINDOW: usize = blocks::BLOCK + 16;
@@ -50,7 +50,7 @@ const WINDOW: usize = blocks::BLOCK + 16;
 impl Default for TokenCounter {
     fn default() -> Self {
         Self {
-            met: vec![0; MET].into(),
+            seen_pieces: vec![0; MET].into(),
             merger: TokenMerger::default(),
         }
     }
@@ -62,18 +62,18 @@ impl TokenCounter {
         Self::default()
     }
 
-    /// How many tokens a text is.
+    /// Counts the tokens of a text.
     pub fn count(&mut self, text: &str) -> usize {
         self.walk(text.as_bytes(), usize::MAX).1
     }
 
-    /// How many bytes of a text are at most `max` tokens: the text up to there, by itself, is no
-    /// more. It ends between two words or the like, never within one, so there may be room for a
-    /// part of the next.
-    pub fn prefix(&mut self, text: &str, max: usize) -> usize {
+    /// Returns how many bytes of a text are at most `max` tokens: the text up to there, by itself,
+    /// has no more. It ends between two words or the like, never within one, so there may be room
+    /// for a part of the next.
+    pub fn prefix_length(&mut self, text: &str, max: usize) -> usize {
         let text = text.as_bytes();
         let length = self.walk(text, max).0;
-        pieces::steady(text, length)
+        pieces::stable_cut(text, length)
     }
 
     /// Counts pieces as long as they are at most `max` tokens: how many bytes and tokens that are.
@@ -82,7 +82,7 @@ impl TokenCounter {
         let mut count = 0;
         while start < text.len() {
             if let Some(window) = text[start..].first_chunk() {
-                let (length, tokens, whole) = self.block(window);
+                let (length, tokens, whole) = self.count_block(window);
                 if count + tokens <= max {
                     start += length;
                     count += tokens;
@@ -91,8 +91,8 @@ impl TokenCounter {
                     }
                 }
             }
-            let end = pieces::end(text, start);
-            let tokens = self.piece(&text[start..end]);
+            let end = pieces::piece_end(text, start);
+            let tokens = self.count_piece(&text[start..end]);
             if count + tokens > max {
                 break;
             }
@@ -105,9 +105,9 @@ impl TokenCounter {
     /// Counts what pieces end in a block: how many bytes and tokens they are, and whether the next
     /// piece may be looked for in a block, too.
     #[inline]
-    fn block(&mut self, window: &[u8; WINDOW]) -> (usize, usize, bool) {
+    fn count_block(&mut self, window: &[u8; WINDOW]) -> (usize, usize, bool) {
         let starts = match window.first_chunk() {
-            Some(block) => blocks::starts(block),
+            Some(block) => blocks::find_piece_starts(block),
             None => return (0, 0, false),
         };
         let mut rest = starts.bits & !1;
@@ -119,46 +119,46 @@ impl TokenCounter {
             let length = end - start;
             count += if length <= hash::SHORT {
                 let key = hash::key_at(window, start, length);
-                self.short(key, &window[start..end])
+                self.count_short_piece(key, &window[start..end])
             } else {
-                self.long(&window[start..end])
+                self.count_long_piece(&window[start..end])
             };
             start = end;
         }
         (start, count, starts.whole && start > 0)
     }
 
-    fn piece(&mut self, piece: &[u8]) -> usize {
+    fn count_piece(&mut self, piece: &[u8]) -> usize {
         if piece.len() <= hash::SHORT {
-            self.short(hash::key(piece), piece)
+            self.count_short_piece(hash::key(piece), piece)
         } else {
-            self.long(piece)
+            self.count_long_piece(piece)
         }
     }
 
     #[inline]
-    fn short(&mut self, key: u128, piece: &[u8]) -> usize {
-        let place = hash::place(hash::of_key(key), MET);
-        let met = self.met[place];
+    fn count_short_piece(&mut self, key: u128, piece: &[u8]) -> usize {
+        let place = hash::place(hash::hash_key(key), MET);
+        let met = self.seen_pieces[place];
         if met & !(0xf << COUNT) == key {
             return (met >> COUNT) as usize;
         }
-        self.meet(key, piece, place)
+        self.count_new_piece(key, piece, place)
     }
 
     #[cold]
     #[inline(never)]
-    fn meet(&mut self, key: u128, piece: &[u8], place: usize) -> usize {
+    fn count_new_piece(&mut self, key: u128, piece: &[u8], place: usize) -> usize {
         let count = if vocabulary::has_key(key) {
             1
         } else {
             self.merger.count(piece)
         };
-        self.met[place] = key | (count as u128) << COUNT;
+        self.seen_pieces[place] = key | (count as u128) << COUNT;
         count
     }
 
-    fn long(&mut self, piece: &[u8]) -> usize {
+    fn count_long_piece(&mut self, piece: &[u8]) -> usize {
         if vocabulary::has_long(piece) {
             1
         } else {

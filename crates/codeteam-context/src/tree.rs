@@ -1,14 +1,14 @@
-//! The files of a folder, as git sees it, without asking git.
+//! Lists the files of a folder as git sees it, without running git.
 //!
-//! - What `.gitignore`, `.git/info/exclude` and the user's own excludes leave out is left out, tracked
-//!   or not; so is what `.codeteamignore` names, which is asked first and can also take back in.
-//!   Hidden files are files. It need not be a repository.
+//! - Files excluded by `.gitignore`, `.git/info/exclude` or the user's own excludes are left out,
+//!   tracked or not; so are those that `.codeteamignore` names, which is consulted first and can
+//!   also re-include files. Hidden files count as files. The folder need not be a repository.
 //! - **Nothing outside the folder is read**, whatever links are in it or are put there meanwhile:
 //!   links are never followed, and each file is opened by a path that stays below the folder.
-//! - **Nothing is waited for** but the disk: what is no plain file is not read.
+//! - **It waits for nothing but the disk**: only regular files are read.
 
-mod names;
-mod place;
+mod display_names;
+mod root_folder;
 mod rules;
 mod walk;
 
@@ -26,7 +26,7 @@ use std::sync::atomic::AtomicUsize;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
-use self::place::RootFolder;
+use self::root_folder::RootFolder;
 use self::rules::PathFilter;
 use self::walk::{FolderWalk, WalkResult};
 use crate::files::{FileContent, FileEntry, FileSet, SkippedPath};
@@ -34,16 +34,16 @@ use crate::files::{FileContent, FileEntry, FileSet, SkippedPath};
 /// Which files are wanted.
 #[derive(Clone, Debug)]
 pub struct TreeOptions {
-    /// Only files that match one of these, if there are any. Written as in `.gitignore`; a folder
-    /// means all that is below it.
+    /// If not empty, only files that match one of these. Written as in `.gitignore`; a folder means
+    /// everything below it.
     pub include: Vec<String>,
-    /// No files that match one of these.
+    /// Files that match one of these are left out.
     pub exclude: Vec<String>,
     /// Larger files are skipped.
     pub max_file_bytes: u64,
-    /// Whether the user's own excludes count: `core.excludesFile` of git.
+    /// Whether the user's own excludes apply: git's `core.excludesFile`.
     pub user_excludes: bool,
-    /// Files that are taken as not being there, such as the one that is about to be written.
+    /// Files that are treated as missing, such as the one that is about to be written.
     pub never: Vec<PathBuf>,
 }
 
@@ -59,59 +59,62 @@ impl Default for TreeOptions {
     }
 }
 
-/// How far something is.
+/// The progress of a walk or read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileProgress {
-    /// Files are being found.
+    /// Files are being listed.
     Walked {
-        /// How many so far.
+        /// The number of files so far.
         files: usize,
     },
     /// Files are being read.
     Read {
-        /// How many so far.
+        /// The number of files read so far.
         files: usize,
-        /// Of how many.
+        /// The total number of files.
         of: usize,
-        /// How long they were together.
+        /// Their total size so far, in bytes.
         bytes: u64,
     },
 }
 
-/// Why a folder's files cannot be had.
+/// The files of a folder cannot be listed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It is not there, or cannot be read.
+    /// The folder does not exist or cannot be read.
     #[error("could not read `{}`", path.display())]
     Read {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A pattern is none.
-    #[error("`{pattern}` is no pattern that can be used")]
+    /// A pattern is invalid.
+    #[error("`{pattern}` is not a valid pattern")]
     Pattern {
-        /// The pattern.
+        /// The pattern as it is written.
         pattern: String,
         /// What is wrong with it.
         source: ignore::Error,
     },
 }
 
-/// The files of a folder.
+/// The files of a folder, as a [`FileSet`].
+///
+/// The list is taken once by [`walk`](Self::walk) or [`from_paths`](Self::from_paths); contents are
+/// read later through the open folder, so that no link that appears in between can lead out of it.
 #[derive(Debug)]
 pub struct FileTree {
     place: RootFolder,
     files: Vec<FileEntry>,
     skipped: Vec<SkippedPath>,
-    /// The names on the disk of files that are shown otherwise, by their place in the list.
+    /// The on-disk names of files that are displayed differently, by index.
     raw: BTreeMap<usize, Vec<u8>>,
     max_file_bytes: u64,
 }
 
 impl FileTree {
-    /// Finds the files of a folder; or the one file that `root` names, whatever patterns say of it.
+    /// Lists the files of a folder, or the single file that `root` names, regardless of patterns.
     pub fn walk(
         root: &Path,
         options: &TreeOptions,
@@ -125,7 +128,7 @@ impl FileTree {
         };
         let real = fs::canonicalize(root).map_err(failed)?;
         if !real.is_dir() {
-            return Self::one(&real, options).map_err(failed);
+            return Self::from_single_file(&real, options).map_err(failed);
         }
         let place = RootFolder::new(open_folder(&real).map_err(failed)?);
         let never = options.never.iter();
@@ -135,19 +138,19 @@ impl FileTree {
             place: &place,
             wanted,
             max_bytes: options.max_file_bytes,
-            never: never.collect(),
+            excluded_inodes: never.collect(),
             progress,
             walked: AtomicUsize::new(0),
         };
         let all = walk
-            .run(walk::from_above(&real, options.user_excludes))
+            .run(walk::load_outer_rules(&real, options.user_excludes))
             .map_err(failed)?;
         Ok(Self::new(place, all, options))
     }
 
-    /// Files of a folder that somebody has found already, by their paths in it; those that are not
-    /// there, or are no plain files, are left out.
-    pub fn of(
+    /// Creates a tree from paths that are already known. Paths that do not exist or are not regular
+    /// files are left out.
+    pub fn from_paths(
         root: &Path,
         paths: impl IntoIterator<Item = PathBuf>,
         max_file_bytes: u64,
@@ -161,7 +164,7 @@ impl FileTree {
             let stat = rustix::fs::statat(&folder, &path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
             let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
             let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
-            is_file.then(|| walk::found(path.into_os_string().into_vec(), bytes, &stat))
+            is_file.then(|| walk::walked_file(path.into_os_string().into_vec(), bytes, &stat))
         });
         let mut found: Vec<_> = found.collect();
         found.sort_by(|a, b| a.file.path.cmp(&b.file.path));
@@ -191,14 +194,14 @@ impl FileTree {
         }
     }
 
-    /// A tree of one file.
-    fn one(path: &Path, options: &TreeOptions) -> io::Result<Self> {
+    /// Creates a tree of a single file.
+    fn from_single_file(path: &Path, options: &TreeOptions) -> io::Result<Self> {
         let name = path.file_name().ok_or(io::ErrorKind::NotFound)?;
         let folder = open_folder(path.parent().unwrap_or(Path::new("/")))?;
         let stat = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
         let all = WalkResult {
-            found: vec![walk::found(name.as_bytes().to_vec(), bytes, &stat)],
+            found: vec![walk::walked_file(name.as_bytes().to_vec(), bytes, &stat)],
             skipped: Vec::new(),
         };
         Ok(Self::new(RootFolder::new(folder), all, options))

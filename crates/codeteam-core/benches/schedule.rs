@@ -8,7 +8,7 @@
     reason = "a bench measures time and prints"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use codeteam_core::budget::BudgetLimits;
@@ -18,8 +18,8 @@ use codeteam_core::ids::{EpochMillis, TaskId};
 use codeteam_core::input::{WorkerOutcome, WorkerReport};
 use codeteam_core::plan::{Plan, Task};
 use codeteam_core::schedule::{Schedule, TaskStatus};
-use codeteam_core::workflow::compile;
-use codeteam_core::{Effect, Input, Run, apply, decide, due};
+use codeteam_core::{Effect, Input, Run, decide, due};
+use codeteam_workflow::language::compile_file;
 
 const CAP: usize = 8;
 
@@ -86,28 +86,28 @@ steps:
 
 /// Nanoseconds per event, and events per task, to take a whole plan through the kernel.
 fn kernel(n: usize) -> (u128, u128) {
-    let Ok(compiled) = compile("bench.yml", WORKFLOW, &[]) else {
+    let Ok(compiled) = compile_file("bench.yml", WORKFLOW, &[]) else {
         return (0, 0);
     };
     let mut run = Run::default();
     let feed = |run: &mut Run, input: &Input| {
-        let events = decide(run, input);
-        for event in &events {
-            apply(run, event);
-        }
-        events.len()
+        let decided = decide(run, input);
+        *run = decided.run;
+        decided.events.len()
     };
     let began = Input::Began(Box::new(RunStarted {
         run: "bench".into(),
         at: EpochMillis(0),
         goal: String::new(),
         goal_files: Vec::new(),
+        goal_tests: Vec::new(),
         workflow: compiled.workflow,
         roles: compiled.roles,
         base: Tip::default(),
         branch: String::new(),
         plan: Some(plan(n)),
         earlier: BTreeMap::new(),
+        earlier_phases: BTreeSet::new(),
         limits: BudgetLimits::default(),
         plan_id: String::new(),
         max_tasks: n,
@@ -117,13 +117,15 @@ fn kernel(n: usize) -> (u128, u128) {
         resting: BTreeMap::new(),
         rules: Vec::new(),
         templates: BTreeMap::new(),
-        hands: codeteam_core::hands::Operator::default(),
+        hands: codeteam_core::operator::Operator::default(),
         basis: None,
         edited_config: Vec::new(),
         choices: None,
         baseline: Vec::new(),
         must_pass: false,
+        forked_from: None,
         network: Vec::new(),
+        approval: None,
         access: RunAccess::default(),
         strategies: BTreeMap::new(),
         message: codeteam_core::message::MessageFormat::default(),
@@ -144,6 +146,7 @@ fn kernel(n: usize) -> (u128, u128) {
             failed_write: None,
             end: WorkerOutcome::Answered(r#"{"message":"done"}"#.to_owned()),
             usage: codeteam_core::budget::Usage::default(),
+            model: None,
             transcript: None,
             change: None,
         };

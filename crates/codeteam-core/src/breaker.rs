@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::EpochMillis;
 
-/// When a breaker opens.
+/// The conditions under which a breaker opens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BreakerPolicy {
@@ -23,6 +23,9 @@ impl Default for BreakerPolicy {
     }
 }
 
+/// The maximum number of failures that are kept.
+const MAX_KEPT: usize = 100;
+
 /// The failures of one step in one frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CircuitBreaker {
@@ -30,17 +33,16 @@ pub struct CircuitBreaker {
 }
 
 impl CircuitBreaker {
-    /// Records a failure. Only as many as could open the breaker are kept.
-    pub fn record(&mut self, at: EpochMillis, policy: &BreakerPolicy) {
-        self.failures.retain(|t| at.since(*t) < policy.window_ms);
-        self.failures.push(at);
-        let keep = policy.max_failures.max(1) as usize;
-        if self.failures.len() > keep {
-            self.failures.drain(..self.failures.len() - keep);
+    /// Records a failure. [`is_open`](Self::is_open) decides which of them count; only the last
+    /// ones are kept, which is more than any policy needs.
+    pub fn record(&mut self, at: EpochMillis) {
+        if self.failures.len() == MAX_KEPT {
+            self.failures.remove(0);
         }
+        self.failures.push(at);
     }
 
-    /// Whether the step may not be tried again.
+    /// Returns true if the step must not be tried again.
     pub fn is_open(&self, at: EpochMillis, policy: &BreakerPolicy) -> bool {
         let recent = self
             .failures
@@ -63,10 +65,10 @@ mod tests {
         };
         let mut breaker = CircuitBreaker::default();
         for at in [0, 100] {
-            breaker.record(EpochMillis(at), &policy);
+            breaker.record(EpochMillis(at));
             assert!(!breaker.is_open(EpochMillis(at), &policy));
         }
-        breaker.record(EpochMillis(200), &policy);
+        breaker.record(EpochMillis(200));
         assert!(breaker.is_open(EpochMillis(200), &policy));
         assert!(
             !breaker.is_open(EpochMillis(1_050), &policy),
@@ -82,9 +84,9 @@ mod tests {
         };
         let mut breaker = CircuitBreaker::default();
         for n in 0..1_000 {
-            breaker.record(EpochMillis(n * 1_000), &policy);
+            breaker.record(EpochMillis(n * 1_000));
             assert!(!breaker.is_open(EpochMillis(n * 1_000), &policy));
         }
-        assert!(breaker.failures.len() <= 2);
+        assert_eq!(breaker.failures.len(), MAX_KEPT);
     }
 }

@@ -1,4 +1,4 @@
-//! Budgets: what may be spent, what has been, and what attempts under way may still spend.
+//! Budgets: the limits, what has been spent, and what attempts under way may still spend.
 //!
 //! **Invariant:** spent + reserved never exceeds a limit at the moment an attempt starts. An
 //! unknown price is unknown, not zero: it is counted, and shown.
@@ -7,31 +7,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::EpochMillis;
 
-/// What one attempt cost, as far as its worker told.
+/// The cost of one attempt, as far as its worker reported it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Usage {
     /// Tokens read.
     #[serde(skip_serializing_if = "is_zero")]
     pub input_tokens: u64,
-    /// How many of them the service still knew, and charges less for.
+    /// The part of them that came from the service's cache, which costs less.
     #[serde(skip_serializing_if = "is_zero")]
     pub cached_input_tokens: u64,
     /// Tokens written.
     #[serde(skip_serializing_if = "is_zero")]
     pub output_tokens: u64,
-    /// Millionths of a US dollar; `None` if the worker did not say and no price is known.
+    /// Millionths of a US dollar; `None` if the worker did not report it and no price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_microusd: Option<u64>,
 }
 
 impl Usage {
-    /// Tokens read and written.
+    /// Returns the tokens read and written.
     pub fn tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
-    /// Adds what was spent after that. A price that is told in parts is told as far as it is known.
+    /// Adds what was spent afterwards. If only part of the cost is known, the sum is that part.
     pub fn add(&mut self, more: Self) {
         self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);
         self.cached_input_tokens = self
@@ -75,34 +75,33 @@ pub struct BudgetLimits {
     /// Tokens for each task, read and written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_tokens: Option<u64>,
-    /// Milliseconds that a model API which does not answer is waited for;
-    /// [`DEFAULT_OUTAGE_MS`] if left out.
+    /// Milliseconds to wait for a model API that does not answer; one hour if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outage_ms: Option<u64>,
 }
 
-/// How long an outage of a model API is waited out if nobody says otherwise: one hour.
-pub const DEFAULT_OUTAGE_MS: u64 = 60 * 60 * 1_000;
+/// The default time to wait for a model API that does not answer: one hour.
+pub(crate) const DEFAULT_OUTAGE_MS: u64 = 60 * 60 * 1_000;
 
-/// What was spent on one task.
+/// The money and tokens spent on one task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spending {
     /// Millionths of a US dollar, as far as known.
     pub money_microusd: u64,
-    /// Tokens.
+    /// Tokens read and written.
     pub tokens: u64,
 }
 
 impl Spending {
-    /// Adds what an attempt has spent. Without a price what it had reserved is taken.
+    /// Adds what an attempt has spent. Without a price, the reserved amount is used.
     pub fn add(&mut self, reserved: BudgetReservation, usage: Usage) {
         let money = usage.cost_microusd.unwrap_or(reserved.money_microusd);
         self.money_microusd = self.money_microusd.saturating_add(money);
         self.tokens = self.tokens.saturating_add(usage.tokens());
     }
 
-    /// How much is left for a task of money or tokens, if that is limited.
-    pub fn left(self, limits: &BudgetLimits, kind: LimitKind) -> Option<u64> {
+    /// Returns how much money or how many tokens are left for a task, if that is limited.
+    pub fn remaining(self, limits: &BudgetLimits, kind: LimitKind) -> Option<u64> {
         match kind {
             LimitKind::Money => limits
                 .task_money_microusd
@@ -114,7 +113,8 @@ impl Spending {
         }
     }
 
-    /// Whether an attempt for the task may start beside others that hold something back for it.
+    /// Checks whether an attempt for the task may start alongside others that have reserved
+    /// something.
     pub fn admits(
         self,
         limits: &BudgetLimits,
@@ -152,14 +152,14 @@ impl Spending {
     }
 }
 
-/// Whether what others hold back leaves too little. Who wants nothing in particular needs something
-/// all the same: no worker works for nothing.
+/// Returns true if the reservations of others leave too little. An attempt without a reservation of
+/// its own still needs something: no worker works for nothing.
 fn is_crowded(limit: u64, spent: u64, held: u64, more: u64) -> bool {
     let taken = spent.saturating_add(held);
     taken.saturating_add(more) > limit || held > 0 && taken >= limit
 }
 
-/// What a limit is about.
+/// The quantity that a limit bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LimitKind {
@@ -169,17 +169,17 @@ pub enum LimitKind {
     Tokens,
     /// Attempts of workers.
     Attempts,
-    /// Time on the wall.
+    /// Wall-clock time.
     Time,
-    /// Disk.
+    /// Disk space.
     Disk,
-    /// How long an outage of a model API is waited out. It is nothing that is spent: what ended for
-    /// it goes on when the run is resumed.
+    /// The time to wait for a model API that does not answer. It is not a quantity that is spent:
+    /// what was ended because of it continues when the run is resumed.
     Outage,
 }
 
 impl LimitKind {
-    /// Those that are used up little by little.
+    /// The limits that are used up gradually.
     const SPENT: [Self; 5] = [
         Self::Money,
         Self::Tokens,
@@ -189,21 +189,21 @@ impl LimitKind {
     ];
 }
 
-/// What an attempt may spend at most; held back from the start to its end.
+/// The maximum an attempt may spend, reserved from its start to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetReservation {
     /// Millionths of a US dollar.
     pub money_microusd: u64,
-    /// Tokens.
+    /// Tokens read and written.
     pub tokens: u64,
 }
 
-/// What attempts under way have spent so far, as far as their workers have reported it.
+/// The spending of attempts under way so far, as far as their workers have reported it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InFlightUsage {
-    /// All of it.
+    /// The total.
     pub used: Spending,
-    /// The part that goes beyond what is reserved for them.
+    /// The part that exceeds their reservations.
     pub beyond: Spending,
 }
 
@@ -227,6 +227,11 @@ impl InFlightUsage {
 }
 
 /// The state of a run's budget.
+///
+/// Every attempt of a worker passes through it in this order: [`Budget::admits`] decides whether it
+/// may start, [`Budget::reserve`] holds back its maximum, and [`Budget::settle`] replaces the
+/// reservation with what was really spent. Gates and other work of the orchestrator are not
+/// counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
     /// The limits in force.
@@ -241,25 +246,25 @@ pub struct Budget {
     pub disk_bytes: u64,
     /// Attempts that ended without a price.
     pub unpriced: u64,
-    /// Held back for attempts under way.
+    /// The total reserved for attempts under way.
     pub reserved: BudgetReservation,
     /// When the run started.
     pub started: EpochMillis,
-    /// Warnings already given.
+    /// Limits that have been warned about already.
     pub warned: Vec<LimitKind>,
 }
 
 /// Why an attempt may not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BudgetRefusal {
-    /// The limit is reached by what has been spent.
+    /// The spending so far has reached the limit.
     Reached(LimitKind),
-    /// It does not fit beside what is reserved; it may when that is released.
+    /// It does not fit alongside what is reserved; it may when that is released.
     Crowded(LimitKind),
 }
 
 impl Budget {
-    /// Whether an attempt with this reservation may start beside those under way.
+    /// Checks whether an attempt with this reservation may start alongside those under way.
     pub fn admits(
         &self,
         wanted: BudgetReservation,
@@ -295,15 +300,15 @@ impl Budget {
         Ok(())
     }
 
-    /// Holds back what an attempt may spend.
+    /// Reserves what an attempt may spend, and counts the attempt.
     pub fn reserve(&mut self, wanted: BudgetReservation) {
         self.attempts += 1;
         self.reserved.money_microusd += wanted.money_microusd;
         self.reserved.tokens += wanted.tokens;
     }
 
-    /// Replaces a reservation by what was really spent. Without a price the reserved amount is
-    /// taken: the limit is a promise, so the doubt goes against the run.
+    /// Replaces a reservation with what was really spent. Without a price, the reserved amount is
+    /// used: the limit is a promise, so doubt counts against the run.
     pub fn settle(&mut self, reserved: BudgetReservation, usage: Usage) {
         self.reserved.money_microusd = self
             .reserved
@@ -317,40 +322,41 @@ impl Budget {
         self.money_microusd += usage.cost_microusd.unwrap_or(reserved.money_microusd);
     }
 
-    /// Limits at 80 % or more that have not been warned of.
-    pub fn to_warn(&self, at: EpochMillis) -> Vec<LimitKind> {
+    /// Returns the limits that are used up to 80 % or more and have not been warned about.
+    pub fn limits_to_warn_about(&self, at: EpochMillis) -> Vec<LimitKind> {
         LimitKind::SPENT
             .into_iter()
             .filter(|kind| !self.warned.contains(kind))
             .filter(|kind| {
                 // A limit that is reached is reported as such, and needs no warning.
                 let spent = self.spent(*kind, at);
-                self.limit(*kind)
-                    .is_some_and(|limit| spent >= limit.saturating_mul(4) / 5 && spent < limit)
+                self.limit(*kind).is_some_and(|limit| {
+                    spent.saturating_mul(5) >= limit.saturating_mul(4) && spent < limit
+                })
             })
             .collect()
     }
 
-    /// What an attempt that has reserved something may cost at most, if money is limited.
-    pub fn left_for(&self, own: BudgetReservation, under_way: InFlightUsage) -> Option<u64> {
+    /// Returns the maximum cost of an attempt with this reservation, if money is limited.
+    pub fn remaining_money(&self, own: BudgetReservation, under_way: InFlightUsage) -> Option<u64> {
         let held = self
             .reserved
             .money_microusd
             .saturating_sub(own.money_microusd)
             .saturating_add(under_way.beyond.money_microusd);
-        Some(self.left(LimitKind::Money)?.saturating_sub(held))
+        Some(self.remaining(LimitKind::Money)?.saturating_sub(held))
     }
 
-    /// How many tokens an attempt may read and write at most, if they are limited.
-    pub fn tokens_left(&self, under_way: InFlightUsage) -> Option<u64> {
+    /// Returns the maximum number of tokens for an attempt, if they are limited.
+    pub fn remaining_tokens(&self, under_way: InFlightUsage) -> Option<u64> {
         Some(
-            self.left(LimitKind::Tokens)?
+            self.remaining(LimitKind::Tokens)?
                 .saturating_sub(under_way.used.tokens),
         )
     }
 
-    /// How much of the run's money or tokens is left, if that is limited.
-    pub fn left(&self, kind: LimitKind) -> Option<u64> {
+    /// Returns how much of the run's money or tokens is left, if that is limited.
+    pub fn remaining(&self, kind: LimitKind) -> Option<u64> {
         match kind {
             LimitKind::Money => Some(
                 self.limits
@@ -362,23 +368,24 @@ impl Budget {
         }
     }
 
-    /// The limit that attempts under way have passed together with what was spent before, if one
-    /// is: they are to be ended.
-    pub fn passed(&self, under_way: InFlightUsage) -> Option<LimitKind> {
+    /// Returns the limit that attempts under way have exceeded, together with what was spent
+    /// before. They then have to be ended.
+    pub fn exceeded_limit(&self, under_way: InFlightUsage) -> Option<LimitKind> {
         let InFlightUsage { used, .. } = under_way;
-        let is_passed = |kind, used| used > 0 && self.left(kind).is_some_and(|left| used >= left);
+        let is_passed =
+            |kind, used| used > 0 && self.remaining(kind).is_some_and(|left| used >= left);
         if is_passed(LimitKind::Money, used.money_microusd) {
             return Some(LimitKind::Money);
         }
         is_passed(LimitKind::Tokens, used.tokens).then_some(LimitKind::Tokens)
     }
 
-    /// How long an outage is waited out.
+    /// Returns how long an outage is waited for.
     pub fn outage_ms(&self) -> u64 {
         self.limits.outage_ms.unwrap_or(DEFAULT_OUTAGE_MS)
     }
 
-    /// When the wall-time limit ends the run.
+    /// Returns when the time limit ends the run.
     pub fn deadline(&self) -> Option<EpochMillis> {
         self.limits.wall_ms.map(|ms| self.started.plus(ms))
     }
@@ -407,9 +414,9 @@ impl Budget {
 }
 
 impl BudgetLimits {
-    /// These limits with those that `other` sets replaced.
+    /// Returns these limits, replaced by those that `other` sets.
     #[must_use]
-    pub fn replaced_by(self, other: Self) -> Self {
+    pub fn overridden_by(self, other: Self) -> Self {
         Self {
             money_microusd: other.money_microusd.or(self.money_microusd),
             tokens: other.tokens.or(self.tokens),
@@ -459,19 +466,19 @@ mod tests {
             ..Usage::default()
         };
         let mut under_way = InFlightUsage::default();
-        assert_eq!(budget.passed(under_way), None);
+        assert_eq!(budget.exceeded_limit(under_way), None);
         under_way.add(usd(50), used(40, 600));
-        assert_eq!(budget.passed(under_way), None);
+        assert_eq!(budget.exceeded_limit(under_way), None);
         assert_eq!(under_way.beyond.money_microusd, 0, "it is reserved");
-        assert_eq!(budget.tokens_left(under_way), Some(400));
+        assert_eq!(budget.remaining_tokens(under_way), Some(400));
         under_way.add(usd(0), used(40, 0));
         assert_eq!(under_way.beyond.money_microusd, 40);
-        assert_eq!(budget.passed(under_way), Some(LimitKind::Money));
+        assert_eq!(budget.exceeded_limit(under_way), Some(LimitKind::Money));
         let crowded = Err(BudgetRefusal::Crowded(LimitKind::Money));
         assert_eq!(budget.admits(usd(50), under_way, EpochMillis(0)), crowded);
         budget.limits.money_microusd = None;
         under_way.add(usd(0), used(0, 400));
-        assert_eq!(budget.passed(under_way), Some(LimitKind::Tokens));
+        assert_eq!(budget.exceeded_limit(under_way), Some(LimitKind::Tokens));
     }
 
     #[test]
@@ -480,7 +487,10 @@ mod tests {
         budget.reserve(usd(100));
         let crowded = Err(BudgetRefusal::Crowded(LimitKind::Money));
         assert_eq!(admits(&budget, 0), crowded);
-        assert_eq!(budget.left_for(usd(0), InFlightUsage::default()), Some(0));
+        assert_eq!(
+            budget.remaining_money(usd(0), InFlightUsage::default()),
+            Some(0)
+        );
         let mut budget = money(100);
         budget.reserve(usd(60));
         assert_eq!(admits(&budget, 0), Ok(()));
@@ -522,10 +532,17 @@ mod tests {
     fn it_warns_once_at_four_fifths() {
         let mut budget = money(100);
         budget.money_microusd = 79;
-        assert!(budget.to_warn(EpochMillis(0)).is_empty());
+        assert!(budget.limits_to_warn_about(EpochMillis(0)).is_empty());
         budget.money_microusd = 80;
-        assert_eq!(budget.to_warn(EpochMillis(0)), [LimitKind::Money]);
+        assert_eq!(
+            budget.limits_to_warn_about(EpochMillis(0)),
+            [LimitKind::Money]
+        );
         budget.warned.push(LimitKind::Money);
-        assert!(budget.to_warn(EpochMillis(0)).is_empty());
+        assert!(budget.limits_to_warn_about(EpochMillis(0)).is_empty());
+        // Two of three are no four fifths.
+        let mut budget = money(3);
+        budget.money_microusd = 2;
+        assert!(budget.limits_to_warn_about(EpochMillis(0)).is_empty());
     }
 }

@@ -1,26 +1,26 @@
-//! What a worker was shown of the project, for the log.
+//! A summary of the context that a worker was shown, for the log.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// No more names than this are told of one kind; of the rest, how many they are.
+/// The maximum number of names that are listed of one kind; the rest are only counted.
 pub const MAX_NAMES: usize = 100;
 
-/// What a worker is shown.
+/// The context that a worker is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackedContext {
-    /// How it was chosen; empty if the role names no strategy.
+    /// The strategy that chose it; empty if the role names none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub strategy: String,
-    /// How many tokens the prompt may have.
+    /// The maximum number of tokens of the prompt.
     pub budget: u64,
-    /// How many it has.
+    /// The number of tokens it has.
     pub tokens: u64,
-    /// Its parts, in the order of their priority.
+    /// Its parts, in order of priority.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PackedPart>,
-    /// How many secrets were taken out, by file.
+    /// The number of secrets that were removed, by file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub redacted: BTreeMap<String, u32>,
 }
@@ -28,38 +28,38 @@ pub struct PackedContext {
 /// A part of a context.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackedPart {
-    /// What it is: `target`, `imports`, `diff`, …
+    /// The part's name: `target`, `imports`, `diff`, …
     pub name: String,
-    /// How many tokens of it are shown.
+    /// The number of its tokens that are shown.
     pub tokens: u64,
-    /// How many files of it are shown.
+    /// The number of its files that are shown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub files: u64,
-    /// What is shown shortened: files by their signatures, and the like.
+    /// Items shown in a shorter form, such as files by their signatures.
     #[serde(default, skip_serializing_if = "NameList::is_empty")]
     pub compressed: NameList,
-    /// What is not shown.
+    /// Items that are not shown.
     #[serde(default, skip_serializing_if = "NameList::is_empty")]
     pub dropped: NameList,
 }
 
-/// Names, as many as anybody reads.
+/// A list of names, limited to as many as anybody reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameList {
     /// The first of them.
     pub names: Vec<String>,
-    /// How many more there are.
+    /// The number of further ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,
 }
 
 impl NameList {
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty() && self.more == 0
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn count(&self) -> u64 {
         self.names.len() as u64 + self.more
     }
@@ -85,8 +85,8 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl PackedContext {
-    /// What people want to hear of it: nothing if all that was wanted is there.
-    pub fn words(&self) -> Option<String> {
+    /// Describes for people what was shortened, left out or removed; `None` if everything is there.
+    pub fn describe_omissions(&self) -> Option<String> {
         let mut said = Vec::new();
         let named = |of: fn(&PackedPart) -> &NameList| -> Vec<String> {
             let parts = self.parts.iter().filter(|part| !of(part).is_empty());
@@ -132,7 +132,7 @@ mod tests {
             tokens: 90,
             ..PackedContext::default()
         };
-        assert_eq!(packed.words(), None);
+        assert_eq!(packed.describe_omissions(), None);
         let files = |count: usize| (0..count).map(|i| format!("f{i}")).collect::<NameList>();
         packed.parts = vec![
             PackedPart {
@@ -150,7 +150,7 @@ mod tests {
         packed.redacted = (0..5).map(|i| (format!("{i}.env"), 2)).collect();
         assert_eq!(packed.parts[1].dropped.names.len(), MAX_NAMES);
         assert_eq!(
-            packed.words().unwrap(),
+            packed.describe_omissions().unwrap(),
             "context of 90 tokens (limit 100); shortened: 2 of imports, 1 of related; left out: 1000 of \
              related; secrets taken out: 10, in 0.env, 1.env, 2.env and 2 more"
         );

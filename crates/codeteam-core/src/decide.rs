@@ -1,20 +1,39 @@
-//! All policy: what an input means for a run.
+//! All policy: decides what an input means for a run.
 //!
-//! `decide` works on a clone of the run (cheap: its large parts are shared) and applies each event
-//! as it emits it, so that one input yields all its consequences. It cannot fail: an input that
+//! `decide` works on a clone of the run (cheap: its large parts are shared) and applies each
+//! event as it emits it, so one input yields all its consequences. It cannot fail: an input that
 //! does not fit the run is a no-op, or a refusal that is itself an event.
+//!
+//! The submodules each handle one subject: `attempts` (worker results), `judge` (verdicts),
+//! `commits` (integration), `approvals` (votes on changes), `answers` (people's decisions),
+//! `transfer` (handing a run over), `rollback` (taking one back), `flow` (moving through the graph),
+//! `outputs` (what an answer has to bring), `plan_checks` (what a plan may say),
+//! `team` (roles of tasks, scores), `phases` (a designer breaks one down; phases side by side),
+//! `interventions` (what a leader decides), `limits`, `outages`, and `settle`, which runs
+//! after every input.
 
 mod answers;
+mod approval_timers;
+pub mod approvals;
 mod attempts;
 mod commits;
 mod flow;
+mod interventions;
 mod judge;
 mod limits;
 mod outages;
+mod outputs;
+mod phases;
+mod plan_checks;
+mod repin;
+mod rollback;
 mod settle;
+mod team;
 mod transfer;
 
-use crate::event::{EntryReason, Event, FrameOutcome};
+use crate::approval::Identity;
+use crate::event::{EntryReason, Event};
+use crate::frame::FrameOutcome;
 use crate::frame::{Frame, SlotState, SlotWork};
 use crate::ids::{AttemptId, EpochMillis, FramePath};
 use crate::input::Input;
@@ -22,21 +41,54 @@ use crate::park::ParkReason;
 use crate::run::{Run, apply};
 use crate::workflow::ExitTarget;
 
-/// What an input causes.
-pub fn decide(run: &Run, input: &Input) -> Vec<Event> {
+/// The consequences of one input: the events, and the run as it is after the last of them.
+///
+/// A caller that does not need to inspect the run between two events can take `run` instead of
+/// applying the events again.
+#[derive(Clone, Debug)]
+pub struct Transition {
+    /// The events, in the order they happened.
+    pub events: Vec<Event>,
+    /// The run after all of these events have been applied.
+    pub run: Run,
+}
+
+/// Decides what an input causes.
+///
+/// Handles the input itself first, then repeats `settle` until nothing more follows from it. An
+/// input for a run that has not started (other than [`Input::Began`]) causes nothing, and neither
+/// does a second [`Input::Began`]. The function is pure: `run` is not changed, and the same run and
+/// input always give the same result.
+///
+/// A driver uses it like this:
+///
+/// ```text
+/// let transition = decide(&run, &input);
+/// log.append(&transition.events);     // all of them, in one transaction
+/// run = transition.run;               // the same as applying the events one by one
+/// for effect in due(&run) { … }       // start what is missing, cancel what is no longer due
+/// ```
+pub fn decide(run: &Run, input: &Input) -> Transition {
     let mut decider = Decider {
         run: run.clone(),
         at: input.at(),
+        identity: input.identity().cloned(),
         events: Vec::new(),
     };
-    decider.take(input);
-    decider.events
+    decider.handle(input);
+    let Decider { run, events, .. } = decider;
+    Transition { events, run }
 }
 
-/// A decision in the making: the run as it will be, and the events that make it so.
+/// A decision in progress: the run as it will be, and the events that lead there.
+///
+/// Every change goes through `emit`, which applies the event at once, so the methods below always
+/// see the current state.
 struct Decider {
     run: Run,
     at: EpochMillis,
+    /// Who made the decision that the input carries, if codeteam knows them.
+    identity: Option<Identity>,
     events: Vec<Event>,
 }
 
@@ -46,16 +98,18 @@ impl Decider {
         self.events.push(event);
     }
 
-    fn take(&mut self, input: &Input) {
+    fn handle(&mut self, input: &Input) {
         if let Input::Began(started) = input {
             if !self.run.has_started() {
-                self.emit(Event::RunStarted(started.clone()));
+                let mut pinned = started.clone();
+                pinned.earlier_phases = phases::finished_phases(started);
+                self.emit(Event::RunStarted(pinned));
                 if !started.network.is_empty() {
-                    let (id, hosts) = (AttemptId::before_the_run(), started.network.clone());
+                    let (id, hosts) = (AttemptId::for_preflight(), started.network.clone());
                     self.emit(Event::NetworkUsed { id, hosts });
                 }
                 let start = ExitTarget::Step(self.run.workflow.start.clone());
-                self.go(&FramePath::root(), &start, EntryReason::Start);
+                self.transition(&FramePath::root(), &start, EntryReason::Start);
                 self.settle();
             }
             return;
@@ -64,23 +118,37 @@ impl Decider {
             return;
         }
         match input {
-            Input::Resumed { lost, .. } => self.resumed(lost),
-            // Time alone decides nothing; what follows of itself does.
+            Input::Resumed { lost, .. } => self.handle_resume(lost),
+            // Time alone decides nothing; `settle` below acts on it.
             Input::Began(_) | Input::Woke { .. } => {}
             Input::WorkerExited { id, report, .. } => self.worker_exited(id, report),
             Input::GateFinished {
                 id, tree, results, ..
             } => self.gate_finished(id, tree, results),
-            Input::Rebased { id, outcome, .. } => self.rebased(id, outcome),
-            Input::Integrated { id, outcome, .. } => self.integrated(id, outcome),
-            Input::Published { id, ok, output, .. } => self.published(id, *ok, output),
-            Input::Delivered { id, outcome, .. } => self.delivered(id, outcome),
+            Input::Rebased { id, outcome, .. } => self.handle_rebase(id, outcome),
+            Input::Integrated { id, outcome, .. } => self.handle_integration(id, outcome),
+            Input::Published { id, ok, output, .. } => self.handle_publication(id, *ok, output),
+            Input::InterfacesWritten {
+                id,
+                tree,
+                change,
+                files,
+                ..
+            } => self.lock_interfaces(id, tree, change.as_deref(), files),
+            Input::Delivered { id, outcome, .. } => self.handle_delivery(id, outcome),
+            Input::BranchMoved { id, found, .. } => self.handle_branch_moved(id, found.as_ref()),
             Input::EffectFailed {
                 id,
                 trouble,
                 message,
                 ..
             } => self.effect_failed(id, *trouble, message),
+            Input::RiskRead {
+                id, tree, facts, ..
+            } => self.handle_facts(id, tree, facts),
+            Input::Notified { id, channels, .. } => {
+                self.handle_notice(id, channels);
+            }
             Input::NetworkUsed { id, hosts, .. } => self.emit(Event::NetworkUsed {
                 id: id.clone(),
                 hosts: hosts.clone(),
@@ -95,7 +163,7 @@ impl Decider {
                 if self
                     .run
                     .parks
-                    .until(account)
+                    .parked_until(account)
                     .is_none_or(|known| known < *until)
                 {
                     let (account, until) = (account.clone(), *until);
@@ -107,20 +175,20 @@ impl Decider {
                     });
                 }
             }
-            Input::Decided { by, decision, .. } => self.decided(by, decision),
+            Input::Decided { by, decision, .. } => self.handle_decision(by, decision),
             Input::Replied {
                 by,
                 question,
                 answer,
                 ..
-            } => self.replied(by, question, answer),
+            } => self.handle_reply(by, question, answer),
             Input::PlanEdited { by, plan, .. } => self.plan_edited(by, plan),
         }
         self.settle();
     }
 
-    /// The frame and the slot's work, if this launch is the one that is under way.
-    fn running(&self, id: &AttemptId) -> Option<(&Frame, &SlotWork)> {
+    /// Returns the frame and the slot's work if this launch is still running.
+    fn running_work(&self, id: &AttemptId) -> Option<(&Frame, &SlotWork)> {
         let frame = self.run.frames.get(&id.frame)?;
         if frame.is_ended() {
             return None;
@@ -129,10 +197,10 @@ impl Decider {
         (slot.state == SlotState::Running).then_some((frame, &slot.work))
     }
 
-    /// Something came back from a launch that is no longer under way: only its cost counts.
-    fn stale(&mut self, id: &AttemptId, usage: crate::budget::Usage) {
+    /// Handles a result from a launch that is no longer running: only its cost counts.
+    fn record_stale_result(&mut self, id: &AttemptId, usage: crate::budget::Usage) {
         let launched = self.run.outstanding.get(&id.fence);
-        if launched.is_some_and(|launch| launch.id == *id) && self.running(id).is_none() {
+        if launched.is_some_and(|launch| launch.id == *id) && self.running_work(id).is_none() {
             self.emit(Event::AttemptSpent {
                 id: id.clone(),
                 usage,
@@ -140,12 +208,13 @@ impl Decider {
         }
     }
 
-    fn resumed(&mut self, lost: &[(AttemptId, crate::budget::Usage)]) {
+    fn handle_resume(&mut self, lost: &[(AttemptId, crate::budget::Usage)]) {
         if self.run.is_terminal() && self.run.outstanding.is_empty() {
             return;
         }
         self.emit(Event::RunResumed { at: self.at });
         self.clear_outages();
+        self.renew_notices();
         let launches: Vec<AttemptId> = self
             .run
             .outstanding
@@ -158,8 +227,8 @@ impl Decider {
                 .find(|(l, _)| *l == id)
                 .map(|(_, u)| *u)
                 .unwrap_or_default();
-            let publishing = matches!(self.running(&id), Some((_, SlotWork::Publish)));
-            if self.running(&id).is_none() {
+            let publishing = matches!(self.running_work(&id), Some((_, SlotWork::Publish)));
+            if self.running_work(&id).is_none() {
                 self.emit(Event::AttemptSpent { id, usage });
             } else {
                 self.emit(Event::AttemptLost {
@@ -173,7 +242,8 @@ impl Decider {
         }
     }
 
-    /// Only a difference that matters for the limit is an event.
+    /// Records a measurement only if it matters for the limit: it differs from the last recorded
+    /// value by at least a hundredth of the limit.
     fn disk_measured(&mut self, bytes: u64) {
         let Some(limit) = self.run.budget.limits.disk_bytes else {
             return;

@@ -1,15 +1,19 @@
-//! What the world still owes a run. Costs what is active, not what is in the plan.
+//! Derives from the state of a run which effects are due. The cost is proportional to the active
+//! frames, not to the size of the plan.
 
 use crate::budget::LimitKind;
+use crate::commit_message::commit_message;
 use crate::effect::{Effect, WaitReason};
 use crate::frame::{Frame, FrameStage, PauseReason, Slot, SlotState, SlotWork};
 use crate::ids::{Account, EpochMillis};
-use crate::message;
 use crate::run::Run;
 use crate::workflow::StepKind;
 
-/// Everything that is due. A run that has not ended always has something due; one that has ended
-/// has nothing.
+/// Returns every effect that is due now.
+///
+/// A run that has started and not ended always has something due; one that has ended has nothing.
+/// The result depends on the run alone, so a driver can compare it with what it has in flight: it
+/// starts what is missing and cancels what is no longer listed.
 pub fn due(run: &Run) -> Vec<Effect> {
     if !run.has_started() || run.is_terminal() {
         return Vec::new();
@@ -18,16 +22,17 @@ pub fn due(run: &Run) -> Vec<Effect> {
     for frame in run.frames.values().filter(|f| !f.is_ended()) {
         if let FrameStage::Asking(question) = &frame.stage {
             effects.push(Effect::Ask(question.clone()));
+            effects.extend(approval_effect(frame));
             continue;
         }
         effects.extend(
             frame
                 .slots
                 .iter()
-                .filter_map(|slot| effect(run, frame, slot)),
+                .filter_map(|slot| slot_effect(run, frame, slot)),
         );
     }
-    if let Some(what) = run.limit {
+    if let Some(what) = run.reached_limit {
         effects.push(Effect::Wait {
             until: None,
             why: WaitReason::Limit { what },
@@ -42,9 +47,8 @@ pub fn due(run: &Run) -> Vec<Effect> {
     effects
 }
 
-/// When time alone makes a difference to a run, whatever else happens: something that is waited for
-/// has come, or the limit of time ends what is under way. Whoever drives the run feeds
-/// [`crate::Input::Woke`] then.
+/// Returns the next time at which the passing of time alone affects the run: a pause ends, or the
+/// time limit ends work that is under way. The driver feeds [`crate::Input::Woke`] at that time.
 pub fn next_wake(run: &Run) -> Option<EpochMillis> {
     if !run.has_started() || run.is_terminal() {
         return None;
@@ -53,31 +57,55 @@ pub fn next_wake(run: &Run) -> Option<EpochMillis> {
         .frames
         .values()
         .filter(|frame| matches!(frame.stage, FrameStage::Working | FrameStage::Each))
-        .flat_map(|frame| &frame.slots);
+        .flat_map(|frame| &frame.slots)
+        // Checks take time: where none is left, the end of their pause changes nothing.
+        .filter(|slot| {
+            run.reached_limit != Some(LimitKind::Time) || !matches!(slot.work, SlotWork::Gate(_))
+        });
     let pauses = slots.filter_map(|slot| match slot.state {
         SlotState::Paused { until, .. } => Some(until),
         _ => None,
     });
-    let deadline = run.budget.deadline().filter(|_| is_timed(run));
-    pauses.chain(deadline).min()
+    let deadline = run.budget.deadline().filter(|_| is_time_limited(run));
+    let objections = run.frames.values().filter_map(|frame| {
+        let pending = frame.approval.pending.as_deref()?;
+        let timeout = pending.next_timeout().map(|(_, at)| at);
+        let times = pending.deadline().into_iter().chain(timeout);
+        times.chain(pending.notice_retry_at()).min()
+    });
+    pauses.chain(deadline).chain(objections).min()
 }
 
-/// Whether the limit of time would end or hold up something.
-pub(crate) fn is_timed(run: &Run) -> bool {
+/// Returns what is due for a pending approval besides asking: a notification, or its deadline.
+fn approval_effect(frame: &Frame) -> Option<Effect> {
+    let pending = frame.approval.pending.as_deref()?;
+    let question = pending.question.clone();
+    if pending.needs_notice() {
+        return Some(Effect::Notify { id: question });
+    }
+    let until = pending.deadline()?;
+    Some(Effect::Wait {
+        until: Some(until),
+        why: WaitReason::Objection { question },
+    })
+}
+
+/// Returns true if reaching the time limit would end or hold up something.
+pub(crate) fn is_time_limited(run: &Run) -> bool {
     let timed = |slot: &Slot| {
         let takes_time = matches!(slot.work, SlotWork::Role(_) | SlotWork::Gate(_));
         let counts = match slot.state {
             SlotState::Running => true,
-            SlotState::Queued | SlotState::Paused { .. } => run.limit.is_none(),
+            SlotState::Queued | SlotState::Paused { .. } => run.reached_limit.is_none(),
             SlotState::Done(_) => false,
         };
         takes_time && counts
     };
     let mut frames = run.frames.values();
-    run.limit != Some(LimitKind::Time)
+    run.reached_limit != Some(LimitKind::Time)
         && frames.any(|frame| match frame.stage {
             FrameStage::Working | FrameStage::Each => frame.slots.iter().any(timed),
-            // What waits for its turn to be committed needs no time.
+            // A frame that waits for its turn to commit needs no time.
             FrameStage::Committing => frame
                 .slots
                 .iter()
@@ -86,7 +114,7 @@ pub(crate) fn is_timed(run: &Run) -> bool {
         })
 }
 
-fn effect(run: &Run, frame: &Frame, slot: &Slot) -> Option<Effect> {
+fn slot_effect(run: &Run, frame: &Frame, slot: &Slot) -> Option<Effect> {
     let id = slot.id.clone();
     match &slot.state {
         SlotState::Queued | SlotState::Done(_) => None,
@@ -112,7 +140,7 @@ fn effect(run: &Run, frame: &Frame, slot: &Slot) -> Option<Effect> {
         }
         SlotState::Running => Some(match &slot.work {
             SlotWork::Deliver => {
-                let Some(StepKind::Deliver { how }) = run.step_of(frame).map(|s| &s.kind) else {
+                let Some(StepKind::Deliver { how }) = run.frame_step(frame).map(|s| &s.kind) else {
                     return None;
                 };
                 Effect::Deliver {
@@ -122,6 +150,10 @@ fn effect(run: &Run, frame: &Frame, slot: &Slot) -> Option<Effect> {
                     tip: run.tip.clone(),
                 }
             }
+            SlotWork::MoveBranch => Effect::MoveBranch {
+                id,
+                to: run.rollback.as_ref()?.plan.tip.clone(),
+            },
             SlotWork::Role(role) => Effect::StartWorker {
                 id,
                 role: role.clone(),
@@ -143,16 +175,26 @@ fn effect(run: &Run, frame: &Frame, slot: &Slot) -> Option<Effect> {
                 id,
                 tree: frame.tree.clone(),
                 onto: run.tip.clone(),
-                message: message::of(run, frame).unwrap_or_default(),
+                message: commit_message(run, frame).unwrap_or_default(),
                 by: frame
                     .change
                     .as_ref()
                     .map(|c| c.by.clone())
                     .unwrap_or_default(),
-                accepted_by: frame.accepted_by.clone(),
+                accepted_by: frame.acceptance.by.clone(),
+            },
+            SlotWork::WriteInterfaces => Effect::WriteInterfaces {
+                id,
+                base: frame.base.clone(),
+                files: run.interface_files(frame),
+            },
+            SlotWork::Assess => Effect::AssessRisk {
+                id,
+                base: frame.base.clone(),
+                tree: frame.tree.clone(),
             },
             SlotWork::Publish => {
-                let command = match run.step_of(frame).map(|s| &s.kind) {
+                let command = match run.frame_step(frame).map(|s| &s.kind) {
                     Some(StepKind::Publish { command }) => command.clone(),
                     _ => String::new(),
                 };
@@ -168,6 +210,6 @@ fn accounts(run: &Run, slot: &Slot) -> Vec<Account> {
     };
     run.roles
         .get(name)
-        .map(|r| r.workers.iter().map(|w| run.account(w)).collect())
+        .map(|r| r.workers.iter().map(|w| run.worker_account(w)).collect())
         .unwrap_or_default()
 }

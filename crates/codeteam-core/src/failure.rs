@@ -1,60 +1,61 @@
-//! What went wrong with an attempt, and what to do about it.
+//! Classifies failed attempts: what went wrong, and what to do about it.
 //!
-//! Structured facts decide first (how the process ended, the HTTP status, where the trouble was
-//! noticed); words in a message only when no fact does.
+//! Structured facts decide first (how the process ended, the HTTP status, the stage at which it was
+//! noticed); words in a message decide only when no fact does.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Account, EpochMillis};
 
-/// The six categories.
+/// The six categories of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FailureCategory {
     /// Time-outs, name resolution, lost connections, an overloaded service.
     Network,
-    /// The worker's program failed: a crash, a bad exit, a flag it does not know, no login.
+    /// The worker's program failed: a crash, a bad exit, an unknown flag, no login.
     Cli,
     /// The answer does not fit its schema.
     Validation,
     /// No answer could be found in the output.
     Parsing,
-    /// The answer is there and wrong: blocked, nothing changed, tests fail.
+    /// There is an answer, but it is wrong: blocked, nothing changed, tests fail.
     Logic,
     /// Memory, disk, quota.
     Resource,
 }
 
-/// What to do about a failure.
+/// The reaction to a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureAction {
-    /// Try the same again after a wait.
+    /// Retry the same after a delay.
     RetrySame,
-    /// Try again and say what was wrong.
+    /// Retry and say what was wrong.
     RetryWithFeedback,
-    /// Try the same once more, then give up.
+    /// Retry the same once, then give up.
     RetryOnce,
-    /// Wait until the account's quota resets, or its API takes requests again; uses up no retry.
+    /// Wait until the account's quota resets, or its API accepts requests again; uses up no retry.
     Park,
     /// Wait until the model API answers again; uses up no retry.
     WaitOut,
-    /// Trying again will not help: a person, or the workflow's way out.
+    /// A retry will not help: a person decides, or the workflow's exit is taken.
     Escalate,
 }
 
 impl FailureAction {
-    /// Whether an account or its API is waited for, which says nothing of the work itself.
+    /// Returns true if the action is to wait for an account or its API, which says nothing about
+    /// the work itself.
     pub fn is_waiting(self) -> bool {
         matches!(self, Self::Park | Self::WaitOut)
     }
 }
 
-/// What is known of a failed attempt.
+/// The known facts about a failed attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FailureFacts {
-    /// Where the trouble was noticed.
+    /// The stage at which the failure was noticed.
     pub stage: FailureStage,
     /// The exit code, if the process exited.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,19 +63,19 @@ pub struct FailureFacts {
     /// The signal, if one ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// The HTTP status its model API answered with, if the worker told.
+    /// The HTTP status that its model API returned, if the worker reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
-    /// What the trouble is, if the worker or its program told.
+    /// The cause, if the worker or its program reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<FailureCause>,
-    /// How long to wait before the next try, if the worker told.
+    /// How long to wait before the next attempt, if the worker reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// The account whose usage limit was reached, and in how many milliseconds it resets.
+    /// The account whose usage limit was reached, and when it resets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<ReachedQuota>,
-    /// What the worker or the system said, cut to a sensible length.
+    /// The error message of the worker or the system, cut to a sensible length.
     pub message: String,
 }
 
@@ -82,21 +83,22 @@ pub struct FailureFacts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReachedQuota {
-    /// Whose limit.
+    /// The account whose limit it is.
     pub account: Account,
-    /// In how many milliseconds it resets, if that is known.
+    /// The milliseconds until it resets, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_in_ms: Option<u64>,
-    /// When it resets, if that is known.
+    /// The time at which it resets, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<EpochMillis>,
 }
 
 impl ReachedQuota {
-    /// Until when the account should rest, if its limit was reached at `now`.
-    pub fn until(&self, now: EpochMillis) -> EpochMillis {
+    /// Returns until when the account should be parked, if its limit was reached at `now`.
+    pub fn rests_until(&self, now: EpochMillis) -> EpochMillis {
         let at = self.resets_at.filter(|at| *at > now);
-        // What resets at once and is reached all the same was reckoned by another clock.
+        // A limit that claims to reset at once although it is reached was computed by another
+        // clock.
         let after = self.resets_in_ms.filter(|ms| *ms > 0);
         let after = after.map(|ms| now.plus(ms));
         at.or(after)
@@ -105,60 +107,60 @@ impl ReachedQuota {
     }
 }
 
-/// Troubles that are told apart by facts, not by words.
+/// Causes of failures that are recognised by facts, not by words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCause {
-    /// The worker's program is not there.
+    /// The worker's program does not exist.
     Missing,
-    /// It is a version that codeteam cannot drive, or it lacks a flag that is needed.
+    /// The program has a version that codeteam cannot drive, or lacks a required flag.
     Version,
-    /// It is not logged in, or its key is not accepted.
+    /// The worker is not logged in, or its key is not accepted.
     Login,
     /// There is no such model.
     Model,
     /// The model refuses to do this.
     Refusal,
-    /// It has used up its turns.
+    /// The worker has used up its turns.
     Turns,
-    /// It has used up its money.
+    /// The worker has used up its money.
     Cost,
-    /// It has used up its tokens.
+    /// The worker has used up its tokens.
     Tokens,
-    /// It made the same calls again and again.
+    /// The worker made the same calls again and again.
     Loop,
     /// The account is not paid for; waiting does not help.
     Billing,
-    /// More was said than the model can take in.
+    /// The input is longer than the model accepts.
     Length,
-    /// Its API could not be reached, or broke off.
+    /// The API could not be reached, or the connection broke.
     Unreachable,
     /// What answered is not a model API, or one that cannot do what is needed.
     Protocol,
-    /// The sandbox does not let it reach its API: waiting does not help.
+    /// The sandbox keeps the worker from reaching its API; waiting does not help.
     Confined,
-    /// What codeteam itself does on this machine failed: a worktree, git, a sandbox, a file.
+    /// codeteam's own work on this machine failed: a worktree, git, a sandbox, a file.
     Machine,
 }
 
-/// Where the trouble was noticed.
+/// The stage at which a failure was noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureStage {
     /// The worktree or the process could not be set up.
     Spawn,
-    /// The worker ended badly.
+    /// The worker ended with an error.
     #[default]
     Worker,
-    /// It ran longer than it may.
+    /// It exceeded its time limit.
     TimedOut,
-    /// It said nothing for longer than it may.
+    /// It was silent for longer than it may be.
     Stalled,
     /// It ended without an answer.
     NoAnswer,
     /// Its answer is not JSON or does not fit the contract.
     BadAnswer,
-    /// Its answer fits and is not acceptable.
+    /// Its answer fits but is not acceptable.
     Refused,
     /// It changed what it must not change.
     Forbidden,
@@ -166,7 +168,7 @@ pub enum FailureStage {
     Blocked,
 }
 
-/// Sorts a failure into its category and says what to do.
+/// Returns the category of a failure and what to do about it.
 pub fn classify(facts: &FailureFacts) -> (FailureCategory, FailureAction) {
     if facts.quota.is_some() {
         return (FailureCategory::Resource, FailureAction::Park);
@@ -188,12 +190,12 @@ pub fn classify(facts: &FailureFacts) -> (FailureCategory, FailureAction) {
         FailureStage::Spawn | FailureStage::Worker | FailureStage::NoAnswer => {}
     }
     if let Some(trouble) = facts.trouble {
-        return by_trouble(trouble);
+        return classify_by_cause(trouble);
     }
-    if let Some(by_status) = facts.http_status.and_then(by_status) {
+    if let Some(by_status) = facts.http_status.and_then(classify_by_status) {
         return by_status;
     }
-    if let Some(by_words) = by_words(&facts.message) {
+    if let Some(by_words) = classify_by_message(&facts.message) {
         return by_words;
     }
     match (facts.stage, facts.exit, facts.signal) {
@@ -209,7 +211,7 @@ pub fn classify(facts: &FailureFacts) -> (FailureCategory, FailureAction) {
     }
 }
 
-fn by_trouble(trouble: FailureCause) -> (FailureCategory, FailureAction) {
+fn classify_by_cause(trouble: FailureCause) -> (FailureCategory, FailureAction) {
     match trouble {
         FailureCause::Missing
         | FailureCause::Version
@@ -231,11 +233,11 @@ fn by_trouble(trouble: FailureCause) -> (FailureCategory, FailureAction) {
     }
 }
 
-fn by_status(status: u16) -> Option<(FailureCategory, FailureAction)> {
+fn classify_by_status(status: u16) -> Option<(FailureCategory, FailureAction)> {
     Some(match status {
         401 | 403 | 404 => (FailureCategory::Cli, FailureAction::Escalate),
         400 | 413 | 422 => (FailureCategory::Validation, FailureAction::RetryOnce),
-        // Too many requests at once: the account rests for as long as the API asks for.
+        // Too many requests at once: the account is parked for as long as the API asks for.
         429 => (FailureCategory::Resource, FailureAction::Park),
         500..=599 => (FailureCategory::Network, FailureAction::WaitOut),
         408 | 409 | 425 => (FailureCategory::Network, FailureAction::RetrySame),
@@ -243,8 +245,8 @@ fn by_status(status: u16) -> Option<(FailureCategory, FailureAction)> {
     })
 }
 
-/// The last resort: words in a message. The list is short on purpose.
-fn by_words(message: &str) -> Option<(FailureCategory, FailureAction)> {
+/// Classifies by words in a message, as a last resort. The list is short on purpose.
+fn classify_by_message(message: &str) -> Option<(FailureCategory, FailureAction)> {
     const WORDS: &[(&str, FailureCategory, FailureAction)] = &[
         (
             "out of memory",
@@ -349,7 +351,7 @@ mod tests {
                 resets_in_ms,
                 resets_at: resets_at.map(EpochMillis),
             };
-            quota.until(EpochMillis(1_000)).0 - 1_000
+            quota.rests_until(EpochMillis(1_000)).0 - 1_000
         };
         assert_eq!(until(Some(500), None), 500);
         assert_eq!(until(None, Some(1_700)), 700);

@@ -1,13 +1,13 @@
 //! Findings: what reviewers and checks hold against a frame's tree, and whether the rounds
 //! stagnate.
 //!
-//! A finding has an id from the moment it is opened. Reviewers answer for it by id in the next
-//! round; saying the same thing again does not open a second one.
+//! A finding has an id from the moment it is opened. Reviewers resolve it by that id in the next
+//! round; repeating the same complaint does not open a second one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{FindingId, StepId, fnv};
+use crate::ids::{FindingId, StepId, fnv_hash};
 
 /// How bad it is.
 #[derive(
@@ -19,7 +19,7 @@ pub enum Severity {
     Info,
     /// Worth doing, some time.
     Minor,
-    /// Must be mended before this is integrated.
+    /// Must be fixed before this is integrated.
     #[default]
     Major,
     /// Dangerous.
@@ -33,7 +33,7 @@ pub enum FindingState {
     /// Not answered yet.
     #[default]
     Open,
-    /// The reviewer has seen it mended.
+    /// The reviewer has seen the fix.
     Fixed,
     /// The reviewer takes it back.
     Withdrawn,
@@ -60,8 +60,8 @@ pub struct ReportedFinding {
 }
 
 impl ReportedFinding {
-    /// Whether both make the same complaint about the same file.
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    /// Returns true if both make the same complaint about the same file.
+    pub fn is_same_complaint(&self, other: &Self) -> bool {
         fingerprint(self) == fingerprint(other)
     }
 }
@@ -71,16 +71,16 @@ impl ReportedFinding {
 pub struct Finding {
     /// `F1`, `F2`, in the order they were opened.
     pub id: FindingId,
-    /// What was reported.
+    /// The reported complaint.
     pub report: ReportedFinding,
     /// The step whose reviewer or check opened it.
     pub step: StepId,
-    /// Which of the step's slots opened it; the same one answers for it.
+    /// The slot of the step that opened it; the same one answers for it.
     #[serde(default)]
     pub slot: u32,
     /// The round it was opened in.
     pub round: u32,
-    /// Where it stands.
+    /// Whether it is open or resolved.
     pub state: FindingState,
 }
 
@@ -98,17 +98,17 @@ pub struct FindingResolution {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrameFindings {
     all: Vec<Finding>,
-    /// New findings at or above the floor, per judged round.
+    /// New findings at or above the severity floor, per judged round.
     opened_per_round: Vec<u32>,
 }
 
 impl FrameFindings {
-    /// Those that are open.
+    /// Returns the open findings.
     pub fn open(&self) -> impl Iterator<Item = &Finding> {
         self.all.iter().filter(|f| f.state == FindingState::Open)
     }
 
-    /// Those that are open at or above a severity and were opened by a step.
+    /// Returns the open findings of a step at or above a severity.
     pub fn blocking<'a>(
         &'a self,
         step: &'a StepId,
@@ -118,13 +118,14 @@ impl FrameFindings {
             .filter(move |f| f.report.severity >= floor && &f.step == step)
     }
 
-    /// All, open or not.
+    /// Returns all findings, open or not.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.all.iter()
     }
 
-    /// The reports of `reports` that say something no open finding says already, with their ids.
-    pub fn fresh(
+    /// Returns new findings for those `reports` that no open finding covers already, with their
+    /// ids.
+    pub fn find_new(
         &self,
         step: &StepId,
         slot: u32,
@@ -162,20 +163,20 @@ impl FrameFindings {
         self.all.extend(opened.iter().cloned());
     }
 
-    /// Closes a judged round: how many findings at or above the floor it opened.
+    /// Closes a judged round and records how many findings at or above the floor it opened.
     pub fn close_round(&mut self, opened: u32) {
         self.opened_per_round.push(opened);
     }
 
-    /// Starts counting anew: a person has said to go on.
-    pub fn forget_rounds(&mut self) {
+    /// Resets the counts because a person has said to continue.
+    pub fn reset_rounds(&mut self) {
         self.opened_per_round.clear();
     }
 
-    /// Whether the last rounds stagnate: each of so many in a row has opened at least as many new
-    /// findings as the one before. Reviews that keep finding as much as ever are a matter for a person,
-    /// not for a twenty-seventh round.
-    pub fn stagnate(&self, rounds: u32) -> bool {
+    /// Returns true if the last rounds stagnate: each of the given number in a row has opened at
+    /// least as many new findings as the one before. Reviews that keep finding as much as ever are
+    /// a matter for a person, not for a twenty-seventh round.
+    pub fn is_stagnating(&self, rounds: u32) -> bool {
         let rounds = usize::try_from(rounds).unwrap_or(usize::MAX).max(2);
         let Some(start) = self.opened_per_round.len().checked_sub(rounds) else {
             return false;
@@ -185,7 +186,8 @@ impl FrameFindings {
     }
 }
 
-/// The same complaint about the same file, however it is spaced or capitalised.
+/// Returns a hash that is the same for the same complaint about the same file, whatever its spacing
+/// and capitalisation.
 fn fingerprint(report: &ReportedFinding) -> u64 {
     let words: Vec<String> = report
         .title
@@ -193,7 +195,7 @@ fn fingerprint(report: &ReportedFinding) -> u64 {
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
         .collect();
-    fnv(&format!(
+    fnv_hash(&format!(
         "{}\n{}",
         report.file.as_deref().unwrap_or(""),
         words.join(" ")
@@ -216,7 +218,7 @@ mod tests {
     fn the_same_complaint_opens_one_finding() {
         let step = StepId::from("review");
         let mut findings = FrameFindings::default();
-        let first = findings.fresh(
+        let first = findings.find_new(
             &step,
             0,
             1,
@@ -226,7 +228,7 @@ mod tests {
         findings.update(&first, &[]);
         assert!(
             findings
-                .fresh(&step, 0, 2, &[report("Missing test.")])
+                .find_new(&step, 0, 2, &[report("Missing test.")])
                 .is_empty()
         );
 
@@ -236,7 +238,7 @@ mod tests {
         };
         findings.update(&[], &[fixed]);
         assert_eq!(findings.open().count(), 0);
-        let again = findings.fresh(&step, 0, 3, &[report("Missing test")]);
+        let again = findings.find_new(&step, 0, 3, &[report("Missing test")]);
         assert_eq!(
             again[0].id.as_str(),
             "F2",
@@ -250,7 +252,7 @@ mod tests {
         let mut findings = FrameFindings::default();
         let mut small = report("Naming");
         small.severity = Severity::Minor;
-        let opened = findings.fresh(&step, 0, 1, &[small, report("Wrong result")]);
+        let opened = findings.find_new(&step, 0, 1, &[small, report("Wrong result")]);
         findings.update(&opened, &[]);
         assert_eq!(findings.blocking(&step, Severity::Major).count(), 1);
         assert_eq!(findings.blocking(&"qa".into(), Severity::Minor).count(), 0);
@@ -262,12 +264,12 @@ mod tests {
         for opened in [5, 3, 3] {
             findings.close_round(opened);
         }
-        assert!(!findings.stagnate(3));
-        assert!(findings.stagnate(2));
+        assert!(!findings.is_stagnating(3));
+        assert!(findings.is_stagnating(2));
         findings.close_round(4);
-        assert!(findings.stagnate(3));
-        assert!(!findings.stagnate(4), "the first of them found more");
+        assert!(findings.is_stagnating(3));
+        assert!(!findings.is_stagnating(4), "the first of them found more");
         findings.close_round(0);
-        assert!(!findings.stagnate(3));
+        assert!(!findings.is_stagnating(3));
     }
 }

@@ -1,5 +1,5 @@
-//! The names of things. Ids are derived from the run's own structure, never drawn at random, so
-//! that the same inputs give the same ids.
+//! Ids and names. Ids are derived from the run's own structure, never drawn at random, so that the
+//! same inputs give the same ids.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ macro_rules! name {
         pub struct $name(pub String);
 
         impl $name {
-            /// The name as text.
+            /// Returns the name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -54,40 +54,41 @@ name!(/** A git commit. */ Commit);
 name!(/** The content hash of a body: a prompt, a transcript, a diff, a report. */ BodyId);
 name!(/** A hash of a change that does not depend on the base it is applied to. */ PatchId);
 name!(/** One finding of a frame: `F1`, `F2`. */ FindingId);
+name!(/** A person, as the configuration names them, or else the machine. */ PersonName);
 
-/// Where a frame stands in the tree of frames: `run`, `run/task-001`, `run/backend/task-001`.
+/// A frame's place in the tree of frames: `run`, `run/task-001`, `run/backend/task-001`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FramePath(String);
 
 impl FramePath {
-    /// The frame of the run itself.
+    /// Returns the path of the root frame, which stands for the run itself.
     pub fn root() -> Self {
         Self("run".to_owned())
     }
 
-    /// The frame below this one for a phase or a task.
+    /// Returns the path of the child frame for a phase or a task.
     #[must_use]
     pub fn child(&self, name: &str) -> Self {
         Self(format!("{}/{name}", self.0))
     }
 
-    /// The last part: the phase or task the frame is for.
+    /// Returns the last part: the phase or task the frame is for.
     pub fn name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
 
-    /// The path as text.
+    /// Returns the path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether this is the run's own frame.
+    /// Returns true if this is the root frame.
     pub fn is_root(&self) -> bool {
         self.0 == "run"
     }
 
-    /// Whether this frame is `other` or lies below it.
+    /// Returns true if this frame is `other` or lies below it.
     pub fn is_within(&self, other: &Self) -> bool {
         self.0 == other.0
             || self
@@ -109,43 +110,70 @@ impl From<&str> for FramePath {
     }
 }
 
-/// One try of one slot of one visit of one step in one frame.
+/// Identifies one attempt: of one slot, in one visit of one step, in one frame.
 ///
-/// `generation` counts how often the frame has entered the step, `attempt` the tries within that
-/// visit. `fence` is new for every launch: a try that was lost with codeteam's own process is
-/// repeated under the same attempt number with a new fence, and whatever still comes back from
-/// the old launch is refused.
+/// `generation` counts how often the frame has entered the step, `attempt` the attempts within that
+/// visit. `fence` is new for every launch: an attempt that was lost with codeteam's own process is
+/// repeated under the same attempt number with a new fence, and whatever still comes back from the
+/// old launch is refused.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AttemptId {
     /// The frame the step runs in.
     pub frame: FramePath,
-    /// The step.
+    /// The step's id.
     pub step: StepId,
     /// The visit of the step, from 1.
     pub generation: u32,
-    /// The parallel member of the step, from 0.
+    /// The slot of the step, from 0.
     pub slot: u32,
-    /// The try, from 1.
+    /// The attempt within the visit, from 1.
     pub attempt: u32,
-    /// The launch, unique in the run.
+    /// The number of the launch, unique in the run; [`Self::NOT_LAUNCHED`] before it is launched.
     pub fence: u64,
 }
 
 impl AttemptId {
-    /// Names what is tried before a run begins: its set-up and its checks, on the commit it starts from.
-    pub fn before_the_run() -> Self {
+    /// The fence of an attempt that nobody has launched yet.
+    pub const NOT_LAUNCHED: u64 = 0;
+
+    /// Returns whether the attempt has been launched.
+    pub fn is_launched(&self) -> bool {
+        self.fence != Self::NOT_LAUNCHED
+    }
+
+    /// Returns the same attempt as it is before its next launch.
+    #[must_use]
+    pub fn before_launch(&self) -> Self {
+        Self {
+            fence: Self::NOT_LAUNCHED,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the attempt that follows this one, not launched yet.
+    #[must_use]
+    pub fn next_attempt(&self) -> Self {
+        Self {
+            attempt: self.attempt + 1,
+            ..self.before_launch()
+        }
+    }
+
+    /// Returns the id of what is tried before a run begins: its set-up and its checks, on the
+    /// commit it starts from.
+    pub fn for_preflight() -> Self {
         Self {
             frame: FramePath::root(),
             step: StepId::from("baseline"),
             generation: 1,
             slot: 0,
             attempt: 1,
-            fence: 0,
+            fence: Self::NOT_LAUNCHED,
         }
     }
 
-    /// The id without its fence: what a commit's trailer names, the same after a crash.
-    pub fn lasting(&self) -> String {
+    /// Formats the id without its fence, as in a commit's trailer: it is the same after a crash.
+    pub fn without_fence(&self) -> String {
         let Self {
             frame,
             step,
@@ -160,11 +188,11 @@ impl AttemptId {
 
 impl fmt::Display for AttemptId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}", self.lasting(), self.fence)
+        write!(f, "{}#{}", self.without_fence(), self.fence)
     }
 }
 
-/// Milliseconds since the Unix epoch, as an input told it.
+/// Milliseconds since the Unix epoch, as given by an input.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -172,29 +200,30 @@ impl fmt::Display for AttemptId {
 pub struct EpochMillis(pub u64);
 
 impl EpochMillis {
-    /// This moment and `ms` milliseconds.
+    /// Returns this moment plus `ms` milliseconds.
     #[must_use]
     pub fn plus(self, ms: u64) -> Self {
         Self(self.0.saturating_add(ms))
     }
 
-    /// Milliseconds from `earlier` to this moment; none if the clock went back.
+    /// Returns the milliseconds from `earlier` to this moment; 0 if the clock went back.
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 }
 
-/// A 64-bit FNV-1a hash: for jitter and fingerprints, where the same text must give the same
-/// number in every build. Not for anything an adversary must not be able to collide.
-pub fn fnv(text: &str) -> u64 {
+/// Computes a 64-bit FNV-1a hash: for jitter and fingerprints, where the same text must give the
+/// same number in every build. It does not resist an adversary who wants collisions.
+pub fn fnv_hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 
-/// Whether `text` may name a task, phase, step or role: it becomes part of ids, references of git and
-/// paths, so it must not carry separators, surprise a shell or be what git refuses.
-pub fn is_plain(text: &str) -> bool {
+/// Returns true if `text` may name a task, phase, step or role. Names become part of ids, git
+/// references and paths, so they must not contain separators, surprise a shell or be refused by
+/// git.
+pub fn is_valid_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 80
         && !text.starts_with(['-', '.'])
@@ -224,8 +253,12 @@ mod tests {
         for bad in [
             "", "../x", "a/b", "-rf", ".git", "a b", "a\n", "ü", "x.lock", "x.LOCK", "a..b", "x.",
         ] {
-            assert!(!is_plain(bad), "{bad:?}");
+            assert!(!is_valid_name(bad), "{bad:?}");
         }
-        assert!(is_plain("task-001") && is_plain("P1T5-PH1.C1") && is_plain("user_model"));
+        assert!(
+            is_valid_name("task-001")
+                && is_valid_name("P1T5-PH1.C1")
+                && is_valid_name("user_model")
+        );
     }
 }

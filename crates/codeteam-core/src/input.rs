@@ -1,22 +1,34 @@
-//! Everything that can make a run go on. One closed enum is every reason the kernel wakes.
+//! Inputs: everything that can make a run continue. One closed enum lists every reason the kernel
+//! wakes up.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::approval::Identity;
 use crate::budget::{BudgetLimits, Usage};
+use crate::checks::CheckResult;
 use crate::context::PackedContext;
-use crate::event::{CheckResult, DeliveryOutcome, HostTraffic, RunStarted, UnsubmittedChange};
+use crate::event::{DeliveryOutcome, HostTraffic, RunStarted, UnsubmittedChange};
 use crate::failure::{FailureCause, FailureFacts};
 use crate::frame::{FrameChange, Tip};
-use crate::hands::Operator;
 use crate::ids::{
-    Account, AttemptId, BodyId, Commit, EpochMillis, FramePath, StepId, TaskId, Tree,
+    Account, AttemptId, BodyId, Commit, EpochMillis, FramePath, PersonName, StepId, TaskId, Tree,
 };
+use crate::locks::LockedFile;
+use crate::operator::Operator;
 use crate::plan::Plan;
+use crate::repin::PinnedWorkflow;
+use crate::risk::RiskFacts;
+use crate::rollback::RollbackPoint;
 use crate::workflow::Check;
 
-/// Something the world tells a run.
+/// Something that happened outside the kernel and that a run has to react to.
+///
+/// Inputs are the only way into [`crate::decide()`]. They carry what the kernel must not obtain
+/// itself: the time (`at`), hashes of trees and commits, results of processes. Those that report on
+/// an effect name its attempt (`id`) with its fence. If that launch is no longer the current one,
+/// because the frame moved on or another process took over, only its cost is counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(
@@ -26,7 +38,7 @@ use crate::workflow::Check;
 pub enum Input {
     /// A run begins.
     Began(Box<RunStarted>),
-    /// A new process holds the run; nothing is in flight. `lost` tells what launches of the old
+    /// A new process holds the run; nothing is in flight. `lost` lists what launches of the old
     /// process are known to have spent.
     Resumed {
         at: EpochMillis,
@@ -47,7 +59,7 @@ pub enum Input {
         tree: Tree,
         results: Vec<CheckResult>,
     },
-    /// A change was replayed on the tip of the run's branch, or could not be.
+    /// A change was rebased onto the tip of the run's branch, or could not be.
     Rebased {
         at: EpochMillis,
         id: AttemptId,
@@ -66,39 +78,70 @@ pub enum Input {
         ok: bool,
         output: String,
     },
-    /// What was committed was handed over, or left where it is.
+    /// Interfaces were written to their files. `change` is the change from the frame's base to that
+    /// tree, if there is one.
+    InterfacesWritten {
+        at: EpochMillis,
+        id: AttemptId,
+        tree: Tree,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<Box<FrameChange>>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<LockedFile>,
+    },
+    /// The commits were delivered, or left on the run's branch.
     Delivered {
         at: EpochMillis,
         id: AttemptId,
         outcome: DeliveryOutcome,
     },
-    /// Something that was due could not be done at all.
+    /// The run's branch was moved back. `found` is the commit that it had before, if it existed.
+    BranchMoved {
+        at: EpochMillis,
+        id: AttemptId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        found: Option<Commit>,
+    },
+    /// An effect could not be performed at all.
     EffectFailed {
         at: EpochMillis,
         id: AttemptId,
-        /// What kind of trouble it is, if that is known.
+        /// The kind of failure, if it is known.
         trouble: Option<FailureCause>,
         message: String,
     },
-    /// A confined command has used its network, or tried to.
+    /// The facts about the risk of a change were read out of it.
+    RiskRead {
+        at: EpochMillis,
+        id: AttemptId,
+        tree: Tree,
+        facts: Box<RiskFacts>,
+    },
+    /// A notification about a pending approval was delivered by these channels, or by none.
+    Notified {
+        at: EpochMillis,
+        id: AttemptId,
+        channels: Vec<String>,
+    },
+    /// A confined command has used the network, or tried to.
     NetworkUsed {
         at: EpochMillis,
         id: AttemptId,
         hosts: Vec<HostTraffic>,
     },
-    /// A worker's context was put together.
+    /// A worker's context was assembled.
     ContextPacked {
         at: EpochMillis,
         id: AttemptId,
         packed: Box<PackedContext>,
     },
-    /// A worker under way has reported what it has spent so far.
+    /// A running worker has reported what it has spent so far.
     UsageMeasured {
         at: EpochMillis,
         id: AttemptId,
         usage: Usage,
     },
-    /// The room the run takes on the disk was measured.
+    /// The run's disk usage was measured.
     DiskMeasured { at: EpochMillis, bytes: u64 },
     /// Another run found an account's usage limit reached.
     AccountLimited {
@@ -106,21 +149,24 @@ pub enum Input {
         account: Account,
         until: EpochMillis,
     },
-    /// A person, or someone in their name, decided.
+    /// A person, or someone on their behalf, made a decision.
     Decided {
         at: EpochMillis,
         by: String,
+        /// How that person is known; `None` if codeteam does not know who it was.
+        #[serde(default)]
+        identity: Option<Identity>,
         decision: Decision,
     },
-    /// A session passes on what a person said to it. It cannot decide what a person must decide
-    /// outside of it.
+    /// A session passes on what a person said to it. It cannot make decisions that a person has to
+    /// make outside the session.
     Replied {
         at: EpochMillis,
         by: String,
         question: AttemptId,
         answer: String,
     },
-    /// The plan's file was changed by hand; it has been read and checked.
+    /// The plan's file was edited by hand; it has been read and checked.
     PlanEdited {
         at: EpochMillis,
         by: String,
@@ -128,163 +174,202 @@ pub enum Input {
     },
 }
 
-/// What became of a worker.
+/// The result of a worker's process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerReport {
     /// Its answer, or why there is none.
     pub end: WorkerOutcome,
-    /// What it spent, as far as it told.
+    /// Its usage, as far as it reported that.
     #[serde(default)]
     pub usage: Usage,
-    /// Everything it said.
+    /// The model that did the work, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The complete transcript of its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<BodyId>,
     /// The tree and the change found in the worktree, for implementers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<(Tree, FrameChange)>,
-    /// What it calls the session, if it can go on in it.
+    /// The worker's own id for the conversation, if it can be continued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The log that it was given to shorten.
+    /// The work log that it was given to shorten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<BodyId>,
-    /// The files of a session's checkout that are no longer what is judged.
+    /// The files of a session's checkout that no longer match what is being judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edited: Vec<String>,
-    /// What it tried to write last and could not, in its own words.
+    /// The last write that failed, as the worker described it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_write: Option<String>,
 }
 
-/// How a worker ended.
+/// The end of a worker: an answer or a failure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkerOutcome {
-    /// It answered; this is its submission, not yet checked.
+    /// It answered; this is its submission, not yet validated.
     Answered(String),
-    /// It did not.
+    /// It failed without an answer.
     Failed(FailureFacts),
 }
 
-/// What became of a replay.
+/// The result of a rebase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RebaseOutcome {
-    /// It went through.
+    /// The change applied cleanly.
     Clean {
-        /// What it was replayed on.
+        /// The commit it was rebased onto.
         base: Tip,
         /// The new tree.
         tree: Tree,
-        /// The change on the new base.
+        /// The change relative to the new base.
         change: FrameChange,
     },
-    /// It conflicts.
+    /// The change conflicts.
     Conflict {
-        /// What it was replayed on.
+        /// The commit it was rebased onto.
         base: Tip,
-        /// Where.
+        /// The files with conflicts.
         files: Vec<String>,
     },
 }
 
-/// What became of an integration.
+/// The result of an integration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntegrationOutcome {
     /// The tree is on the run's branch.
     Committed {
-        /// The commit.
+        /// The commit that was created.
         commit: Commit,
-        /// Its tree.
+        /// The tree of that commit.
         tree: Tree,
-        /// Its message.
+        /// The message of that commit.
         message: String,
     },
     /// The branch is not where it was expected.
     TipMoved(Tip),
 }
 
-/// What a person can decide.
+/// A decision that a person can make.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
-    /// Answers a question. The question is named, so that an answer never lands on another one.
+    /// Answers a question. The answer names its question, so that it never applies to another one.
     Answer {
-        /// Which question.
+        /// The question's id.
         question: AttemptId,
-        /// One of its answers, or any text where it asks for one.
+        /// One of the offered answers, or any text if the question offers none.
         answer: String,
-        /// What else the person says.
+        /// A remark by the person.
         #[serde(default)]
         note: String,
         /// The tree and the change that the person has made, for an answer that comes with one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<Box<(Tree, FrameChange)>>,
     },
-    /// Puts another plan in place of the one there is.
+    /// Hands the vote on a change to somebody else, or takes it back if it names the person
+    /// themselves.
+    Delegate {
+        /// The question for approval.
+        question: AttemptId,
+        /// Who votes instead.
+        to: PersonName,
+        /// A remark by the person.
+        #[serde(default)]
+        note: String,
+    },
+    /// Replaces the current plan.
     Revise {
-        /// The plan.
+        /// The new plan.
         plan: Box<Plan>,
     },
     /// Ends the run.
     Abort {
-        /// Why.
+        /// The person's reason; may be empty.
         #[serde(default)]
         reason: String,
     },
-    /// Takes failed frames up again: one, or all.
+    /// Resumes failed frames: one, or all.
     Retry {
-        /// Which.
+        /// The frame to resume; all failed ones if absent.
         #[serde(default)]
         frame: Option<FramePath>,
-        /// What the worker should be told.
+        /// A note for the next worker.
         #[serde(default)]
         note: String,
-        /// The plan as its file has it, if a person changed that.
+        /// The plan as it is in its file, if a person edited that.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         plan: Option<Box<Plan>>,
         /// The checks of gates as they are configured now, for those that differ.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         checks: BTreeMap<StepId, Vec<Check>>,
     },
-    /// Has gates check what is configured now, in place of what was configured when the run began.
+    /// Makes gates use the checks that are configured now instead of those pinned when the run
+    /// started.
     Repin {
         /// The checks of gates, for those that differ.
         checks: BTreeMap<StepId, Vec<Check>>,
     },
-    /// Takes a change as it is, though checks or reviewers are against it, where no question is
+    /// Makes the run go on with another version of its workflow.
+    RepinWorkflow {
+        /// The workflow, with everything that belongs to it.
+        pinned: Box<PinnedWorkflow>,
+    },
+    /// Accepts a change as it is despite objections of checks or reviewers, when no question is
     /// open.
     Accept {
-        /// Whose change; may be left out if only one can be meant.
+        /// The frame whose change is accepted; may be absent if only one is possible.
         #[serde(default)]
         frame: Option<FramePath>,
-        /// What else the person says.
+        /// A remark by the person.
         #[serde(default)]
         note: String,
     },
-    /// Puts the run into other hands.
+    /// Hands the run over to another operator.
     Reassign {
-        /// Whose.
+        /// The new operator.
         to: Operator,
-        /// What the session has made and not submitted.
+        /// The session's work that has not been submitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<Box<UnsubmittedChange>>,
     },
-    /// Leaves a task out.
+    /// Skips a task.
     Skip {
-        /// Which.
+        /// The task's id in the plan.
         task: TaskId,
+    },
+    /// Takes the run back to an earlier moment.
+    Rollback {
+        /// That moment.
+        to: RollbackPoint,
+        /// The commit that the run's branch had when the person decided.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expected: Option<Commit>,
+        /// The person's reason; may be empty.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
     },
     /// Raises limits.
     RaiseLimits {
-        /// The new ones; those not given stay.
+        /// The new limits; those not given stay as they are.
         limits: BudgetLimits,
     },
 }
 
 impl Input {
-    /// When it happened.
+    /// Returns who made the decision that the input carries, if that is known.
+    pub fn identity(&self) -> Option<&Identity> {
+        match self {
+            Self::Decided { identity, .. } => identity.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Returns when the input happened.
     pub fn at(&self) -> EpochMillis {
         match self {
             Self::Began(started) => started.at,
@@ -295,7 +380,11 @@ impl Input {
             | Self::Rebased { at, .. }
             | Self::Integrated { at, .. }
             | Self::Published { at, .. }
+            | Self::InterfacesWritten { at, .. }
             | Self::Delivered { at, .. }
+            | Self::BranchMoved { at, .. }
+            | Self::RiskRead { at, .. }
+            | Self::Notified { at, .. }
             | Self::EffectFailed { at, .. }
             | Self::NetworkUsed { at, .. }
             | Self::ContextPacked { at, .. }

@@ -1,4 +1,4 @@
-//! Reads JSON strictly: a key that occurs twice is an error.
+//! Parses JSON strictly: a duplicate key is an error.
 //!
 //! `serde_json` keeps the last of two equal keys, so `{"verdict":"reject","verdict":"approve"}`
 //! would approve. Nothing that decides may be read that way.
@@ -18,8 +18,8 @@ pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
-/// An error of reading, in the words of JSON and not in those of the library that reads it.
-pub fn plain_words(error: &str) -> String {
+/// Rephrases a parse error in the terms of JSON instead of those of the parsing library.
+pub fn plain_json_error(error: &str) -> String {
     let kinds = [
         ("invalid type: map", "invalid type: object"),
         ("invalid type: sequence", "invalid type: list"),

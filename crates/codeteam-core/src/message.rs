@@ -1,37 +1,38 @@
-//! Commit messages: the form that is configured, whether a text has it, and a message that codeteam
-//! makes itself where nobody wrote one that has it.
+//! Commit messages: parses the configured form, checks whether a text has it, and composes a
+//! message where nobody wrote one in that form. `commit_message` decides which commit of a run gets
+//! which message.
 //!
 //! **Invariant:** what is committed has the form. A worker's text is checked when it comes in and
 //! again when it is used.
 
 mod clean;
-mod matter;
+mod commit_facts;
 
 use std::fmt;
 
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-pub use self::clean::clean;
-pub use self::matter::{CommitFacts, draft, is_written_by};
-use crate::frame::Frame;
-use crate::run::Run;
-use crate::yaml::nearest;
+pub use self::clean::clean_message;
+pub(crate) use self::clean::without_skip_markers;
+pub use self::commit_facts::CommitFacts;
+use crate::spelling::nearest;
 
-/// How long the first line of a conventional message may be, and of any that codeteam makes.
+/// The maximum length of the first line of a conventional message, and of any that codeteam
+/// composes.
 const SUBJECT: usize = 72;
-/// No message is longer than this.
+/// The maximum length of a message.
 const MAX_BYTES: usize = 16 << 10;
-/// What a conventional message may begin with.
+/// The types a conventional message may begin with.
 const TYPES: &[&str] = &[
     "feat", "fix", "refactor", "perf", "test", "docs", "build", "ci", "chore", "style", "revert",
 ];
 /// The form of the commits of a session, unless another is configured.
 pub const SESSION: &str = "team({role}): {summary}";
-/// What stands where a secret was taken out before codeteam looked at it.
+/// The marker that replaces a secret which was removed before codeteam saw the text.
 const REDACTED: &str = "[redacted: ";
 
-/// What may stand in a template, and what it stands for.
+/// The placeholders of a template, and what they stand for.
 const PLACEHOLDERS: &[(&str, Placeholder)] = &[
     ("task_id", Placeholder::Known(|m| &m.task_id)),
     ("plan_id", Placeholder::Known(|m| &m.plan_id)),
@@ -43,7 +44,7 @@ const PLACEHOLDERS: &[(&str, Placeholder)] = &[
     ("description", Placeholder::Summary),
 ];
 
-/// A part of a template.
+/// The meaning of a placeholder.
 #[derive(Clone, Copy)]
 enum Placeholder {
     Known(fn(&CommitFacts) -> &String),
@@ -61,13 +62,13 @@ pub enum MessageFormat {
     Free,
     /// `type(scope): summary`.
     Conventional,
-    /// A first line with `{summary}` and the like in it.
+    /// A template of the first line, with `{summary}` and other placeholders.
     Template(String),
     /// A regular expression for the first line.
     Pattern(MessagePattern),
 }
 
-/// A regular expression.
+/// A regular expression, compared by its source.
 #[derive(Clone, Debug)]
 pub struct MessagePattern(Regex);
 
@@ -105,7 +106,7 @@ impl fmt::Display for MessageFormat {
 }
 
 impl MessageFormat {
-    /// What is written in a configuration; or why that is no form.
+    /// Parses a configured form; the error says why it is not one.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         match text {
@@ -119,7 +120,7 @@ impl MessageFormat {
             let regex = Regex::new(pattern).map_err(|error| {
                 let why = error.to_string();
                 let why = why.lines().last().unwrap_or_default();
-                format!("`{text}` is no regular expression: {why}")
+                format!("`{text}` is not a regular expression: {why}")
             })?;
             return Ok(Self::Pattern(MessagePattern(regex)));
         }
@@ -127,7 +128,7 @@ impl MessageFormat {
             let meant = nearest(text, ["conventional", "free"]);
             let meant = meant.map(|near| format!("; did you mean `{near}`?"));
             return Err(format!(
-                "`{text}` is no form of messages: there are `conventional`, `free`, templates such as \
+                "`{text}` is not a form of messages: there are `conventional`, `free`, templates such as \
                  `[{{task_id}}] {{summary}}`, and regular expressions between slashes{}",
                 meant.unwrap_or_default()
             ));
@@ -147,15 +148,15 @@ impl MessageFormat {
         Ok(Self::Template(text.to_owned()))
     }
 
-    /// Whether any text will do.
+    /// Returns true if any text will do.
     pub fn is_free(&self) -> bool {
         *self == Self::Free
     }
 
-    /// What is wrong with a message, in words for whoever wrote it.
+    /// Checks a message; the error tells its author what is wrong.
     pub fn check(&self, matter: &CommitFacts, text: &str) -> Result<(), String> {
-        check_any(text)?;
-        if let Some(mark) = clean::skips(text)
+        check_common_rules(text)?;
+        if let Some(mark) = clean::find_skip_marker(text)
             && !self.to_string().contains(mark)
         {
             return Err(format!(
@@ -175,7 +176,7 @@ impl MessageFormat {
                 if expected.is_ok_and(|expected| expected.is_match(subject)) {
                     return Ok(());
                 }
-                let wanted = shown(template, matter);
+                let wanted = fill_known(template, matter);
                 Err(format!(
                     "the first line must be `{wanted}`, but is `{subject}`"
                 ))
@@ -187,8 +188,8 @@ impl MessageFormat {
         }
     }
 
-    /// What a worker is told of it; nothing if any text will do.
-    pub fn words(&self, matter: &CommitFacts) -> Option<String> {
+    /// Describes the form for a worker; `None` if any text will do.
+    pub fn worker_instructions(&self, matter: &CommitFacts) -> Option<String> {
         let first = match self {
             Self::Free => return None,
             Self::Conventional => format!(
@@ -196,7 +197,7 @@ impl MessageFormat {
                  be left out; types: {}; at most {SUBJECT} characters, no full stop at the end",
                 TYPES.join(", ")
             ),
-            Self::Template(template) => format!("`{}`", shown(template, matter)),
+            Self::Template(template) => format!("`{}`", fill_known(template, matter)),
             Self::Pattern(_) => format!("what the regular expression `{self}` matches"),
         };
         Some(format!(
@@ -205,28 +206,33 @@ impl MessageFormat {
         ))
     }
 
-    /// A message that has the form, made of what is known; `None` if a regular expression takes
-    /// none of those that codeteam can make.
-    pub fn make(&self, matter: &CommitFacts) -> Option<String> {
+    /// Composes a message in the required form from what is known; `None` if a regular expression
+    /// accepts none of those that codeteam can compose.
+    pub fn compose(&self, matter: &CommitFacts) -> Option<String> {
         let made = match self {
-            Self::Free => Some(free(matter)),
+            Self::Free => Some(compose_free(matter)),
             Self::Conventional => {
-                let (kind, rest) = matter.kind();
-                Some(fitted(&format!("{kind}: "), rest, "", &matter.headline))
+                let (kind, rest) = matter.commit_type();
+                Some(fit_subject(
+                    &format!("{kind}: "),
+                    rest,
+                    "",
+                    &matter.headline,
+                ))
             }
-            Self::Template(template) => Some(filled(template, matter)),
+            Self::Template(template) => Some(fill_template(template, matter)),
             Self::Pattern(_) => {
-                let (kind, rest) = matter.kind();
+                let (kind, rest) = matter.commit_type();
                 let (id, headline) = (&matter.task_id, &matter.headline);
                 let tries = [
-                    free(matter),
+                    compose_free(matter),
                     headline.clone(),
                     format!("[{id}] {headline}"),
                     format!("{id} {headline}"),
                     format!("{id} - {headline}"),
-                    fitted(&format!("{kind}: "), rest, "", headline),
-                    fitted(&format!("{kind}({id}): "), rest, "", headline),
-                    fitted(&format!("{kind}: [{id}] "), rest, "", headline),
+                    fit_subject(&format!("{kind}: "), rest, "", headline),
+                    fit_subject(&format!("{kind}({id}): "), rest, "", headline),
+                    fit_subject(&format!("{kind}: [{id}] "), rest, "", headline),
                 ];
                 tries.into_iter().find(|m| self.check(matter, m).is_ok())
             }
@@ -235,17 +241,8 @@ impl MessageFormat {
     }
 }
 
-/// The message of a frame's commit: what was written for it if that has the form, else one that
-/// codeteam makes; `None` if it cannot.
-pub fn of(run: &Run, frame: &Frame) -> Option<String> {
-    let matter = CommitFacts::of(run, frame);
-    let written = frame.outputs.text.as_deref().map(clean);
-    let written = written.filter(|text| run.message.check(&matter, text).is_ok());
-    written.or_else(|| run.message.make(&matter))
-}
-
-/// What no message may have, whatever its form.
-fn check_any(text: &str) -> Result<(), String> {
+/// Checks what applies to every message, whatever its form.
+fn check_common_rules(text: &str) -> Result<(), String> {
     if text
         .lines()
         .next()
@@ -263,7 +260,7 @@ fn check_any(text: &str) -> Result<(), String> {
         let message = "the message has something in it that looks like a secret; leave it out";
         return Err(message.to_owned());
     }
-    // What follows such a line is a patch to git, wherever it stands.
+    // To git, a patch follows such a line, wherever it is.
     let patch = ["---", "+++", "diff -", "Index: ", "@@ -"];
     let begins = |line: &str| patch.iter().any(|mark| line.starts_with(mark));
     if let Some(line) = text.lines().find(|line| begins(line)) {
@@ -271,7 +268,7 @@ fn check_any(text: &str) -> Result<(), String> {
             "the message has a line that begins a patch: `{line}`"
         ));
     }
-    // Those that turn the direction of what follows hide what is really there.
+    // Characters that change the direction of text hide what is really there.
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let hidden = |c: &char| (c.is_control() && !matches!(c, '\n' | '\t')) || turns(*c);
     match text.chars().find(hidden) {
@@ -319,13 +316,13 @@ fn check_conventional(subject: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A piece of a template.
+/// A piece of a template: fixed text or a placeholder.
 enum TemplatePiece<'a> {
     Fixed(&'a str),
     Part(&'a str, Placeholder),
 }
 
-/// A template in pieces.
+/// Splits a template into pieces.
 fn pieces(template: &str) -> Result<Vec<TemplatePiece<'_>>, String> {
     let (mut found, mut rest) = (Vec::new(), template);
     while let Some((fixed, after)) = rest.split_once('{') {
@@ -350,7 +347,7 @@ fn pieces(template: &str) -> Result<Vec<TemplatePiece<'_>>, String> {
     Ok(found)
 }
 
-/// What a template takes, as a regular expression.
+/// Returns a regular expression that matches what a template allows.
 fn template_pattern(template: &str, matter: &CommitFacts) -> String {
     let piece = |piece: TemplatePiece<'_>| match piece {
         TemplatePiece::Fixed(text) => regex::escape(text),
@@ -364,8 +361,8 @@ fn template_pattern(template: &str, matter: &CommitFacts) -> String {
     format!("^{pieces}$")
 }
 
-/// A template with what is known filled in, for people and workers.
-fn shown(template: &str, matter: &CommitFacts) -> String {
+/// Fills the known values into a template, for people and workers.
+fn fill_known(template: &str, matter: &CommitFacts) -> String {
     let piece = |piece: TemplatePiece<'_>| match piece {
         TemplatePiece::Fixed(text) => text.to_owned(),
         TemplatePiece::Part(_, Placeholder::Known(of)) => of(matter).clone(),
@@ -375,11 +372,10 @@ fn shown(template: &str, matter: &CommitFacts) -> String {
     pieces.into_iter().map(piece).collect()
 }
 
-/// A template with everything filled in. The first summary in it is the one that gives way if there
-/// is not enough room.
-fn filled(template: &str, matter: &CommitFacts) -> String {
-    let (kind, rest) = matter.kind();
-    // Where the type is said beside it, it need not be said again.
+/// Fills in a whole template. Its first summary is shortened if there is not enough room.
+fn fill_template(template: &str, matter: &CommitFacts) -> String {
+    let (kind, rest) = matter.commit_type();
+    // If the template states the type, the summary need not repeat it.
     let says_kind = template.contains("{type}");
     let summary = if says_kind { rest } else { &matter.headline };
     let (mut before, mut after, mut seen) = (String::new(), String::new(), false);
@@ -398,20 +394,30 @@ fn filled(template: &str, matter: &CommitFacts) -> String {
         if seen { &mut after } else { &mut before }.push_str(text);
     }
     after.push_str(&matter.marks);
-    fitted(&before, summary, &after, &matter.headline)
+    fit_subject(&before, summary, &after, &matter.headline)
 }
 
-/// The task and its headline, or the goal.
-fn free(matter: &CommitFacts) -> String {
-    if matter.is_task {
+/// Composes a free message: the task and its headline (or the goal), and below it what is asked
+/// for, unless that is not allowed in a message.
+fn compose_free(matter: &CommitFacts) -> String {
+    let subject = if matter.is_task {
         format!("{}: {}", matter.task_id, matter.headline)
     } else {
         matter.headline.clone()
+    };
+    let body = clean_message(&matter.description);
+    if body.is_empty() || body == matter.headline {
+        return subject;
+    }
+    let whole = format!("{subject}\n\n{body}");
+    match MessageFormat::Free.check(matter, &whole) {
+        Ok(()) => whole,
+        Err(_) => subject,
     }
 }
 
-/// A first line that is short enough; what does not fit is said below.
-fn fitted(before: &str, summary: &str, after: &str, whole: &str) -> String {
+/// Composes a first line that is short enough; what does not fit is repeated below in full.
+fn fit_subject(before: &str, summary: &str, after: &str, whole: &str) -> String {
     let summary = summary.trim().trim_end_matches(['.', ' ']);
     let summary = if summary.is_empty() {
         "change"
@@ -424,7 +430,7 @@ fn fitted(before: &str, summary: &str, after: &str, whole: &str) -> String {
         return format!("{before}{summary}{after}");
     }
     let short: String = summary.chars().take(room - 1).collect();
-    // Not in the middle of a word, unless it is a long one.
+    // Cut between words, unless the last word is a long one.
     let end = short.rfind(' ').filter(|end| *end > short.len() / 2);
     let short = short[..end.unwrap_or(short.len())].trim_end_matches(['.', ',', ' ']);
     format!("{before}{short}…{after}\n\n{whole}")

@@ -1,6 +1,6 @@
-//! Parks: an account whose usage limit is reached rests until it resets, and every attempt that
-//! would use it waits, without using up its retries. So does one whose API refuses requests for a
-//! while, or does not answer.
+//! Parks: an account whose usage limit is reached is parked until it resets, and every attempt that
+//! would use it waits, without using up its retries. The same happens to an account whose API
+//! refuses requests for a while, or does not answer.
 
 use std::collections::BTreeMap;
 
@@ -8,54 +8,55 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{Account, EpochMillis};
 
-/// How long to rest when the worker did not say when its limit resets.
-pub const UNKNOWN_RESET_MS: u64 = 15 * 60 * 1_000;
+/// How long to park an account if the worker did not report when its limit resets.
+pub(crate) const UNKNOWN_RESET_MS: u64 = 15 * 60 * 1_000;
 
-/// No limit lasts longer than a month; what says so is wrong.
+/// The longest time an account is parked. No limit lasts longer than a month; a report that says so
+/// is wrong.
 pub const MAX_REST_MS: u64 = 31 * 24 * 60 * 60 * 1_000;
 
-/// Why an account rests.
+/// Why an account is parked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParkReason {
     /// Its usage limit is reached.
     #[default]
     Quota,
-    /// Its API has too many requests at once.
+    /// Its API is receiving too many requests.
     RateLimit,
-    /// Its API fails, or cannot be reached.
+    /// Its API fails or cannot be reached.
     Outage,
 }
 
 impl ParkReason {
-    /// Whether it is the usual one, which logs leave out.
+    /// Returns true for the usual reason, which logs leave out.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
     pub(crate) fn is_quota(&self) -> bool {
         *self == Self::Quota
     }
 }
 
-/// The rest of one account.
+/// The park of one account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountPark {
-    /// Until when.
+    /// When it ends.
     pub until: EpochMillis,
-    /// Why.
+    /// Why the account is parked.
     pub why: ParkReason,
 }
 
-/// A model API that has not answered since some time.
+/// A model API that does not answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiOutage {
     /// When it first failed.
     pub since: EpochMillis,
-    /// How often it has failed since.
+    /// The number of failures since then.
     pub failures: u32,
-    /// What was said the last time.
+    /// The last error message.
     pub message: String,
 }
 
-/// The accounts that rest, and until when.
+/// The parked accounts, and until when they are parked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ParkedAccounts {
@@ -71,18 +72,18 @@ impl ParkedAccounts {
         }
     }
 
-    /// Until when an account rests, if it does.
-    pub fn until(&self, account: &Account) -> Option<EpochMillis> {
+    /// Returns until when an account is parked, if it is.
+    pub fn parked_until(&self, account: &Account) -> Option<EpochMillis> {
         self.get(account).map(|park| park.until)
     }
 
-    /// The rest of an account, if it rests.
+    /// Returns the park of an account, if it has one.
     pub fn get(&self, account: &Account) -> Option<AccountPark> {
         self.parks.get(account).copied()
     }
 
-    /// Accounts whose rest is over.
-    pub fn over(&self, at: EpochMillis) -> Vec<Account> {
+    /// Returns the accounts whose park has ended.
+    pub fn expired_accounts(&self, at: EpochMillis) -> Vec<Account> {
         self.parks
             .iter()
             .filter(|(_, park)| park.until <= at)
@@ -91,11 +92,11 @@ impl ParkedAccounts {
     }
 
     /// Ends a park.
-    pub fn end(&mut self, account: &Account) {
+    pub fn release(&mut self, account: &Account) {
         self.parks.remove(account);
     }
 
-    /// All parks.
+    /// Returns all parked accounts with the end of their parks.
     pub fn iter(&self) -> impl Iterator<Item = (&Account, EpochMillis)> {
         self.parks
             .iter()
@@ -117,10 +118,13 @@ mod tests {
         };
         parks.park(&account, park(500));
         parks.park(&account, park(300));
-        assert_eq!(parks.until(&account), Some(EpochMillis(500)));
-        assert!(parks.over(EpochMillis(499)).is_empty());
-        assert_eq!(parks.over(EpochMillis(500)), std::slice::from_ref(&account));
-        parks.end(&account);
-        assert_eq!(parks.until(&account), None);
+        assert_eq!(parks.parked_until(&account), Some(EpochMillis(500)));
+        assert!(parks.expired_accounts(EpochMillis(499)).is_empty());
+        assert_eq!(
+            parks.expired_accounts(EpochMillis(500)),
+            std::slice::from_ref(&account)
+        );
+        parks.release(&account);
+        assert_eq!(parks.parked_until(&account), None);
     }
 }

@@ -1,16 +1,19 @@
 //! The plan: phases of tasks with dependencies, acceptance criteria and files.
 
-mod amend;
-mod yaml;
+mod interface;
+mod measurable;
+mod phases;
+mod priority;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::amend::{AmendError, amend};
-pub use self::yaml::{LoadedPlan, from_yaml, to_yaml};
-use crate::ids::{PhaseId, TaskId, is_plain};
+pub use self::interface::Interface;
+pub(crate) use self::measurable::{UNMEASURABLE, criteria_problems};
+pub use self::priority::TaskPriority;
+use crate::ids::{PhaseId, RoleName, TaskId, is_valid_name};
 
 /// A plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +29,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<Phase>,
     /// The tasks, in the order they are to be preferred.
+    #[serde(alias = "missions")]
     pub tasks: Vec<Task>,
     /// Files (or folders, or patterns) that no task may change. A person writes them; planners are
     /// not asked for any.
@@ -43,9 +47,16 @@ pub struct Phase {
     /// What it is about.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
+    /// What it has to achieve, for whoever breaks it down into tasks.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
     /// Phases with the same number run side by side.
     #[serde(default)]
     pub sequence: u32,
+    /// What its tasks rely on, and the phases after it. A designer settles them where the workflow
+    /// has one for each phase.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<Interface>,
 }
 
 /// A task of a plan.
@@ -53,9 +64,10 @@ pub struct Phase {
 #[serde(deny_unknown_fields)]
 pub struct Task {
     /// Its id.
+    #[serde(alias = "mission_id")]
     pub id: TaskId,
     /// One line; the first line of the description if it is missing.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, alias = "goal", skip_serializing_if = "String::is_empty")]
     pub title: String,
     /// What to do.
     #[serde(default)]
@@ -67,15 +79,33 @@ pub struct Task {
     #[serde(default, alias = "artifacts", skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     /// What must hold when it is done.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        alias = "success_criteria",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub acceptance: Vec<String>,
     /// The phase it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<PhaseId>,
+    /// Whether it starts before others that could start as well.
+    #[serde(default, skip_serializing_if = "TaskPriority::is_usual")]
+    pub priority: TaskPriority,
+    /// The roles that carry it out, in their order, where the workflow leaves that to the plan.
+    /// A person or an assembler names them; planners are not asked for any.
+    #[serde(
+        default,
+        alias = "role",
+        alias = "assigned_role",
+        deserialize_with = "priority::one_or_many_roles",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    #[schemars(skip)]
+    pub roles: Vec<RoleName>,
 }
 
 impl Plan {
-    /// What the plan is for, if nobody says it in other words: its description, or else its tasks.
+    /// Returns what the plan is for, if nobody states a goal: its description, or else its tasks.
     pub fn goal(&self) -> Option<String> {
         let described = self.description.trim();
         if !described.is_empty() {
@@ -91,7 +121,8 @@ impl Plan {
 }
 
 impl Task {
-    /// The first line of the title, or of the description, or the id: one line, whatever a model wrote.
+    /// Returns the first line of the title, or of the description, or the id: always one line,
+    /// whatever a model wrote.
     pub fn headline(&self) -> &str {
         let title = self.title.trim().lines().next().unwrap_or("").trim();
         let first = self.description.lines().next().unwrap_or("").trim();
@@ -102,18 +133,28 @@ impl Task {
     }
 }
 
-/// What is wrong with a plan, and about which task or phase.
+/// A problem of a plan, with the task or phase it is about.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// No task at all.
+    /// The plan has no tasks, and no phases that somebody could break down.
     #[error("the plan has no tasks")]
     Empty,
-    /// More than the limit.
+    /// Two interfaces of a phase share a name, or two of the plan a file.
+    #[error("the interface `{name}` of phase `{phase}` {problem}")]
+    BadInterface {
+        /// The phase.
+        phase: PhaseId,
+        /// The interface.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The plan has more tasks than the limit.
     #[error("the plan has {found} tasks, more than `limits.max_tasks` allows ({limit})")]
     TooMany {
-        /// How many it has.
+        /// The number of tasks it has.
         found: usize,
-        /// How many it may have.
+        /// The number of tasks it may have.
         limit: usize,
     },
     /// The name cannot be part of a path or a branch.
@@ -125,45 +166,56 @@ pub enum Error {
     /// Two tasks or phases share a name.
     #[error("the id `{0}` is used twice")]
     DuplicateId(String),
-    /// A dependency on nothing.
+    /// A task depends on one that does not exist.
     #[error("task `{task}` depends on `{on}`, which is not in the plan")]
     UnknownDependency {
-        /// The task.
+        /// The dependent task.
         task: TaskId,
-        /// What it names.
+        /// The missing task.
         on: TaskId,
     },
-    /// A phase that is not there.
+    /// A task belongs to a phase that does not exist.
     #[error("task `{task}` is in phase `{phase}`, which is not in the plan")]
     UnknownPhase {
         /// The task.
         task: TaskId,
-        /// What it names.
+        /// The missing phase.
         phase: PhaseId,
     },
-    /// Tasks that wait for each other.
+    /// Tasks wait for each other.
     #[error("these tasks wait for each other: {}", names(.0))]
     Cycle(Vec<TaskId>),
-    /// A task that depends on one of a later phase would never start.
+    /// A task depends on one of a later phase, so it would never start.
     #[error("task `{task}` depends on `{on}` of a later phase and could never start")]
     LaterPhase {
-        /// The task.
+        /// The dependent task.
         task: TaskId,
-        /// What it depends on.
+        /// The task of the later phase.
         on: TaskId,
     },
-    /// A path that leaves the repository.
+    /// A path leaves the repository.
     #[error("task `{task}` names the file `{file}`: use paths relative to the repository")]
     BadFile {
-        /// The task.
+        /// The task that names it.
         task: TaskId,
-        /// The path.
+        /// The offending path.
+        file: String,
+    },
+    /// A path is in codeteam's own folder, of which nothing is ever committed.
+    #[error(
+        "task `{task}` names the file `{file}`: `.codeteam` is codeteam's own folder, and no change \
+         of a run includes it; leave the file out, a person has to make that change"
+    )]
+    OwnFile {
+        /// The task that names it.
+        task: TaskId,
+        /// The offending path.
         file: String,
     },
 }
 
 impl Error {
-    /// The task or phase the problem is about, to find its line by.
+    /// Returns the task or phase the problem is about, which helps to find its line.
     pub fn subject(&self) -> Option<&str> {
         match self {
             Self::Empty | Self::TooMany { .. } => None,
@@ -171,7 +223,9 @@ impl Error {
             Self::UnknownDependency { task, .. }
             | Self::UnknownPhase { task, .. }
             | Self::LaterPhase { task, .. }
-            | Self::BadFile { task, .. } => Some(task.as_str()),
+            | Self::BadFile { task, .. }
+            | Self::OwnFile { task, .. } => Some(task.as_str()),
+            Self::BadInterface { phase, .. } => Some(phase.as_str()),
             Self::Cycle(tasks) => tasks.first().map(TaskId::as_str),
         }
     }
@@ -183,9 +237,9 @@ fn names(tasks: &[TaskId]) -> String {
 }
 
 impl Plan {
-    /// Everything that is wrong with the plan; empty if it can be carried out.
+    /// Returns everything that is wrong with the plan; empty if it can be carried out.
     pub fn check(&self, max_tasks: usize) -> Vec<Error> {
-        if self.tasks.is_empty() {
+        if self.tasks.is_empty() && self.phases.is_empty() {
             return vec![Error::Empty];
         }
         if self.tasks.len() > max_tasks {
@@ -197,6 +251,7 @@ impl Plan {
         let mut errors = self.check_names();
         if errors.is_empty() {
             errors.extend(self.check_references());
+            errors.extend(self.check_interfaces());
         }
         if errors.is_empty() {
             errors.extend(self.find_cycle().map(Error::Cycle));
@@ -204,8 +259,8 @@ impl Plan {
         errors
     }
 
-    /// The position of each task by its id.
-    pub fn index(&self) -> BTreeMap<&TaskId, usize> {
+    /// Returns the position of each task by its id.
+    pub fn task_positions(&self) -> BTreeMap<&TaskId, usize> {
         self.tasks
             .iter()
             .enumerate()
@@ -213,8 +268,9 @@ impl Plan {
             .collect()
     }
 
-    /// The order of each task's phase: 0 for the first group of phases. Without phases all are 0.
-    pub fn ranks(&self) -> Vec<u32> {
+    /// Returns the rank of each task's phase: 0 for the first group of phases. Without phases all
+    /// are 0.
+    pub fn phase_ranks(&self) -> Vec<u32> {
         let mut sequences: Vec<u32> = self.phases.iter().map(|p| p.sequence).collect();
         sequences.sort_unstable();
         sequences.dedup();
@@ -238,106 +294,12 @@ impl Plan {
             .collect()
     }
 
-    /// The phases as a plan of their own, so that one scheduler serves both: a phase waits for
-    /// those its tasks depend on, and holds what its tasks hold.
-    #[must_use]
-    pub fn of_phases(&self) -> Self {
-        let place: BTreeMap<&PhaseId, usize> = self
-            .phases
-            .iter()
-            .enumerate()
-            .map(|(i, p)| (&p.id, i))
-            .collect();
-        let index = self.index();
-        let mut on: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); self.phases.len()];
-        let mut files: Vec<BTreeSet<&String>> = vec![BTreeSet::new(); self.phases.len()];
-        let mut alone = vec![false; self.phases.len()];
-        for task in &self.tasks {
-            let Some(&own) = task.phase.as_ref().and_then(|p| place.get(p)) else {
-                continue;
-            };
-            alone[own] |= task.files.is_empty();
-            files[own].extend(&task.files);
-            let others = task
-                .dependencies
-                .iter()
-                .filter_map(|d| self.tasks[*index.get(d)?].phase.as_ref())
-                .filter_map(|p| place.get(p).copied());
-            on[own].extend(others.filter(|other| *other != own));
-        }
-        let tasks = self
-            .phases
-            .iter()
-            .enumerate()
-            .map(|(i, phase)| Task {
-                id: TaskId(phase.id.0.clone()),
-                title: phase.title.clone(),
-                dependencies: on[i]
-                    .iter()
-                    .map(|d| TaskId(self.phases[*d].id.0.clone()))
-                    .collect(),
-                files: match (alone[i], files[i].is_empty()) {
-                    (true, _) => Vec::new(),
-                    // A phase without tasks holds nothing; its own name stands in the way of no one.
-                    (false, true) => vec![phase.id.0.clone()],
-                    (false, false) => files[i].iter().map(|f| (*f).clone()).collect(),
-                },
-                phase: Some(phase.id.clone()),
-                ..Task::default()
-            })
-            .collect();
-        Self {
-            plan_id: String::new(),
-            description: String::new(),
-            phases: self.phases.clone(),
-            tasks,
-            forbidden: self.forbidden.clone(),
-        }
-    }
-
-    /// The tasks of one phase. Phases they depend on are complete before this one opens.
-    #[must_use]
-    pub fn of_phase(&self, phase: &PhaseId) -> Self {
-        let mut tasks: Vec<Task> = self
-            .tasks
-            .iter()
-            .filter(|t| t.phase.as_ref() == Some(phase))
-            .cloned()
-            .collect();
-        let own: BTreeSet<TaskId> = tasks.iter().map(|t| t.id.clone()).collect();
-        for task in &mut tasks {
-            task.dependencies.retain(|on| own.contains(on));
-        }
-        Self {
-            plan_id: String::new(),
-            description: String::new(),
-            phases: self.phases.clone(),
-            tasks,
-            forbidden: self.forbidden.clone(),
-        }
-    }
-
-    /// Why the plan cannot be gone through phase by phase, if it cannot.
-    pub fn unfit_for_phases(&self) -> Option<String> {
-        if self.phases.is_empty() {
-            return Some("the plan has no phases to go through".to_owned());
-        }
-        if let Some(task) = self.tasks.iter().find(|t| t.phase.is_none()) {
-            return Some(format!("task `{}` is in no phase", task.id));
-        }
-        let cycle = self.of_phases().find_cycle()?;
-        Some(format!(
-            "these phases wait for each other: {}",
-            names(&cycle)
-        ))
-    }
-
     fn check_names(&self) -> Vec<Error> {
         let mut errors = Vec::new();
         let mut seen = std::collections::BTreeSet::new();
         let phases = self.phases.iter().map(|p| p.id.as_str());
         for id in phases.chain(self.tasks.iter().map(|t| t.id.as_str())) {
-            if !is_plain(id) {
+            if !is_valid_name(id) {
                 errors.push(Error::BadId(id.to_owned()));
             } else if !seen.insert(id) {
                 errors.push(Error::DuplicateId(id.to_owned()));
@@ -348,8 +310,8 @@ impl Plan {
 
     fn check_references(&self) -> Vec<Error> {
         let mut errors = Vec::new();
-        let index = self.index();
-        let ranks = self.ranks();
+        let index = self.task_positions();
+        let ranks = self.phase_ranks();
         let phases: BTreeSet<&PhaseId> = self.phases.iter().map(|p| &p.id).collect();
         for (i, task) in self.tasks.iter().enumerate() {
             let id = &task.id;
@@ -382,14 +344,20 @@ impl Plan {
                     file: file.clone(),
                 });
             }
+            for file in task.files.iter().filter(|file| is_own_file(file)) {
+                errors.push(Error::OwnFile {
+                    task: id.clone(),
+                    file: file.clone(),
+                });
+            }
         }
         errors
     }
 
-    /// A cycle among the dependencies, in order, if there is one. Linear in tasks and
-    /// dependencies, and without recursion: a plan may be a chain of any length.
+    /// Returns a cycle among the dependencies, in order, if there is one. Takes time linear in
+    /// tasks and dependencies, and does not recurse: a plan may be a chain of any length.
     fn find_cycle(&self) -> Option<Vec<TaskId>> {
-        let index = self.index();
+        let index = self.task_positions();
         let mut state = vec![0_u8; self.tasks.len()]; // 0 unseen, 1 on the path, 2 done
         for root in 0..self.tasks.len() {
             let mut path: Vec<(usize, usize)> = vec![(root, 0)];
@@ -422,6 +390,12 @@ impl Plan {
         }
         None
     }
+}
+
+/// Returns true if a path is codeteam's own folder or something in it.
+fn is_own_file(path: &str) -> bool {
+    let mut parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+    parts.next() == Some(".codeteam")
 }
 
 fn stays_inside(path: &str) -> bool {
@@ -487,6 +461,22 @@ mod tests {
             plan(vec![outside]).check(9)[0],
             Error::BadFile { .. }
         ));
+    }
+
+    #[test]
+    fn files_of_codeteams_own_folder_are_refused() {
+        for (file, is_refused) in [
+            (".codeteam/config.yml", true),
+            ("./.codeteam", true),
+            (".codeteam-notes", false),
+            ("docs/.codeteam/x", false),
+        ] {
+            let mut task = task("a", &[]);
+            task.files = vec![file.into()];
+            let errors = plan(vec![task]).check(9);
+            let own = errors.iter().any(|e| matches!(e, Error::OwnFile { .. }));
+            assert_eq!(own, is_refused, "{file}");
+        }
     }
 
     #[test]

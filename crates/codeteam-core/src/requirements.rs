@@ -1,13 +1,13 @@
-//! What is to be built, in one text: as an analyst has confirmed it, or else as it stood when the
-//! analyst asked and what the user answered. Requirements are numbered, so that every later role can
+//! The requirements as one text: as an analyst has confirmed them, or else as they stood when the
+//! analyst asked, with the user's answers. Requirements are numbered, so that every later role can
 //! refer to each of them.
 
 use serde::{Deserialize, Serialize};
 
-/// What an analyst had found out when it asked the user.
+/// The knowledge of an analyst at the time it asked the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartialAnalysis {
-    /// What it had understood of the task and the project.
+    /// Its understanding of the task and the project.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub context: String,
     /// The requirements that were clear already.
@@ -15,8 +15,8 @@ pub struct PartialAnalysis {
     pub partial_spec: String,
 }
 
-/// Puts together what is known of the requirements. An analyst that has confirmed them has the last
-/// word; otherwise nothing that it found out before it asked is lost.
+/// Combines everything known about the requirements. If an analyst has confirmed them, that text is
+/// final; otherwise nothing that it found out before it asked is lost.
 pub fn known_requirements(
     confirmed: Option<&str>,
     analysis: Option<&PartialAnalysis>,
@@ -55,13 +55,13 @@ pub fn known_requirements(
     parts.join("\n\n")
 }
 
-/// A text below the first line of a numbered item.
+/// Indents a text below the first line of a numbered item.
 fn indented(text: &str) -> String {
     text.trim().replace('\n', "\n   ")
 }
 
-/// A list of requirements with numbers. One that has any is left as it is, and so is a text that is
-/// no list: only its author knows what in it is one requirement.
+/// Numbers a list of requirements. A text that contains numbers already is left as it is, and so is
+/// one that is not a list: only its author knows what counts as one requirement.
 fn numbered(text: &str) -> String {
     let text = text.trim();
     if text.is_empty() || text.lines().any(|line| number(line).is_some()) {
@@ -91,7 +91,7 @@ fn numbered(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The number that a line begins with: `3. …` or `3) …`.
+/// Returns the number that a line begins with: `3. …` or `3) …`.
 fn number(line: &str) -> Option<u32> {
     let line = line.trim_start();
     let end = line.find(|c: char| !c.is_ascii_digit())?;
@@ -100,7 +100,7 @@ fn number(line: &str) -> Option<u32> {
     digits.parse().ok().filter(|_| is_mark)
 }
 
-/// The highest number of a list.
+/// Returns the highest number of a list.
 fn last_number(text: &str) -> u32 {
     text.lines().filter_map(number).max().unwrap_or(0)
 }

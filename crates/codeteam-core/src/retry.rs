@@ -1,22 +1,22 @@
-//! How often a failed attempt is tried again, and how long to wait in between.
+//! Retry policies: how often a failed attempt is retried, and how long to wait in between.
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AttemptId, fnv};
+use crate::ids::{AttemptId, fnv_hash};
 
 /// A retry policy: exponential backoff with jitter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RetryPolicy {
-    /// Tries in all, the first one included.
+    /// The total number of attempts, including the first one.
     pub max_attempts: u32,
-    /// The wait before the second try, in milliseconds.
+    /// The delay before the second attempt, in milliseconds.
     pub initial_delay_ms: u64,
-    /// By how many percent each wait is longer than the one before: 200 doubles it.
+    /// Each delay as a percentage of the one before: 200 doubles it.
     pub backoff_percent: u64,
-    /// No wait is longer than this.
+    /// The longest delay, in milliseconds.
     pub max_delay_ms: u64,
-    /// How many percent a wait may be shorter or longer, so that runs do not march in step.
+    /// By how many percent a delay may be shorter or longer, so that runs do not retry in step.
     pub jitter_percent: u64,
 }
 
@@ -33,9 +33,9 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The policy of a name: `default`, `aggressive` (for critical paths), `conservative` (for
-    /// expensive work), `none`.
-    pub fn named(name: &str) -> Option<Self> {
+    /// Returns the policy with a name: `default`, `aggressive` (for critical paths), `conservative`
+    /// (for expensive work), `none`.
+    pub fn by_name(name: &str) -> Option<Self> {
         let default = Self::default();
         Some(match name {
             "default" => default,
@@ -61,16 +61,16 @@ impl RetryPolicy {
         })
     }
 
-    /// The names [`RetryPolicy::named`] knows.
+    /// The names that [`RetryPolicy::by_name`] knows.
     pub const NAMES: [&'static str; 4] = ["default", "aggressive", "conservative", "none"];
 
-    /// Milliseconds to wait before `next` is tried. The jitter comes from the attempt's own id,
-    /// so it is the same in every replay and different between attempts.
+    /// Returns the milliseconds to wait before `next` is tried. The jitter comes from the attempt's
+    /// own id, so it is the same in every replay and different between attempts.
     pub fn delay_ms(&self, next: &AttemptId) -> u64 {
         self.delay_after(next.attempt.saturating_sub(1), next)
     }
 
-    /// Milliseconds to wait after the last of some failures, for the attempt that comes then.
+    /// Returns the milliseconds to wait after a number of failures, before the attempt `next`.
     pub fn delay_after(&self, failures: u32, next: &AttemptId) -> u64 {
         let mut delay = self.initial_delay_ms;
         for _ in 1..failures {
@@ -81,7 +81,7 @@ impl RetryPolicy {
         }
         let delay = delay.min(self.max_delay_ms);
         let spread = delay.saturating_mul(self.jitter_percent) / 100;
-        let offset = fnv(&next.lasting()) % (2 * spread + 1);
+        let offset = fnv_hash(&next.without_fence()) % (2 * spread + 1);
         (delay - spread + offset).min(self.max_delay_ms)
     }
 }

@@ -1,18 +1,11 @@
 //! Roles: what a worker is asked to be. The kernel knows kinds and contracts, never names.
 
-mod book;
-mod file;
-
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::book::unknown;
-pub use self::book::{ResolvedRole, RoleCatalog, RoleSource, SourceLayer};
-pub use self::file::{OnGateFail, RoleFile, RoleGate};
 use crate::ids::{RoleName, WorkerName};
-use crate::submission::AnswerForm;
 
 /// What a role owes.
 #[derive(
@@ -45,7 +38,7 @@ impl RoleKind {
         Self::Scribe,
     ];
 
-    /// The word for it.
+    /// Returns the kind as a word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Analyst => "analyst",
@@ -57,7 +50,19 @@ impl RoleKind {
         }
     }
 
-    /// The word for it in a sentence.
+    /// Returns the tools that a role of this kind has if it names none. Workers get exactly these, by
+    /// their own names for them.
+    pub(crate) fn usual_tools(self) -> &'static [&'static str] {
+        match self {
+            Self::Implementer => &["read", "search", "list", "edit", "write", "run"],
+            Self::Analyst | Self::Designer | Self::Planner | Self::Gatekeeper => {
+                &["read", "search", "list", "run"]
+            }
+            Self::Scribe => &["read", "search", "list"],
+        }
+    }
+
+    /// Returns the word with its indefinite article.
     pub fn with_article(self) -> &'static str {
         match self {
             Self::Analyst => "an analyst",
@@ -84,24 +89,41 @@ pub enum Contract {
     /// A `status` in capitals: phases of components; components and interfaces; files by what was
     /// done to them; issues, suggestions and security concerns.
     Supervisor,
+    /// A scribe's: `assignments` of roles to tasks.
+    Assembly,
+    /// A gatekeeper's: `overall_score, criteria_scores, issues, suggestions`.
+    Quality,
+    /// A gatekeeper's that leads: `intervention, reason` and what the intervention needs.
+    Intervention,
 }
 
 impl Contract {
     /// Every contract.
-    pub const ALL: [Self; 4] = [Self::Native, Self::TeamMcp, Self::Strict, Self::Supervisor];
+    pub const ALL: [Self; 7] = [
+        Self::Native,
+        Self::TeamMcp,
+        Self::Strict,
+        Self::Supervisor,
+        Self::Assembly,
+        Self::Quality,
+        Self::Intervention,
+    ];
 
-    /// The word for it.
+    /// Returns the contract's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Native => "native",
             Self::TeamMcp => "team_mcp",
             Self::Strict => "strict",
             Self::Supervisor => "supervisor",
+            Self::Assembly => "assembly",
+            Self::Quality => "quality",
+            Self::Intervention => "intervention",
         }
     }
 
-    /// The kinds it has a form for.
-    pub fn kinds(self) -> &'static [RoleKind] {
+    /// Returns the kinds of roles the contract has a form for.
+    pub fn supported_kinds(self) -> &'static [RoleKind] {
         match self {
             Self::Native => &RoleKind::ALL,
             Self::TeamMcp => &[
@@ -121,11 +143,13 @@ impl Contract {
                 RoleKind::Implementer,
                 RoleKind::Gatekeeper,
             ],
+            Self::Assembly => &[RoleKind::Scribe],
+            Self::Quality | Self::Intervention => &[RoleKind::Gatekeeper],
         }
     }
 
-    /// Whether its gatekeepers can answer for findings by their ids.
-    pub fn names_findings(self) -> bool {
+    /// Returns true if its gatekeepers can resolve findings by their ids.
+    pub fn resolves_findings_by_id(self) -> bool {
         self == Self::Native
     }
 }
@@ -154,7 +178,7 @@ pub enum ModelProvider {
 }
 
 impl ModelProvider {
-    /// The word for it.
+    /// Returns the provider's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
@@ -164,39 +188,39 @@ impl ModelProvider {
     }
 }
 
-/// With what a role is carried out, beyond who does it.
+/// The options with which a role is carried out, besides who does it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExecutionOptions {
-    /// How files are changed.
+    /// The way the worker changes files.
     #[serde(skip_serializing_if = "is_tools")]
     pub mode: EditMode,
-    /// The tools it may use; all of the worker's own that fit its kind if none is named.
+    /// The tools it may use; if none is named, all of the worker's own that fit its kind.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_tools: Vec<String>,
     /// The configured MCP servers whose tools it gets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mcp_servers: Vec<String>,
-    /// How often the model may be asked in one attempt.
+    /// The maximum number of model turns in one attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
-    /// Whether the next attempt may go on in the session of the last one.
+    /// Whether the next attempt may continue the conversation of the last one.
     #[serde(skip_serializing_if = "is_false")]
     pub continues: bool,
-    /// How often in a row a session may be gone on with, if not as often as usual.
+    /// How often in a row a conversation may be continued, if not as often as usual.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_continuations: Option<u32>,
-    /// Whether a plan is made before anything is done, where the worker can.
+    /// Whether the worker makes a plan before it acts, if it can.
     #[serde(skip_serializing_if = "is_false")]
     pub use_planner: bool,
     /// Who serves the model, if not the worker's own default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<ModelProvider>,
-    /// The folder that the paths it names are below, if not the project's own. Nothing else is
-    /// touched.
+    /// The directory that the paths it names are relative to, if not the project's own. Nothing
+    /// else is touched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// How many characters a text of its answer may have, where its contract has a limit.
+    /// The maximum number of characters of a text in its answer, where its contract has a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_chars: Option<usize>,
 }
@@ -215,13 +239,13 @@ pub struct RoleContext {
     /// Files that are left out, as patterns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
-    /// Files that are there in any case, as patterns.
+    /// Files that are always included, as patterns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub always_include: Vec<String>,
     /// How many tokens all of it may take.
     #[serde(alias = "token_budget", skip_serializing_if = "Option::is_none")]
     pub budget: Option<u64>,
-    /// Whether what has changed so far is part of it.
+    /// Whether the diff of the changes so far is part of it.
     #[serde(skip_serializing_if = "is_false")]
     pub git_diff: bool,
 }
@@ -230,57 +254,63 @@ pub struct RoleContext {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Role {
-    /// Its name.
+    /// The role's name.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub name: RoleName,
-    /// What it owes.
+    /// The kind of role, which determines what it must deliver.
     pub kind: RoleKind,
-    /// The wire form of its answer.
+    /// The wire format of its answer.
     #[serde(default, skip_serializing_if = "is_native")]
     pub contract: Contract,
-    /// What carries it out; the first that is not parked is used.
+    /// The workers that can carry it out; the first that is not parked is used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<WorkerName>,
-    /// Who the worker is asked to be.
+    /// The prompt that tells the worker who it is asked to be.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub prompt: String,
     /// The model, if not the worker's own default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Files that the worker is not shown, as patterns.
+    /// Patterns of files that the worker is not shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
-    /// What one attempt may cost at most, in millionths of a US dollar.
+    /// The maximum cost of one attempt, in millionths of a US dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_microusd: Option<u64>,
-    /// With what it is carried out.
+    /// The options with which it is carried out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub means: ExecutionOptions,
-    /// What it is, in a line.
+    /// A description in one line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// What it is shown of the repository.
+    /// What it is good at, for whoever chooses among roles.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strengths: Vec<String>,
+    /// The context of the repository that it is shown.
     #[serde(default, skip_serializing_if = "is_default")]
     pub context: RoleContext,
-    /// In hundredths, a score that no rule has ever used. Runs of earlier versions have it in their logs.
+    /// The score that its results need to be built on, if not the workflow's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quality_threshold: Option<u8>,
-    /// The attitude it is to take, in a word or two; empty if none is asked for.
+    /// Whether its results are scored, if that is stated; they are where the workflow does so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quality_check: Option<bool>,
+    /// The attitude it should take, in a word or two; empty if none is asked for.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stance: String,
-    /// What its prompt may refer to, by name.
+    /// Values that its prompt may refer to by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub config: BTreeMap<String, serde_json::Value>,
     /// The template of its assignments, if not the usual one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
-    /// About how many tokens the log of its work may have before it is shortened.
+    /// Approximately how many tokens its work log may have before it is shortened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_tokens: Option<u64>,
 }
 
 impl Role {
-    /// What its prompt may refer to, with what the step says over it.
+    /// Returns the values for its prompt, overridden by those of the step.
     pub fn config_with(
         &self,
         step: &BTreeMap<String, serde_json::Value>,
@@ -288,16 +318,6 @@ impl Role {
         let mut config = self.config.clone();
         config.extend(step.clone());
         config
-    }
-
-    /// What its answer must be.
-    pub fn form(&self) -> AnswerForm {
-        AnswerForm {
-            kind: self.kind,
-            contract: self.contract,
-            mode: self.means.mode,
-            asks: false,
-        }
     }
 }
 

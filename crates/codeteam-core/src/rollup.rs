@@ -2,15 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::FrameOutcome;
+use serde::{Serialize, Serializer};
+
+use crate::frame::FrameOutcome;
 use crate::frame::FrameStage;
 use crate::ids::PhaseId;
 use crate::run::Run;
 use crate::schedule::TaskStatus;
 
-/// The status of a group from the statuses of its members: failed if one failed, running if one
-/// runs or some are done, completed if all are.
-pub fn roll_up(members: impl IntoIterator<Item = TaskStatus>) -> TaskStatus {
+/// Returns the status of a group from the statuses of its members.
+///
+/// A group is completed if all members are done (skipped if all were skipped), running if one runs,
+/// otherwise failed if one failed, blocked if all that are left are blocked, running if some are
+/// done, and else pending.
+pub(crate) fn roll_up(members: impl IntoIterator<Item = TaskStatus>) -> TaskStatus {
     let mut counts: BTreeMap<TaskStatus, usize> = BTreeMap::new();
     let mut total = 0;
     for member in members {
@@ -40,8 +45,8 @@ pub fn roll_up(members: impl IntoIterator<Item = TaskStatus>) -> TaskStatus {
     }
 }
 
-/// The status of each phase of the plan, in order.
-pub fn phases(run: &Run) -> Vec<(PhaseId, TaskStatus)> {
+/// Returns the status of each phase of the plan, in order.
+pub fn phase_statuses(run: &Run) -> Vec<(PhaseId, TaskStatus)> {
     let Some(plan) = &run.plan else {
         return Vec::new();
     };
@@ -57,35 +62,47 @@ pub fn phases(run: &Run) -> Vec<(PhaseId, TaskStatus)> {
     plan.phases
         .iter()
         .map(|p| {
-            (
-                p.id.clone(),
-                roll_up(members.get(&p.id).into_iter().flatten().copied()),
-            )
+            let of_tasks = roll_up(members.get(&p.id).into_iter().flatten().copied());
+            // Before its tasks begin, somebody may design them.
+            let own = run.phases.get(&p.id).copied();
+            let has_begun = of_tasks == TaskStatus::Pending && own == Some(TaskStatus::Running);
+            let status = if has_begun {
+                TaskStatus::Running
+            } else {
+                of_tasks
+            };
+            (p.id.clone(), status)
         })
         .collect()
 }
 
-/// What a run is doing, in one word.
+/// The status of a run, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStatus {
     /// Something is under way.
     Running,
     /// A person must decide.
     Waiting,
-    /// It waits for a time: a retry, a quota.
+    /// It waits until a given time: a retry, a quota.
     Paused,
     /// A limit is reached.
     Limited,
-    /// Done.
+    /// It is done.
     Completed,
-    /// Given up.
+    /// It was given up.
     Failed,
-    /// Ended by a person.
+    /// A person ended it.
     Aborted,
 }
 
+impl Serialize for RunStatus {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 impl RunStatus {
-    /// The word for it.
+    /// Returns the status as a word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -99,8 +116,9 @@ impl RunStatus {
     }
 }
 
-/// What a run is doing. A person is waited for only when nothing else can go on.
-pub fn status(run: &Run) -> RunStatus {
+/// Returns the status of a run. It counts as waiting for a person only if nothing else can
+/// continue.
+pub fn run_status(run: &Run) -> RunStatus {
     match &run.outcome {
         Some(FrameOutcome::Completed | FrameOutcome::Skipped) => return RunStatus::Completed,
         Some(FrameOutcome::Failed(_)) => return RunStatus::Failed,
@@ -110,7 +128,7 @@ pub fn status(run: &Run) -> RunStatus {
     let due = crate::due(run);
     if due.iter().any(|effect| effect.attempt().is_some()) {
         RunStatus::Running
-    } else if run.limit.is_some() {
+    } else if run.reached_limit.is_some() {
         RunStatus::Limited
     } else if run
         .frames

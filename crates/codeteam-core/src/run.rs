@@ -1,164 +1,229 @@
 //! The state of a run, and how events change it.
 //!
-//! [`apply`] holds no policy: it records what an event says and keeps the indices (`frames`,
-//! schedules, outstanding launches) that let `decide` and `due` cost what is active.
+//! [`apply`] holds no policy: it records what an event says and maintains the indices (`frames`,
+//! schedules, outstanding launches) that keep the cost of `decide` and `due` proportional to the
+//! work that is active.
 
+mod branch_history;
 mod fold;
+mod phases;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rpds::RedBlackTreeMapSync;
+use rpds::{RedBlackTreeMapSync, VectorSync};
+use serde::{Deserialize, Serialize};
 
+pub use self::branch_history::{BranchMove, EndedFrame, TakenBackEvents};
 pub use self::fold::apply;
+pub use self::phases::{breaks_down_phases, goes_by_phase};
+use crate::approval::ApprovalRules;
 use crate::budget::{self, Budget, BudgetReservation, InFlightUsage, Usage};
+use crate::contribution::Contribution;
 use crate::event::{
-    BaselineFailure, DeliveryOutcome, FrameOutcome, GateSettings, RunAccess, RunChoices,
-    SandboxKind,
+    BaselineFailure, DeliveryOutcome, GateSettings, RunAccess, RunChoices, SandboxKind,
 };
 use crate::findings::Finding;
-use crate::frame::{ChildFrames, Frame, FrameItem, Tip};
-use crate::hands::Operator;
+use crate::fork::ForkOrigin;
+use crate::frame::FrameOutcome;
+use crate::frame::{ChildFrames, Frame, FrameItem, Slot, SlotEnd, SlotState, Tip};
 use crate::ids::{
     Account, AttemptId, Commit, EpochMillis, FramePath, PhaseId, RoleName, RunId, StepId, TaskId,
-    WorkerName, fnv,
+    WorkerName, fnv_hash,
 };
 use crate::message::MessageFormat;
+use crate::operator::{Operator, is_session_worker};
 use crate::park::{ApiOutage, ParkedAccounts};
 use crate::plan::{Plan, Task};
-use crate::role::Role;
+use crate::repin::PinnedWorkflow;
+use crate::role::{Role, RoleKind};
+use crate::rollback::RollbackRequest;
 use crate::schedule::{Schedule, TaskStatus};
+use crate::team::{InterventionRecord, TaskQuality};
 use crate::workflow::{EachItem, Step, StepKind, Workflow};
 
-/// A run: everything that follows from its events.
-#[derive(Clone, Debug, PartialEq)]
+/// The state of a run: everything that follows from its events, and nothing else.
+///
+/// A run is only ever changed by [`apply`]. [`Run::replay`] of the log therefore yields the state
+/// that the live process had, and `PartialEq` and [`Run::digest`] can compare the two.
+/// [`Run::default`] is the run before its first event; its id is empty.
+///
+/// The state falls into four parts:
+///
+/// - what [`crate::Event::RunStarted`] pinned: the goal, workflow, roles, base, limits, templates
+///   and configuration. It changes only by explicit events, such as raised limits or repinned
+///   checks;
+/// - the plan and the status of its tasks and phases;
+/// - the frames under way, which hold everything about work in progress, and the frames that failed
+///   and can be resumed;
+/// - shared bookkeeping: outstanding launches, the budget, parked accounts, the integration queue.
+///
+/// Most large parts are shared (`Arc`) or persistent (`rpds`), so `decide` can clone a run
+/// cheaply and try out consequences on the clone.
+///
+/// The serialised form is for caches that can be made again from the log at any time, and only the
+/// program that wrote it may read it: the log is what stays readable.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Its id; empty before it has started.
+    /// The run's id; empty before it has started.
     pub id: RunId,
-    /// What the user asked for.
+    /// The goal, as the user stated it.
     pub goal: String,
-    /// The files of its base that the goal names.
+    /// The files of the base commit that the goal names.
     pub goal_files: Arc<Vec<String>>,
-    /// When it started.
+    /// Those of them that are tests.
+    #[serde(default)]
+    pub goal_tests: Arc<Vec<String>>,
+    /// When the run started.
     pub started: EpochMillis,
-    /// How many events it has.
+    /// The number of events applied so far.
     pub seq: u64,
-    /// The graph it follows.
+    /// The workflow graph the run follows.
     pub workflow: Arc<Workflow>,
-    /// The roles it knows.
+    /// The roles the run can use, by name.
     pub roles: Arc<BTreeMap<RoleName, Role>>,
-    /// The commit it started from.
+    /// The commit the run started from.
     pub base: Tip,
-    /// Its branch.
+    /// The run's branch.
     pub branch: String,
-    /// The tip of its branch.
+    /// The tip of the run's branch.
     pub tip: Tip,
-    /// What confines its workers.
+    /// The confinement of the run's workers, described for people.
     pub confinement: String,
-    /// The same for the engine.
+    /// The kind of confinement, for the engine.
     pub sandbox: SandboxKind,
     /// The plan, once there is one.
     pub plan: Option<Arc<Plan>>,
-    /// Whether the run began with a plan.
+    /// Whether the run started with a plan.
     pub plan_given: bool,
-    /// Where each task stands in the plan.
-    pub positions: Arc<BTreeMap<TaskId, usize>>,
-    /// What a plan made in this run is called.
+    /// Other roles that could help with a task, the most suitable one first, as whoever assembled
+    /// the team has said.
+    pub alternatives: Arc<BTreeMap<TaskId, Vec<RoleName>>>,
+    /// The index of each task in `plan.tasks`.
+    pub task_positions: Arc<BTreeMap<TaskId, usize>>,
+    /// The id given to a plan made in this run.
     pub plan_id: String,
-    /// How many tasks a plan may have.
+    /// The maximum number of tasks in a plan.
     pub max_tasks: usize,
-    /// What is known of every task that is not pending.
+    /// Status and history of every task that is not pending.
     pub tasks: RedBlackTreeMapSync<TaskId, TaskRecord>,
-    /// Where every phase stands that is not pending.
+    /// The status of every phase that is not pending.
     pub phases: RedBlackTreeMapSync<PhaseId, TaskStatus>,
-    /// Frames under way. The run's own stays to the end.
+    /// The frames under way. The root frame stays until the end.
     pub frames: BTreeMap<FramePath, Frame>,
-    /// Frames that failed or were stopped and may be taken up again; `stage` says which.
-    pub failed: RedBlackTreeMapSync<FramePath, Frame>,
-    /// Who has the turn to integrate, and who waits for it.
-    pub integrating: Vec<FramePath>,
-    /// Launches that have not reported what they spent.
+    /// Frames that failed or were stopped and can be resumed; their `stage` says which.
+    pub failed_frames: RedBlackTreeMapSync<FramePath, Frame>,
+    /// The frames that want to integrate: the first has the turn, the others wait.
+    pub integration_queue: Vec<FramePath>,
+    /// Launches that have not reported what they spent, by fence.
     pub outstanding: BTreeMap<u64, OutstandingLaunch>,
-    /// The last launch.
+    /// The fence of the latest launch.
     pub fence: u64,
-    /// What may be spent and was.
+    /// The limits and what has been spent.
     pub budget: Budget,
-    /// The limit that stopped it, if one did.
-    pub limit: Option<budget::LimitKind>,
-    /// Accounts that rest.
+    /// The limit that stopped the run, if one did.
+    pub reached_limit: Option<budget::LimitKind>,
+    /// Accounts that are parked until their limit resets or their API recovers.
     pub parks: ParkedAccounts,
     /// Accounts whose API does not answer.
     pub outages: BTreeMap<Account, ApiOutage>,
-    /// The accounts of workers, where they may differ from their names.
+    /// The accounts of workers, where they may differ from the workers' names.
     pub accounts: BTreeMap<WorkerName, Account>,
-    /// What every role is told to keep to.
+    /// Rules that every role must keep to.
     pub rules: Arc<Vec<String>>,
-    /// The templates of prompts that are not the built-in ones, by name.
+    /// Prompt templates other than the built-in ones, by name.
     pub templates: Arc<BTreeMap<String, String>>,
-    /// The context strategies that are not the built-in ones, by name.
+    /// Context strategies other than the built-in ones, by name.
     pub strategies: Arc<BTreeMap<String, String>>,
-    /// The form of commit messages.
-    pub message: Arc<MessageFormat>,
-    /// In whose hands it is.
-    pub hands: Operator,
-    /// In whose hands it began.
-    pub began_in: Operator,
-    /// What its gates go by beside their checks, if a session began it.
-    pub basis: Option<Arc<GateSettings>>,
-    /// Files of the project's configuration that were not as they are committed when a session began it.
+    /// The required form of commit messages.
+    pub message_format: Arc<MessageFormat>,
+    /// Who carries out the run's roles now.
+    pub operator: Operator,
+    /// Who carried them out when the run started.
+    pub started_by: Operator,
+    /// The settings of gates besides their checks, if a session started the run.
+    pub gate_settings: Option<Arc<GateSettings>>,
+    /// Configuration files of the project that differed from their committed version when a session
+    /// started the run.
     pub edited_config: Vec<String>,
-    /// What the person chose that its workflow was compiled with.
+    /// The choices the person made that went into compiling the workflow.
     pub choices: Option<Arc<RunChoices>>,
-    /// What may still fail of what failed before anything was changed, by check. It shrinks with the
-    /// commits of the run: a test that one of them has repaired must not fail again. A check without
-    /// tests must pass.
+    /// The failures from before the run that are still tolerated, by check. It shrinks with the
+    /// commits of the run: a test that one of them has repaired must not fail again. A check listed
+    /// without tests must pass.
     pub baseline: Arc<Vec<BaselineFailure>>,
-    /// Whether checks that failed before anything was changed must pass in the end.
+    /// Whether checks that failed before the run must pass at its end.
     pub must_pass: bool,
-    /// What of the repository's requests was in force when it started.
+    /// The repository's access requests that were in force when the run started.
     pub access: Arc<RunAccess>,
-    /// What became of its commits at its end.
-    pub delivered: Option<DeliveryOutcome>,
-    /// How it ended, if it did.
+    /// The approval rules, if changes need an approval before they are committed.
+    pub approval: Option<Arc<ApprovalRules>>,
+    /// The moment of another run that it began from, if it is a fork.
+    pub forked_from: Option<Arc<ForkOrigin>>,
+    /// Every move of the run's branch that still counts, in order.
+    pub branch_moves: VectorSync<BranchMove>,
+    /// The frames that were completed or skipped, and when.
+    pub ended_frames: RedBlackTreeMapSync<FramePath, EndedFrame>,
+    /// The frames of phases that were completed: a rollback may resume them.
+    pub ended_phases: RedBlackTreeMapSync<FramePath, Arc<Frame>>,
+    /// The events that no longer count, because the run was taken back to before them.
+    pub taken_back: Vec<TakenBackEvents>,
+    /// The rollback that is under way: the branch has still to be moved.
+    pub rollback: Option<Arc<RollbackRequest>>,
+    /// The way the run's commits were delivered at its end.
+    pub delivery_outcome: Option<DeliveryOutcome>,
+    /// The output of the last publish command that succeeded.
+    pub published: Option<String>,
+    /// The outcome, once the run has ended.
     pub outcome: Option<FrameOutcome>,
 }
 
-/// A launch under way.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A launch that is under way, or cancelled and not yet accounted for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutstandingLaunch {
-    /// Which.
+    /// The attempt that was launched.
     pub id: AttemptId,
-    /// What it may spend.
+    /// The part of the budget that is reserved for it.
     pub reserved: BudgetReservation,
     /// Whether it counts against the budget: a worker does, a gate does not.
     pub counted: bool,
-    /// What it has spent so far, as far as it has reported that.
+    /// The usage it has reported so far.
     pub used: Usage,
 }
 
-/// The files that an unfinished task of the plan is to change.
+/// The files that an unfinished task of the plan will change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldFiles {
-    /// The task.
+    /// The task that holds them.
     pub task: TaskId,
-    /// Paths, folders, patterns.
+    /// Paths, directories or patterns.
     pub files: Vec<String>,
 }
 
-/// What is known of a task.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The status and results of a task.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskRecord {
-    /// Where it stands.
+    /// The task's current status.
     pub status: TaskStatus,
-    /// Rounds it took.
+    /// The number of rounds it took.
     pub rounds: u32,
     /// The commits made for it.
     pub commits: Vec<Commit>,
     /// Why it failed, if it did.
     pub why: Option<String>,
-    /// The findings that were open when it was completed.
+    /// The findings that were still open when it was completed.
     pub findings: Vec<Finding>,
+    /// What each role has contributed, once it is completed.
+    pub contributions: Vec<Contribution>,
+    /// The contributions in brief, if a scribe has summarised them.
+    pub digest: Option<String>,
+    /// The last score of its result, as of its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quality: Option<TaskQuality>,
+    /// What a leader has decided about it, as of its end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interventions: Vec<InterventionRecord>,
 }
 
 impl Default for Run {
@@ -174,11 +239,14 @@ impl Default for Run {
             severity_floor: crate::findings::Severity::default(),
             settings: BTreeMap::new(),
             small_change: None,
+            quality_threshold: None,
+            digest_from: None,
         };
         Self {
             id: RunId::default(),
             goal: String::new(),
             goal_files: Arc::default(),
+            goal_tests: Arc::default(),
             started: EpochMillis::default(),
             seq: 0,
             workflow: Arc::new(workflow),
@@ -190,34 +258,43 @@ impl Default for Run {
             sandbox: SandboxKind::default(),
             plan: None,
             plan_given: false,
-            positions: Arc::default(),
+            alternatives: Arc::default(),
+            task_positions: Arc::default(),
             plan_id: String::new(),
             max_tasks: 0,
             tasks: RedBlackTreeMapSync::new_sync(),
             phases: RedBlackTreeMapSync::new_sync(),
             frames: BTreeMap::new(),
-            failed: RedBlackTreeMapSync::new_sync(),
-            integrating: Vec::new(),
+            failed_frames: RedBlackTreeMapSync::new_sync(),
+            integration_queue: Vec::new(),
             outstanding: BTreeMap::new(),
             fence: 0,
             budget: Budget::default(),
-            limit: None,
+            reached_limit: None,
             parks: ParkedAccounts::default(),
             outages: BTreeMap::new(),
             accounts: BTreeMap::new(),
             rules: Arc::default(),
             templates: Arc::default(),
             strategies: Arc::default(),
-            message: Arc::default(),
-            hands: Operator::default(),
-            began_in: Operator::default(),
-            basis: None,
+            message_format: Arc::default(),
+            operator: Operator::default(),
+            started_by: Operator::default(),
+            gate_settings: None,
             edited_config: Vec::new(),
             choices: None,
             baseline: Arc::default(),
             must_pass: false,
             access: Arc::default(),
-            delivered: None,
+            approval: None,
+            forked_from: None,
+            branch_moves: VectorSync::new_sync(),
+            ended_frames: RedBlackTreeMapSync::new_sync(),
+            ended_phases: RedBlackTreeMapSync::new_sync(),
+            taken_back: Vec::new(),
+            rollback: None,
+            delivery_outcome: None,
+            published: None,
             outcome: None,
         }
     }
@@ -233,38 +310,58 @@ impl Run {
         run
     }
 
-    /// Whether it has begun.
+    /// Returns true once [`crate::Event::RunStarted`] has been applied.
     pub fn has_started(&self) -> bool {
         !self.id.0.is_empty()
     }
 
-    /// Whether it has ended.
+    /// Returns what the run has pinned of its workflow.
+    pub fn pinned_workflow(&self) -> PinnedWorkflow {
+        PinnedWorkflow {
+            workflow: Workflow::clone(&self.workflow),
+            roles: BTreeMap::clone(&self.roles),
+            templates: BTreeMap::clone(&self.templates),
+            strategies: BTreeMap::clone(&self.strategies),
+            rules: Vec::clone(&self.rules),
+            accounts: self.accounts.clone(),
+        }
+    }
+
+    /// Returns true once the run has ended.
     pub fn is_terminal(&self) -> bool {
         self.outcome.is_some()
     }
 
-    /// A number that is the same for the same state.
+    /// Returns a hash of the state: equal states have equal digests.
     pub fn digest(&self) -> u64 {
-        fnv(&format!("{self:?}"))
+        fnv_hash(&format!("{self:?}"))
     }
 
-    /// The account that a worker's use is counted against.
-    pub fn account(&self, worker: &WorkerName) -> Account {
+    /// Returns true if an attempt under way is carried out by a session.
+    pub(crate) fn is_session_attempt(&self, id: &AttemptId) -> bool {
+        let slot = self.frames.get(&id.frame).and_then(|f| f.slot(id));
+        let slot = slot.filter(|_| self.operator == Operator::Session);
+        slot.and_then(|slot| slot.worker.as_ref())
+            .is_some_and(is_session_worker)
+    }
+
+    /// Returns the account that a worker's usage is counted against.
+    pub fn worker_account(&self, worker: &WorkerName) -> Account {
         let account = self.accounts.get(worker).cloned();
         account.unwrap_or_else(|| Account(worker.0.clone()))
     }
 
-    /// What the attempts under way have spent so far.
-    pub fn under_way(&self) -> InFlightUsage {
-        self.spent_by(|_| true)
+    /// Returns what the attempts under way have spent so far.
+    pub fn in_flight_usage(&self) -> InFlightUsage {
+        self.sum_outstanding(|_| true)
     }
 
-    /// What the attempts under way in one frame have spent so far.
-    pub fn under_way_in(&self, frame: &FramePath) -> InFlightUsage {
-        self.spent_by(|launch| launch.id.frame == *frame)
+    /// Returns what the attempts under way in one frame have spent so far.
+    pub fn in_flight_usage_in(&self, frame: &FramePath) -> InFlightUsage {
+        self.sum_outstanding(|launch| launch.id.frame == *frame)
     }
 
-    fn spent_by(&self, counts: impl Fn(&OutstandingLaunch) -> bool) -> InFlightUsage {
+    fn sum_outstanding(&self, counts: impl Fn(&OutstandingLaunch) -> bool) -> InFlightUsage {
         let mut sum = InFlightUsage::default();
         for launch in self.outstanding.values().filter(|l| l.counted && counts(l)) {
             sum.add(launch.reserved, launch.used);
@@ -272,32 +369,62 @@ impl Run {
         sum
     }
 
-    /// A step of the workflow.
+    /// Returns a step of the workflow.
     pub fn step(&self, id: &StepId) -> Option<&Step> {
         self.workflow.steps.get(id)
     }
 
-    /// The step a frame is at.
-    pub fn step_of(&self, frame: &Frame) -> Option<&Step> {
+    /// Returns the step of gatekeepers that a frame is at, or was at when it ended, if it has given
+    /// no verdict on the frame's change because somebody who had to judge it gave up.
+    pub fn unjudged_step<'a>(&self, frame: &'a Frame) -> Option<&'a StepId> {
+        if frame.change.is_none() || frame.team.failure.is_some() {
+            return None;
+        }
+        let StepKind::Role(role) = &self.step(&frame.step)?.kind else {
+            return None;
+        };
+        let mut roles = role.slots.iter().filter_map(|name| self.roles.get(name));
+        let judges = roles.any(|role| role.kind == RoleKind::Gatekeeper);
+        let verdict = frame.judged_step(&frame.step);
+        let is_judged = verdict.is_some_and(|judged| judged.is_current());
+        let gave_up = |slot: &Slot| slot.state == SlotState::Done(SlotEnd::Abstained);
+        let is_missing = judges && !is_judged && frame.slots.iter().any(gave_up);
+        is_missing.then_some(&frame.step)
+    }
+
+    /// Returns the step a frame is at.
+    pub fn frame_step(&self, frame: &Frame) -> Option<&Step> {
         self.step(&frame.step)
     }
 
-    /// The task a frame is for.
-    pub fn task_of(&self, frame: &Frame) -> Option<&Task> {
+    /// Returns the role that an attempt plays at a step of the workflow: the one that took part in
+    /// that visit, where the plan names the role, and otherwise the slot's.
+    pub fn role_of_attempt(&self, id: &AttemptId) -> Option<&RoleName> {
+        let StepKind::Role(step) = &self.step(&id.step)?.kind else {
+            return None;
+        };
+        let frame = self.frames.get(&id.frame);
+        let frame = frame.or_else(|| self.failed_frames.get(&id.frame));
+        let played = frame.and_then(|frame| frame.team.player(&id.step, id.generation));
+        played.or_else(|| step.slots.get(id.slot as usize))
+    }
+
+    /// Returns the task a frame is for, if it is for one.
+    pub fn frame_task(&self, frame: &Frame) -> Option<&Task> {
         match &frame.item {
             FrameItem::Task(id) => self.task(id),
             FrameItem::Run | FrameItem::Phase(_) => None,
         }
     }
 
-    /// A task of the plan.
+    /// Returns a task of the plan.
     pub fn task(&self, id: &TaskId) -> Option<&Task> {
-        self.plan.as_ref()?.tasks.get(*self.positions.get(id)?)
+        self.plan.as_ref()?.tasks.get(*self.task_positions.get(id)?)
     }
 
-    /// The files that the plan names for what a frame does: those of its task, of the tasks of its
-    /// phase, or, for the run itself, of all tasks. Empty if one of these tasks names none, since it
-    /// may touch any file then.
+    /// Returns the files that the plan names for a frame's work: those of its task, of the tasks of
+    /// its phase, or, for the root frame, of all tasks. Empty if one of these tasks names none,
+    /// since it may then touch any file.
     pub fn planned_files(&self, frame: &Frame) -> Vec<String> {
         let mut files = BTreeSet::new();
         for task in self.tasks_of(frame) {
@@ -309,7 +436,7 @@ impl Run {
         files.into_iter().cloned().collect()
     }
 
-    /// The files of the plan's unfinished tasks that are not a frame's own.
+    /// Returns the files of the plan's unfinished tasks that do not belong to this frame.
     pub fn files_held_by_others(&self, frame: &Frame) -> Vec<HeldFiles> {
         let own: BTreeSet<&TaskId> = self.tasks_of(frame).map(|task| &task.id).collect();
         let tasks = self.plan.iter().flat_map(|plan| &plan.tasks);
@@ -323,8 +450,9 @@ impl Run {
             .collect()
     }
 
-    /// Whether tests that failed before the run may still fail with a frame's change. Where the checks
-    /// must pass in the end, they may as long as other tasks are left that can repair them.
+    /// Returns true if tests that failed before the run may still fail with a frame's change. Where
+    /// the checks must pass in the end, they may fail only while other tasks are left that can
+    /// repair them.
     pub fn may_leave_failures(&self, frame: &Frame) -> bool {
         if !self.must_pass {
             return true;
@@ -338,14 +466,14 @@ impl Run {
         tasks.any(|task| !is_own(task) && !self.task_status(&task.id).satisfies())
     }
 
-    /// The tests that failed before the run, and that no commit of it has repaired.
+    /// Returns the tests that failed before the run and that no commit of it has repaired.
     pub fn unrepaired_tests(&self) -> impl Iterator<Item = &str> {
         let failures = self.baseline.iter();
         failures.flat_map(|failure| failure.tests.iter().map(String::as_str))
     }
 
-    /// The tasks of the plan that a frame carries out.
-    fn tasks_of(&self, frame: &Frame) -> impl Iterator<Item = &Task> {
+    /// Returns the tasks of the plan that a frame carries out.
+    pub(crate) fn tasks_of(&self, frame: &Frame) -> impl Iterator<Item = &Task> {
         let item = frame.item.clone();
         let tasks = self.plan.iter().flat_map(|plan| &plan.tasks);
         tasks.filter(move |task| match &item {
@@ -355,16 +483,17 @@ impl Run {
         })
     }
 
-    /// Where a task stands.
+    /// Returns the status of a task.
     pub fn task_status(&self, id: &TaskId) -> TaskStatus {
         self.tasks
             .get(id)
             .map_or(TaskStatus::Pending, |record| record.status)
     }
 
-    /// The schedule of an `each` step in a frame: the tasks of the plan, or of the frame's phase,
-    /// or the phases. `counts` says which statuses are kept; the others are pending again.
-    fn children_of(
+    /// Builds the schedule of an `each` step in a frame: the tasks of the plan, or of the frame's
+    /// phase, or the phases. `counts` selects the statuses that are kept; all others become pending
+    /// again.
+    fn build_children(
         &self,
         frame: &Frame,
         step: &Step,
@@ -375,8 +504,8 @@ impl Run {
         };
         let plan = self.plan.as_ref()?;
         let subset = match (over, &frame.item) {
-            (EachItem::Phase, _) => Cow::Owned(plan.of_phases()),
-            (EachItem::Task, FrameItem::Phase(phase)) => Cow::Owned(plan.of_phase(phase)),
+            (EachItem::Phase, _) => Cow::Owned(plan.phases_as_plan()),
+            (EachItem::Task, FrameItem::Phase(phase)) => Cow::Owned(plan.plan_for_phase(phase)),
             (EachItem::Task, _) => Cow::Borrowed(plan.as_ref()),
         };
         let names: Vec<String> = subset.tasks.iter().map(|t| t.id.0.clone()).collect();

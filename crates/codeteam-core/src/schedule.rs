@@ -1,44 +1,46 @@
-//! Which task starts next: dependencies, phases, files held, a cap, and nothing else.
+//! Decides which task starts next, from dependencies, phases, held files and a cap, and nothing
+//! else.
 //!
 //! A task starts when its dependencies and all tasks of earlier phases are complete, no running
-//! task holds any of its files, and fewer tasks run than the cap allows. There is no batch
-//! barrier. A task without files runs alone.
+//! task holds any of its files, and fewer tasks run than the cap allows. There is no batch barrier.
+//! A task without files runs alone. Of those that may start, the more urgent one is first, and with
+//! equal priority the one that comes first in the plan.
 //!
-//! Every operation costs what it touches: over a whole plan, time is linear in tasks and
-//! dependencies. The mutable part is made of persistent structures, so that `decide` can try out
+//! Every operation costs only what it touches: over a whole plan, time is linear in tasks and
+//! dependencies. The mutable part consists of persistent structures, so that `decide` can try out
 //! consequences on a clone without copying the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rpds::{QueueSync, RedBlackTreeMapSync, RedBlackTreeSetSync, VectorSync};
+use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync, VectorSync};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Plan;
+use crate::plan::{Plan, TaskPriority};
 
-/// Where a task stands.
+/// The status of a task.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum TaskStatus {
-    /// Not started.
+    /// It has not started.
     #[default]
     Pending,
-    /// Under way.
+    /// It is under way.
     Running,
-    /// Done, verified and integrated.
+    /// It is done, verified and integrated.
     Completed,
-    /// Given up.
+    /// It was given up.
     Failed,
-    /// Waits for one that failed.
+    /// It waits for a task that failed.
     Blocked,
-    /// A person said to leave it out; its dependents go on.
+    /// A person chose to skip it; its dependents continue.
     Skipped,
 }
 
 impl TaskStatus {
-    /// The word for it.
+    /// Returns the status as a word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -50,16 +52,16 @@ impl TaskStatus {
         }
     }
 
-    /// Whether tasks that depend on this one may start.
+    /// Returns true if tasks that depend on this one may start.
     pub fn satisfies(self) -> bool {
         matches!(self, Self::Completed | Self::Skipped)
     }
 }
 
 /// The part of a plan that never changes while it is carried out.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct DependencyGraph {
-    /// For each task, where its dependents start in `dependents`; one more at the end.
+    /// For each task, the index in `dependents` where its dependents start; one more at the end.
     starts: Vec<u32>,
     dependents: Vec<u32>,
     ranks: Vec<u32>,
@@ -68,35 +70,49 @@ struct DependencyGraph {
     files: Vec<Vec<String>>,
     /// Tasks without files, which run alone.
     alone: Vec<bool>,
+    priorities: Vec<TaskPriority>,
 }
 
-/// The state of a plan under way.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A task by the order in which tasks are preferred: by priority first, then by place in the plan.
+type Preference = (TaskPriority, u32);
+
+/// The state of a plan under way: which tasks run, which may start and what the others wait for.
+///
+/// Tasks are numbered by their position in the plan. The rank of a task is the position of its
+/// phase; only tasks up to `open_rank` may start. Call [`Schedule::next`] or
+/// [`Schedule::candidates`] to find a task, [`Schedule::start`] when its frame opens and
+/// [`Schedule::end`] when the frame ends.
+///
+/// A task that is ready as far as dependencies and phases go is in `ready`, unless it has been
+/// found to need a file that a running task holds; then it is in that file's queue. Every change
+/// keeps the front of `ready` startable, so `next` only looks there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     graph: Arc<DependencyGraph>,
     cap: usize,
     status: VectorSync<TaskStatus>,
-    /// How many dependencies of a task are not yet satisfied.
+    /// The number of a task's dependencies that are not yet satisfied.
     waiting_for: VectorSync<u32>,
-    /// Unsatisfied tasks of each rank.
+    /// The number of unsatisfied tasks of each rank.
     left_in_rank: Vec<u32>,
-    /// Tasks of later ranks wait.
+    /// The highest rank that may start; tasks of later ranks wait.
     open_rank: u32,
-    /// May start as far as dependencies and phases go, and have not been found to wait for a file.
-    ready: RedBlackTreeSetSync<u32>,
-    /// Who holds a file, for running tasks.
+    /// Tasks that may start as far as dependencies and phases go, and are not known to wait for a
+    /// file.
+    ready: RedBlackTreeSetSync<Preference>,
+    /// The running task that holds each file.
     held: BTreeMap<String, u32>,
-    /// Who waits for a held file, in order.
-    queues: RedBlackTreeMapSync<String, QueueSync<u32>>,
+    /// The tasks that wait for each held file, the preferred one first.
+    queues: RedBlackTreeMapSync<String, RedBlackTreeSetSync<Preference>>,
     running: Vec<u32>,
-    /// Tasks in each status but pending.
+    /// The number of tasks in each status but pending.
     counts: BTreeMap<TaskStatus, usize>,
-    /// How many tasks of each rank have failed, where any has.
+    /// The number of failed tasks of each rank that has any.
     failed_in_rank: BTreeMap<u32, usize>,
 }
 
 impl Schedule {
-    /// A schedule for a checked plan. Statuses of an earlier run count.
+    /// Creates a schedule for a checked plan. Statuses from an earlier run are taken over.
     pub fn new(plan: &Plan, cap: usize, earlier: &BTreeMap<usize, TaskStatus>) -> Self {
         let graph = Arc::new(DependencyGraph::new(plan));
         let n = plan.tasks.len();
@@ -118,7 +134,7 @@ impl Schedule {
         };
         schedule.ready_rank();
         schedule.open_ranks();
-        // What is done counts before what failed: nothing waits behind a task that is done.
+        // Apply what is done before what failed: nothing waits behind a task that is done.
         for (task, status) in earlier.iter().filter(|(_, s)| s.satisfies()) {
             schedule.end(*task, *status);
         }
@@ -128,8 +144,8 @@ impl Schedule {
         schedule
     }
 
-    /// The next task to start, if one may. Tasks are preferred in plan order; one that must run
-    /// alone is not overtaken by later ones, so it cannot starve.
+    /// Returns the next task to start, if one may. Tasks are preferred by priority and then in plan
+    /// order; one that must run alone is not overtaken by those after it, so it cannot starve.
     pub fn next(&self) -> Option<usize> {
         if self.running.len() >= self.cap {
             return None;
@@ -141,23 +157,23 @@ impl Schedule {
         {
             return None;
         }
-        let task = *self.ready.first()? as usize;
+        let task = self.ready.first()?.1 as usize;
         (!self.graph.alone[task] || self.running.is_empty()).then_some(task)
     }
 
-    /// The tasks that may start now, in plan order.
+    /// Returns the tasks that may start now, in the order in which they are preferred.
     pub fn candidates(&self) -> impl Iterator<Item = usize> + '_ {
-        let ready = self.ready.iter().map(|task| *task as usize);
+        let ready = self.ready.iter().map(|(_, task)| *task as usize);
         ready.filter(|task| self.may_start(*task))
     }
 
-    /// Whether a task may start now.
+    /// Returns true if a task may start now.
     pub fn may_start(&self, task: usize) -> bool {
         let id = index(task);
         let runs_alone = |task: u32| self.graph.alone.get(task as usize) == Some(&true);
         self.running.len() < self.cap
             && !self.running.first().is_some_and(|first| runs_alone(*first))
-            && self.ready.contains(&id)
+            && self.ready.contains(&self.graph.preference(id))
             && (self.running.is_empty() || !runs_alone(id))
             && self.contended(id).is_none()
     }
@@ -165,8 +181,8 @@ impl Schedule {
     /// Marks a task as started.
     pub fn start(&mut self, task: usize) {
         let id = index(task);
-        self.ready.remove_mut(&id);
-        self.set(task, TaskStatus::Running);
+        self.ready.remove_mut(&self.graph.preference(id));
+        self.set_status(task, TaskStatus::Running);
         self.running.push(id);
         for file in &self.graph.files[task] {
             self.held.insert(file.clone(), id);
@@ -182,15 +198,15 @@ impl Schedule {
             return Vec::new();
         }
         let id = index(task);
-        self.ready.remove_mut(&id);
+        self.ready.remove_mut(&self.graph.preference(id));
         if before == TaskStatus::Running {
-            // What waits for its files may go on even if nothing else changes.
+            // Tasks that wait for its files may continue even if nothing else changes.
             self.running.retain(|t| *t != id);
             self.release_files(task);
         }
-        self.set(task, status);
+        self.set_status(task, status);
         if before == TaskStatus::Pending {
-            // It may have been the one its files' queues were waiting for.
+            // The queues of its files may have been waiting for this task.
             self.wake_unheld(task);
         }
         let mut blocked = Vec::new();
@@ -206,7 +222,7 @@ impl Schedule {
         blocked
     }
 
-    /// Leaves out a task that has not started; returns the tasks that are not blocked any more.
+    /// Skips a task that has not started; returns the tasks that are no longer blocked.
     pub fn skip(&mut self, task: usize) -> Vec<usize> {
         let mut freed = self.reopen(task);
         let was_blocked = self.status(task) == TaskStatus::Blocked;
@@ -218,35 +234,35 @@ impl Schedule {
         freed
     }
 
-    /// Takes a failed task up again: it and what it blocked are pending once more. Returns the
-    /// tasks that are not blocked any more.
+    /// Reopens a failed task: it and what it blocked become pending again. Returns the tasks that
+    /// are no longer blocked.
     pub fn reopen(&mut self, task: usize) -> Vec<usize> {
         if self.status(task) != TaskStatus::Failed {
             return Vec::new();
         }
-        self.set(task, TaskStatus::Pending);
+        self.set_status(task, TaskStatus::Pending);
         self.make_ready(task);
         let freed = self.unblock_behind(task);
         self.queue_contended();
         freed
     }
 
-    /// The status of a task.
+    /// Returns the status of a task.
     pub fn status(&self, task: usize) -> TaskStatus {
         self.status.get(task).copied().unwrap_or_default()
     }
 
-    /// How many tasks there are.
+    /// Returns the number of tasks.
     pub fn len(&self) -> usize {
         self.status.len()
     }
 
-    /// Whether there is no task.
+    /// Returns true if there are no tasks.
     pub fn is_empty(&self) -> bool {
         self.status.is_empty()
     }
 
-    /// How many tasks are in a status.
+    /// Returns the number of tasks in a status.
     pub fn count(&self, status: TaskStatus) -> usize {
         match status {
             TaskStatus::Pending => self.len() - self.counts.values().sum::<usize>(),
@@ -254,54 +270,52 @@ impl Schedule {
         }
     }
 
-    /// The running tasks, in the order they started.
+    /// Returns the running tasks, in the order they started.
     pub fn running(&self) -> impl Iterator<Item = usize> + '_ {
         self.running.iter().map(|t| *t as usize)
     }
 
-    /// Whether nothing runs and nothing can start any more.
+    /// Returns true if nothing runs and nothing can start any more.
     pub fn is_finished(&self) -> bool {
         self.running.is_empty() && self.count(TaskStatus::Pending) == 0
     }
 
     /// Moves tasks that wait for a file from the front of the ready set to that file's queue, so
-    /// that the front, if there is one, could start. Part of every change, not of `next`: replay
-    /// runs only the changes and must come to the same state.
+    /// that the front, if there is one, can start. It is part of every change rather than of
+    /// `next`, because replay executes only the changes and must arrive at the same state.
     fn queue_contended(&mut self) {
-        while let Some(&task) = self.ready.first() {
+        while let Some(&(_, task)) = self.ready.first() {
             if self.graph.alone[task as usize] {
                 return;
             }
             let Some(file) = self.contended(task) else {
                 return;
             };
-            self.ready.remove_mut(&task);
+            self.ready.remove_mut(&self.graph.preference(task));
             self.queue(file, task);
         }
     }
 
     fn queue(&mut self, file: String, task: u32) {
-        let queue = self
-            .queues
-            .get(&file)
-            .cloned()
-            .unwrap_or_else(QueueSync::new_sync);
-        self.queues.insert_mut(file, queue.enqueue(task));
+        let queue = self.queues.get(&file).cloned();
+        let mut queue = queue.unwrap_or_else(RedBlackTreeSetSync::new_sync);
+        queue.insert_mut(self.graph.preference(task));
+        self.queues.insert_mut(file, queue);
     }
 
     fn dequeue(&mut self, file: &str) -> Option<u32> {
-        let queue = self.queues.get(file)?;
-        let first = queue.peek().copied()?;
-        match queue.dequeue() {
-            Some(rest) if !rest.is_empty() => self.queues.insert_mut(file.to_owned(), rest),
-            _ => {
-                self.queues.remove_mut(file);
-            }
+        let mut rest = self.queues.get(file)?.clone();
+        let first = *rest.first()?;
+        rest.remove_mut(&first);
+        if rest.is_empty() {
+            self.queues.remove_mut(file);
+        } else {
+            self.queues.insert_mut(file.to_owned(), rest);
         }
-        Some(first)
+        Some(first.1)
     }
 
-    fn set(&mut self, task: usize, status: TaskStatus) {
+    fn set_status(&mut self, task: usize, status: TaskStatus) {
         let before = self.status(task);
         if before != TaskStatus::Pending
             && let Some(count) = self.counts.get_mut(&before)
@@ -335,7 +349,7 @@ impl Schedule {
                 && self.status(dependent) == TaskStatus::Pending
                 && graph.ranks[dependent] <= self.open_rank
             {
-                self.ready.insert_mut(index(dependent));
+                self.ready.insert_mut(graph.preference(index(dependent)));
             }
         }
         let rank = graph.ranks[task] as usize;
@@ -353,7 +367,7 @@ impl Schedule {
         }
     }
 
-    /// Makes the tasks of the open rank that wait for nothing else ready.
+    /// Marks the tasks of the open rank that wait for nothing else as ready.
     fn ready_rank(&mut self) {
         let graph = Arc::clone(&self.graph);
         for &task in graph
@@ -364,12 +378,12 @@ impl Schedule {
         {
             let i = task as usize;
             if self.waiting_for[i] == 0 && self.status(i) == TaskStatus::Pending {
-                self.ready.insert_mut(task);
+                self.ready.insert_mut(graph.preference(task));
             }
         }
     }
 
-    /// Frees a task's files and lets the first in each queue try again.
+    /// Releases a task's files and lets the first task in each queue try again.
     fn release_files(&mut self, task: usize) {
         let id = index(task);
         let graph = Arc::clone(&self.graph);
@@ -383,7 +397,7 @@ impl Schedule {
         }
     }
 
-    /// Lets those who wait for files of a task that will not take them try again.
+    /// Wakes the tasks that wait for files of a task which will not take them.
     fn wake_unheld(&mut self, task: usize) {
         let graph = Arc::clone(&self.graph);
         for file in &graph.files[task] {
@@ -393,8 +407,8 @@ impl Schedule {
         }
     }
 
-    /// Lets those who wait for `file` try again until one that will hold it again could start:
-    /// waking more would only be to queue them once more.
+    /// Wakes the tasks that wait for `file` until one that will hold it again could start: waking
+    /// more would only queue them again.
     fn wake(&mut self, file: &str) {
         while let Some(next) = self.dequeue(file) {
             if self.status(next as usize) != TaskStatus::Pending {
@@ -402,24 +416,31 @@ impl Schedule {
             }
             match self.contended(next) {
                 None => {
-                    self.ready.insert_mut(next);
+                    self.ready.insert_mut(self.graph.preference(next));
                     if self.graph.files[next as usize].iter().any(|f| f == file) {
                         break;
                     }
                 }
-                Some(other) => self.queue(other, next),
+                Some(other) => {
+                    let is_held = other == file;
+                    self.queue(other, next);
+                    // Somebody else holds it: whoever releases it wakes the rest.
+                    if is_held {
+                        break;
+                    }
+                }
             }
         }
     }
 
-    /// A held file that stands in the way of a task.
+    /// Returns a held file that keeps a task from starting.
     fn contended(&self, task: u32) -> Option<String> {
         self.graph.files[task as usize]
             .iter()
             .find_map(|file| self.holder_of(file))
     }
 
-    /// A held path equal to `file`, above it, or below it.
+    /// Returns a held path that equals `file`, contains it or lies below it.
     fn holder_of(&self, file: &str) -> Option<String> {
         if self.held.is_empty() {
             return None;
@@ -441,15 +462,16 @@ impl Schedule {
         None
     }
 
-    /// A task whose dependencies and phase allow it to start.
+    /// Marks a task as ready if its dependencies and phase allow it to start.
     fn make_ready(&mut self, task: usize) {
         // Ended dependencies have been counted whatever its status was.
         if self.waiting_for[task] == 0 && self.graph.ranks[task] <= self.open_rank {
-            self.ready.insert_mut(index(task));
+            self.ready.insert_mut(self.graph.preference(index(task)));
         }
     }
 
-    /// Does not go on behind what is blocked already: whatever is there is blocked too.
+    /// Blocks everything behind a task. It does not continue behind tasks that are blocked already,
+    /// because everything there is blocked too.
     fn block_behind(&mut self, task: usize) -> Vec<usize> {
         let graph = Arc::clone(&self.graph);
         let mut blocked = Vec::new();
@@ -457,14 +479,15 @@ impl Schedule {
         let rank = graph.ranks[task];
         let earlier: usize = self.failed_in_rank.range(..=rank).map(|(_, n)| n).sum();
         if earlier == 1 {
-            // The first failure at or before this rank: nothing has blocked the later ones yet.
+            // This is the first failure at or before this rank: nothing has blocked the later ones
+            // yet.
             let later = graph.by_rank.iter().skip(rank as usize + 1);
             stack.extend(later.flatten().map(|t| *t as usize));
         }
         while let Some(behind) = stack.pop() {
             if self.status(behind) == TaskStatus::Pending {
-                self.ready.remove_mut(&index(behind));
-                self.set(behind, TaskStatus::Blocked);
+                self.ready.remove_mut(&graph.preference(index(behind)));
+                self.set_status(behind, TaskStatus::Blocked);
                 blocked.push(behind);
                 stack.extend(graph.dependents(behind));
             }
@@ -473,18 +496,18 @@ impl Schedule {
         blocked
     }
 
-    /// What `task` alone has blocked is pending once more.
+    /// Makes pending again what only `task` had blocked.
     fn unblock_behind(&mut self, task: usize) -> Vec<usize> {
         let failed = (0..self.len()).filter(|t| self.status(*t) == TaskStatus::Failed);
         let still = if self.count(TaskStatus::Failed) == 0 {
             BTreeSet::new()
         } else {
-            self.behind(failed)
+            self.tasks_behind(failed)
         };
         let mut freed = Vec::new();
-        for behind in self.behind([task]) {
+        for behind in self.tasks_behind([task]) {
             if self.status(behind) == TaskStatus::Blocked && !still.contains(&behind) {
-                self.set(behind, TaskStatus::Pending);
+                self.set_status(behind, TaskStatus::Pending);
                 self.make_ready(behind);
                 freed.push(behind);
             }
@@ -492,9 +515,9 @@ impl Schedule {
         freed
     }
 
-    /// Every task that cannot start before these are satisfied: their dependents, theirs, and all
-    /// tasks of later phases. Nothing waits behind what is satisfied.
-    fn behind(&self, tasks: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
+    /// Returns every task that cannot start before these are satisfied: their direct and indirect
+    /// dependents, and all tasks of later phases. Nothing waits behind a satisfied task.
+    fn tasks_behind(&self, tasks: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
         let mut seen = BTreeSet::new();
         let mut lowest: Option<u32> = None;
         let mut stack = Vec::new();
@@ -520,7 +543,7 @@ impl Schedule {
 
 impl DependencyGraph {
     fn new(plan: &Plan) -> Self {
-        let position = plan.index();
+        let position = plan.task_positions();
         let n = plan.tasks.len();
         let mut starts = vec![0_u32; n + 1];
         let edges = || {
@@ -543,7 +566,7 @@ impl DependencyGraph {
             dependents[next[on] as usize] = index(task);
             next[on] += 1;
         }
-        let ranks = plan.ranks();
+        let ranks = plan.phase_ranks();
         let mut by_rank = vec![Vec::new(); ranks.iter().max().map_or(1, |r| *r as usize + 1)];
         for (task, rank) in ranks.iter().enumerate() {
             by_rank[*rank as usize].push(index(task));
@@ -555,7 +578,13 @@ impl DependencyGraph {
             by_rank,
             alone: plan.tasks.iter().map(|t| t.files.is_empty()).collect(),
             files: plan.tasks.iter().map(|t| t.files.clone()).collect(),
+            priorities: plan.tasks.iter().map(|t| t.priority).collect(),
         }
+    }
+
+    fn preference(&self, task: u32) -> Preference {
+        let priority = self.priorities.get(task as usize).copied();
+        (priority.unwrap_or_default(), task)
     }
 
     fn dependents(&self, task: usize) -> impl Iterator<Item = usize> + '_ {

@@ -1,53 +1,58 @@
-//! A run in the hands of a session: whose turn it is there, what it may say, and what its failures
-//! have in common. All of it is read off the run; nothing here changes one.
+//! Runs that a session operates: whose turn it is, what the session may answer, and what its
+//! failures have in common. Everything is derived from the run; nothing here changes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::assignment::{self, passed};
-use crate::effect::Effect;
+use crate::assignment::{self, all_checks_passed};
+use crate::effect::{Effect, WaitReason};
 use crate::findings::Severity;
 use crate::frame::{Frame, Question, QuestionKind, SlotState, SlotWork};
-use crate::hands::{Operator, is_session};
-use crate::ids::{AttemptId, RoleName, StepId};
+use crate::ids::{AttemptId, StepId};
+use crate::operator::{Operator, is_session_worker};
+use crate::reply::Reply;
 use crate::role::Role;
 use crate::run::Run;
 use crate::submission::{self, Submission, SubmissionConstraints, VerdictChoice};
-use crate::workflow::{ExitTarget, StepKind};
 
-/// What a session is to do next.
+/// The next action of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SessionTurn {
-    /// Carry this attempt out.
+    /// Carry out this attempt.
     Work(AttemptId),
-    /// Wait for what a person says.
+    /// Wait for a person's answer.
     Ask(Box<Question>),
     /// Wait for codeteam's own work: checks, commits.
     Wait(Vec<Effect>),
-    /// Nothing: the run is in the hands of workers.
+    /// Nothing: workers operate the run.
     Elsewhere,
     /// Nothing: the run has ended.
     Over,
 }
 
-/// Whose turn it is. A session has one assignment at a time, though several slots may be open: what
-/// codeteam does itself comes first, then assignments in their order, then people.
-pub fn turn(run: &Run) -> SessionTurn {
+/// Returns whose turn it is. A session has one assignment at a time, even if several slots are
+/// open: codeteam's own work comes first, then assignments in their order, then people.
+pub fn next_turn(run: &Run) -> SessionTurn {
     if run.is_terminal() {
         return SessionTurn::Over;
     }
-    if run.hands != Operator::Session {
+    if run.operator != Operator::Session {
         return SessionTurn::Elsewhere;
     }
     let due = crate::due(run);
     let (mut work, mut ask, mut own) = (None, None, Vec::new());
     for effect in due {
         match effect {
-            Effect::StartWorker { id, worker, .. } if is_session(&worker) => {
+            Effect::StartWorker { id, worker, .. } if is_session_worker(&worker) => {
                 work.get_or_insert(id);
             }
             Effect::Ask(question) => {
                 ask.get_or_insert(question);
             }
+            // The change goes on by time, but a person can decide before.
+            Effect::Wait {
+                why: WaitReason::Objection { .. },
+                ..
+            } => {}
             other => own.push(other),
         }
     }
@@ -59,47 +64,50 @@ pub fn turn(run: &Run) -> SessionTurn {
     }
 }
 
-/// What is wrong with an answer to an assignment, before anything else is done with it; or the
-/// answer.
-pub fn examine(run: &Run, id: &AttemptId, text: &str) -> Result<Submission, String> {
+/// Checks an answer to an assignment before anything else is done with it. Returns the submission,
+/// or what is wrong with it.
+pub fn check_answer(run: &Run, id: &AttemptId, text: &str) -> Result<Submission, String> {
     let frame = run.frames.get(&id.frame).ok_or(OVER)?;
     let slot = frame.slot(id).filter(|s| s.state == SlotState::Running);
     let Some(SlotWork::Role(name)) = slot.map(|slot| &slot.work) else {
         return Err(OVER.to_owned());
     };
     let role = run.roles.get(name).ok_or(OVER)?;
-    let form = assignment::form(run, frame, role);
-    let submission = submission::parse_about(form, text, &about(run, frame, role))?;
-    match two_minds(&submission).or_else(|| unproved(run, frame, &submission)) {
+    let form = assignment::answer_form(run, frame, role);
+    let submission =
+        submission::parse_constrained(form, text, &submission_constraints(run, frame, role))?;
+    match contradicts_itself(&submission)
+        .or_else(|| blocked_by_failed_checks(run, frame, &submission))
+    {
         Some(why) => Err(why),
         None => Ok(submission),
     }
 }
 
-/// Why an approval cannot be meant: it names what must be mended first. It would count as a rejection,
-/// and whoever gave it would wonder why.
-fn two_minds(submission: &Submission) -> Option<String> {
+/// Returns why an approval contradicts itself: it names problems that must be fixed first. It would
+/// count as a rejection, which would surprise whoever gave it.
+fn contradicts_itself(submission: &Submission) -> Option<String> {
     let Submission::Verdict(verdict) = submission else {
         return None;
     };
     let mut found = verdict.findings.iter();
     let stops = found.any(|finding| finding.severity >= Severity::Major);
     (stops && verdict.verdict == VerdictChoice::Approve).then(|| {
-        "it approves, and names issues that must be mended first. To approve, name none, and put \
-         remarks into the reason; or else reject it"
+        "it approves, but names issues that must be fixed first. To approve, name none, and put \
+         remarks into the reason; otherwise reject it"
             .to_owned()
     })
 }
 
 const OVER: &str = "this assignment is over";
 
-/// What an answer is about.
-pub(crate) fn about<'a>(
+/// Returns the facts that an answer has to agree with.
+pub(crate) fn submission_constraints<'a>(
     run: &'a Run,
     frame: &'a Frame,
     role: &'a Role,
 ) -> SubmissionConstraints<'a> {
-    let task = run.task_of(frame);
+    let task = run.frame_task(frame);
     let plan = run.plan.as_ref().map(|plan| plan.plan_id.as_str());
     SubmissionConstraints {
         task: task.map(|t| &t.id),
@@ -107,34 +115,39 @@ pub(crate) fn about<'a>(
             .filter(|id| !id.is_empty())
             .or(Some(run.plan_id.as_str())),
         files: task.map(|t| t.files.as_slice()),
-        passed: passed(&frame.outputs.checks),
+        passed: all_checks_passed(&frame.outputs.checks),
+        criteria: task.map(|t| t.acceptance.as_slice()),
         root: role.means.root.as_deref(),
         max_chars: role.means.max_chars,
     }
 }
 
-/// Why an approval cannot be taken: the orchestrator's own checks are against what it approves, and
-/// no person has said that it will do.
-pub(crate) fn unproved(run: &Run, frame: &Frame, submission: &Submission) -> Option<String> {
+/// Returns why an approval cannot be accepted: the orchestrator's own checks reject what it
+/// approves, and no person has overruled them.
+pub(crate) fn blocked_by_failed_checks(
+    run: &Run,
+    frame: &Frame,
+    submission: &Submission,
+) -> Option<String> {
     let Submission::Verdict(verdict) = submission else {
         return None;
     };
-    if run.hands != Operator::Session || verdict.verdict != VerdictChoice::Approve {
+    if run.operator != Operator::Session || verdict.verdict != VerdictChoice::Approve {
         return None;
     }
-    let patch = frame.change.as_ref()?.patch.clone();
-    if frame.accepted.as_ref() == Some(&patch) {
+    if frame.change.is_none() || frame.is_change_accepted() {
         return None;
     }
     let failing = frame
-        .verdicts
-        .iter()
-        .filter(|(_, v)| v.by_checks && !v.approved && v.tree == frame.tree);
-    let gates: Vec<&StepId> = failing.map(|(step, _)| step).collect();
+        .judged_steps()
+        .filter(|j| j.verdict.by_checks && !j.verdict.approved && j.is_current());
+    let gates: Vec<&StepId> = failing.map(|judged| judged.step).collect();
     if gates.is_empty() {
         return None;
     }
-    let results = gates.iter().filter_map(|step| frame.record.gates.get(step));
+    let results = gates
+        .iter()
+        .filter_map(|step| frame.judgements.gates.get(step));
     let failed = results.flat_map(|gate| &gate.results).filter(|r| !r.passed);
     let names: Vec<String> = failed.map(|r| format!("`{}`", r.name)).collect();
     Some(format!(
@@ -144,10 +157,9 @@ pub(crate) fn unproved(run: &Run, frame: &Frame, submission: &Submission) -> Opt
     ))
 }
 
-/// What a session's words mean as an answer to a question, if it may answer it at all. Where a
-/// person is to judge the change, or to take less than was asked for, the session's word does not
-/// count.
-pub fn reply(question: &Question, said: &str) -> Result<String, String> {
+/// Interprets a session's words as an answer to a question, if it may answer it at all. Where a
+/// person has to judge the change, or to accept less than was asked for, a session cannot answer.
+pub fn interpret_reply(question: &Question, said: &str) -> Result<String, String> {
     let said = said.trim();
     let allowed: Vec<&str> = match question.kind {
         QuestionKind::Analyst if said.is_empty() => {
@@ -155,10 +167,11 @@ pub fn reply(question: &Question, said: &str) -> Result<String, String> {
         }
         QuestionKind::Analyst => return Ok(said.to_owned()),
         QuestionKind::Rebound => question.answers.iter().map(String::as_str).collect(),
-        QuestionKind::Exhausted => vec!["continue", "fail"],
+        QuestionKind::Exhausted => vec![Reply::Continue.as_str(), Reply::Fail.as_str()],
         QuestionKind::Step
         | QuestionKind::Degraded
         | QuestionKind::Interrupted
+        | QuestionKind::Approval
         | QuestionKind::Message => {
             return Err("only a person can decide this, and not in this session".to_owned());
         }
@@ -182,95 +195,19 @@ pub fn reply(question: &Question, said: &str) -> Result<String, String> {
     Err(format!("the answer must begin with {}", known.join(" or ")))
 }
 
-/// How many rejections in a row there were: up to now, or when another way was offered.
-pub fn failures(frame: &Frame) -> u32 {
-    match frame.since_rebound {
-        0 => frame.rebounded,
+/// Returns the number of consecutive rejections: up to now, or when another way was offered.
+pub fn count_rejections(frame: &Frame) -> u32 {
+    match frame.counts.consecutive_rejections {
+        0 => frame.counts.rejections_at_rebound,
         count => count,
     }
 }
 
-/// The files that the words of a session's task say are to change: the task itself, its requirements, its
-/// design. Such a task has no list of files as one of a plan has. They are patterns, and only files are
-/// named by them: a sentence that names a folder opens nothing.
-pub fn files_to_change(run: &Run, frame: &Frame) -> Vec<String> {
-    if run.began_in != Operator::Session || run.task_of(frame).is_some() {
-        return Vec::new();
-    }
-    let design = frame.outputs.whole_design();
-    let design = design.map(|design| [vec![design.design], design.patterns].concat().join("\n"));
-    let texts = [
-        run.goal.clone(),
-        frame.outputs.known_requirements(),
-        design.unwrap_or_default(),
-    ];
-    let mut found: Vec<String> = Vec::new();
-    for name in texts.iter().flat_map(|text| named_to_change(text)) {
-        let anywhere = (!name.contains('/')).then(|| format!("**/{name}"));
-        for pattern in [Some(name), anywhere].into_iter().flatten() {
-            if !found.contains(&pattern) {
-                found.push(pattern);
-            }
-        }
-    }
-    found
-}
-
-/// The files that a text says are to change: named in a sentence that says so. One that only has to pass,
-/// or must stay as it is, is not among them.
-fn named_to_change(text: &str) -> Vec<String> {
-    const CHANGES: &[&str] = &[
-        "update", "change", "adapt", "adjust", "rewrite", "edit", "rename", "remove", "delete",
-        "extend", "replace", "modify", "correct",
-    ];
-    const KEEPS: &[&str] = &[
-        "not",
-        "never",
-        "unchanged",
-        "without",
-        "keep",
-        "keeps",
-        "stay",
-        "stays",
-    ];
-    let mut found = Vec::new();
-    let text = text.replace(". ", "\n");
-    for sentence in text.split(['\n', ';', '!', '?']) {
-        let words: Vec<String> = sentence
-            .split(|c: char| !c.is_alphabetic() && c != '\'')
-            .map(str::to_lowercase)
-            .collect();
-        let changes = words
-            .iter()
-            .any(|word| CHANGES.iter().any(|verb| word.starts_with(verb)));
-        let keeps = words
-            .iter()
-            .any(|word| KEEPS.contains(&word.as_str()) || word.ends_with("n't"));
-        if !changes || keeps {
-            continue;
-        }
-        let parts = sentence.split(|c: char| c.is_whitespace() || "`'\"()[]{}<>,".contains(c));
-        let names = parts.map(|part| part.trim_matches([':', '.', '*']));
-        found.extend(names.filter(|name| is_file_name(name)).map(str::to_owned));
-    }
-    found
-}
-
-/// Whether a word is the name of a file: something with an ending, in folders or not.
-fn is_file_name(word: &str) -> bool {
-    let last = word.rsplit('/').next().unwrap_or_default();
-    let Some((stem, end)) = last.rsplit_once('.') else {
-        return false;
-    };
-    let is_end = (1..=5).contains(&end.len()) && end.chars().all(|c| c.is_ascii_alphanumeric());
-    let is_number = stem.chars().all(|c| c.is_ascii_digit() || c == '.');
-    !stem.is_empty() && is_end && !is_number && !word.contains("..") && !word.contains("://")
-}
-
-/// What the last rejections of a frame have in common, in a sentence; `None` if nothing stands out.
-pub fn pattern(frame: &Frame) -> Option<String> {
-    let rejections = &frame.record.rejections;
-    let count = (failures(frame) as usize).clamp(2, rejections.len().max(2));
+/// Describes what the last rejections of a frame have in common, in a sentence; `None` if nothing
+/// stands out.
+pub fn common_failure(frame: &Frame) -> Option<String> {
+    let rejections = &frame.judgements.rejections;
+    let count = (count_rejections(frame) as usize).clamp(2, rejections.len().max(2));
     if rejections.len() < 2 {
         return None;
     }
@@ -303,7 +240,7 @@ pub fn pattern(frame: &Frame) -> Option<String> {
     }
 }
 
-/// Words of some weight that are in all of these texts, a few of them.
+/// Returns up to five significant words that occur in all of these texts.
 fn common_words(texts: impl Iterator<Item = String>) -> Vec<String> {
     let words = |text: String| -> BTreeSet<String> {
         text.split(|c: char| !c.is_alphanumeric() && c != '_')
@@ -316,84 +253,9 @@ fn common_words(texts: impl Iterator<Item = String>) -> Vec<String> {
     common.unwrap_or_default().into_iter().take(5).collect()
 }
 
-/// Words that say nothing of what is wrong.
+/// Words that say nothing about what is wrong.
 const COMMON: &[&str] = &[
     "again", "also", "because", "been", "cannot", "code", "does", "each", "from", "have", "into",
     "more", "must", "only", "should", "still", "that", "their", "there", "these", "they", "this",
     "what", "when", "which", "will", "with", "without", "would", "your", "check", "failed",
 ];
-
-/// The roles that have judged a frame's change as it is, in the order of the workflow, each with
-/// whether it approved.
-pub fn judges(run: &Run, frame: &Frame) -> Vec<(String, bool)> {
-    let patch = frame.change.as_ref().map(|change| &change.patch);
-    let mut found: Vec<(String, bool)> = Vec::new();
-    for step in in_order(run) {
-        let verdict = frame.verdicts.get(&step);
-        let current = verdict.filter(|v| !v.by_checks && v.patch.is_some());
-        let Some(verdict) = current.filter(|v| v.patch.as_ref() == patch) else {
-            continue;
-        };
-        let Some(StepKind::Role(role)) = run.step(&step).map(|s| &s.kind) else {
-            continue;
-        };
-        let asked = frame.record.ballots.get(&step).into_iter().flatten();
-        let mut asked: Vec<&RoleName> = asked.map(|ballot| &ballot.role).collect();
-        if asked.is_empty() {
-            asked.extend(role.roles_for(None));
-        }
-        for name in asked {
-            if !found.iter().any(|(known, _)| *known == name.0) {
-                found.push((name.0.clone(), verdict.approved));
-            }
-        }
-    }
-    found
-}
-
-/// The steps of a workflow as they follow each other when all is well, then all others.
-fn in_order(run: &Run) -> Vec<StepId> {
-    let mut order = Vec::new();
-    let mut at = Some(run.workflow.start.clone());
-    while let Some(step) = at {
-        if order.contains(&step) {
-            break;
-        }
-        at = match run.step(&step).map(|s| &s.next) {
-            Some(ExitTarget::Step(next)) => Some(next.clone()),
-            _ => None,
-        };
-        order.push(step);
-    }
-    let others = run.workflow.steps.keys().filter(|s| !order.contains(s));
-    let others: Vec<StepId> = others.cloned().collect();
-    order.extend(others);
-    order
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_files_that_are_said_to_change_are_named() {
-        for (text, names) in [
-            (
-                "Join with an underscore; update tests/test_slug.py and `test_url.py`.",
-                &["tests/test_slug.py", "test_url.py"][..],
-            ),
-            ("Make tests/test_slug.py pass", &[]),
-            ("Do not change tests/test_slug.py", &[]),
-            (
-                "Change slug.py, tests/test_slug.py must not be touched",
-                &[],
-            ),
-            ("tests/test_slug.py stays unchanged", &[]),
-            ("Update all of tests/ to version 1.2", &[]),
-            ("- tests/a.py: changed. tests/b.py fails", &["tests/a.py"]),
-            ("Update it as https://example.org/x.py says", &[]),
-        ] {
-            assert_eq!(named_to_change(text), names, "{text}");
-        }
-    }
-}

@@ -1,11 +1,13 @@
 //! Submissions: the schema-checked answers of workers.
 //!
-//! What is written above a field is what a worker reads in the schema.
+//! The doc comments of the answer types' fields are output: a worker reads them in the schema.
 //!
-//! Each role kind has one native form; a contract is another wire form of the same thing.
-//! Unknown, missing and doubled keys are refused with words that help the worker to mend them.
+//! Each role kind has one native form; a contract is another wire format for the same content.
+//! Unknown, missing and duplicate keys are refused with messages that help the worker to correct
+//! them.
 
 mod form;
+mod leading;
 mod schema;
 pub mod strict;
 mod supervisor;
@@ -19,43 +21,59 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::findings::{FindingResolution, ReportedFinding};
-use crate::ids::TaskId;
+use crate::ids::{RoleName, TaskId};
 use crate::plan::Plan;
 use crate::role::{Contract, EditMode, RoleKind};
+use crate::team::{LeaderDecision, QualityScore};
 
 pub use self::form::{AnswerForm, MissingForm, example};
-pub use self::schema::schema;
+pub use self::leading::TeamAssembly;
+pub use self::schema::answer_schema;
 
-/// No answer is longer than this, files in it included.
+/// The maximum length of an answer, including the files in it.
 pub const MAX_BYTES: usize = 8 << 20;
 
-/// What is said to a worker that is done and blocked at once.
+/// The reply to a worker that claims to be done and blocked at once.
 const BLOCKED_ALONE: &str = "`blocked` says that you cannot go on, so it stands alone; if you are \
     done, leave it out or make it `null`";
 
-/// What is said to a planner that asks where the plan was asked for; a person reads it too.
-const ASKED_AGAIN: &str = "it asked more questions, but the plan was wanted: nobody answers questions \
-    now, so give the plan with what is known";
+/// The maximum number of a planner's questions quoted in the message that refuses them.
+const QUOTED_QUESTIONS: usize = 5;
 
-/// A worker's answer.
+/// A worker's answer, in its native form.
+///
+/// [`parse_constrained`] reads it from the worker's JSON: it limits the size, parses strictly,
+/// converts the wire format of the contract and checks what the types cannot express. `decide` then
+/// judges whether it is acceptable (a plan that cannot be carried out or an empty change is
+/// refused, and the worker is told why) and records it in [`crate::Event::SubmissionReceived`].
+///
+/// A submission is a claim. What an implementer says about its change is kept for people and
+/// reviewers; the change itself is always taken from the worktree. Likewise a gatekeeper's verdict
+/// becomes a vote only after its findings have been weighed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Submission {
-    /// An analyst asks.
+    /// An analyst asks questions.
     Questions(AnalystQuestions),
-    /// An analyst confirms.
+    /// An analyst confirms the requirements.
     Requirements(ConfirmedRequirements),
-    /// A designer designs.
+    /// A designer delivers a design.
     Design(Design),
-    /// A planner plans.
+    /// A planner delivers a plan.
     Plan(PlanSubmission),
-    /// An implementer has changed something.
+    /// An implementer has made a change.
     Change(ClaimedChange),
-    /// A gatekeeper judges.
+    /// A gatekeeper judges a change.
     Verdict(Verdict),
-    /// A scribe writes.
+    /// A gatekeeper scores a change.
+    Quality(QualityScore),
+    /// A gatekeeper leads: it decides what happens to a result.
+    Intervention(LeaderDecision),
+    /// A scribe delivers a text.
     Text(ScribeText),
-    /// Any kind says, honestly, that it cannot go on.
+    /// A scribe assigns roles to tasks.
+    Assembly(TeamAssembly),
+    /// A worker of any kind admits that it cannot continue.
     Blocked(BlockedReason),
 }
 
@@ -94,9 +112,50 @@ pub struct Design {
     /// What could go wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Interfaces to be fixed before work starts.
+    /// Interfaces to be fixed before work starts. For a phase, each one has a `name`, a `type`
+    /// (`typescript`, `python`, `openapi`, …), its whole `definition`, and the `file` it belongs
+    /// into.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<Value>,
+    /// The parts to be built, where a phase is broken down: they become its tasks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub components: Vec<PhaseComponent>,
+}
+
+/// A part of a phase, to be built by one worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseComponent {
+    /// Its id, unique among the phases and tasks of the plan.
+    pub id: TaskId,
+    /// What it is, in a few words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// What to do.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Every file (or folder, with a trailing `/`) it may touch. One that names none is worked on
+    /// alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// Components that must be complete first: `component`, or `phase.component`.
+    #[serde(
+        default,
+        alias = "dependencies",
+        deserialize_with = "one_or_many",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub depends_on: Vec<String>,
+    /// What must hold when it is done.
+    #[serde(
+        default,
+        deserialize_with = "one_or_many",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub acceptance: Vec<String>,
+    /// The role that carries it out, if it is one of the roles to choose from.
+    #[serde(default, alias = "role", skip_serializing_if = "Option::is_none")]
+    pub assigned_role: Option<RoleName>,
 }
 
 /// A plan.
@@ -126,14 +185,21 @@ pub struct ClaimedChange {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub concerns: Vec<String>,
+    /// What those should know who build on this, if anything.
+    #[serde(
+        default,
+        deserialize_with = "one_or_many",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub notes: Vec<String>,
     /// Every file that changes, whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<FileEdit>,
 }
 
-/// Whether what somebody calls a file means one at a path from the repository's top. Files are called
-/// by that path, by the whole path where they lie, or from a folder below the top.
-pub fn means(called: &str, path: &str) -> bool {
+/// Returns true if somebody's name for a file refers to a path from the top of the repository.
+/// Files are named by that path, by their absolute path, or relative to a directory below the top.
+pub fn names_path(called: &str, path: &str) -> bool {
     let called = called.trim_start_matches("./");
     let ends = |long: &str, short: &str| {
         let rest = long.strip_suffix(short);
@@ -202,32 +268,35 @@ pub struct BlockedReason {
     pub blocked: String,
 }
 
-/// What an answer is about, as far as that is known. Some contracts have the worker name it.
+/// The facts that an answer has to agree with, as far as they are known. Some contracts require the
+/// worker to repeat them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SubmissionConstraints<'a> {
     /// The task of the frame.
     pub task: Option<&'a TaskId>,
     /// The id that the plan has or will have; empty if there is none.
     pub plan: Option<&'a str>,
-    /// The files of the task. Some contracts let nothing else be touched.
+    /// The files of the task. Some contracts forbid touching anything else.
     pub files: Option<&'a [String]>,
-    /// Whether everything passed that the orchestrator checked, if it checked anything. Some contracts
-    /// have a gatekeeper say the same.
+    /// Whether everything that the orchestrator checked passed, if it checked anything. Some
+    /// contracts require a gatekeeper to say the same.
     pub passed: Option<bool>,
-    /// The folder that paths are below, if not the project's own.
+    /// The directory that paths are relative to, if not the project's own.
     pub root: Option<&'a str>,
-    /// How many characters a text may have, where the contract has a limit.
+    /// The criteria of the task. A score is given for each.
+    pub criteria: Option<&'a [String]>,
+    /// The maximum number of characters of a text, where the contract has a limit.
     pub max_chars: Option<usize>,
 }
 
-/// Reads a worker's answer: exactly one JSON value that fits what is owed.
-/// The error is meant for the worker and names the place.
+/// Parses a worker's answer: exactly one JSON value that fits the form. The error is written for
+/// the worker and names the place.
 pub fn parse(form: AnswerForm, text: &str) -> Result<Submission, String> {
-    parse_about(form, text, &SubmissionConstraints::default())
+    parse_constrained(form, text, &SubmissionConstraints::default())
 }
 
-/// Reads a worker's answer, which must be about the right thing.
-pub fn parse_about(
+/// Parses a worker's answer and checks that it agrees with the given facts.
+pub fn parse_constrained(
     form: AnswerForm,
     text: &str,
     about: &SubmissionConstraints<'_>,
@@ -243,7 +312,7 @@ pub fn parse_about(
     if !value.is_object() {
         return Err("the answer must be one JSON object".to_owned());
     }
-    // Where every key is asked for, `null` is how a worker leaves one out.
+    // Where the schema requires every key, `null` is how a worker omits one.
     without_nulls(&mut value);
     let strict = form.contract == Contract::Strict;
     if strict {
@@ -253,25 +322,25 @@ pub fn parse_about(
         if value.as_object().is_some_and(|fields| fields.len() > 1) {
             return Err(BLOCKED_ALONE.to_owned());
         }
-        Submission::Blocked(read(value)?)
+        Submission::Blocked(deserialize_answer(value)?)
     } else if strict && value.get("status").is_some() {
         strict::error(value)?
     } else {
-        by_contract(form, value, about).map_err(|error| own_words(form, error))?
+        parse_by_contract(form, value, about).map_err(|error| use_contract_keys(form, error))?
     };
-    check(&submission, form.mode).map_err(|error| own_words(form, error))?;
+    check(&submission, form.mode).map_err(|error| use_contract_keys(form, error))?;
     Ok(submission)
 }
 
-/// What is wrong, with keys as the contract calls them.
-fn own_words(form: AnswerForm, error: String) -> String {
+/// Renames the keys in an error message to what the contract calls them.
+fn use_contract_keys(form: AnswerForm, error: String) -> String {
     match form.contract {
-        Contract::TeamMcp => team::own_words(form.kind, error),
+        Contract::TeamMcp => team::use_contract_keys(form.kind, error),
         _ => error,
     }
 }
 
-/// What stands where the JSON ends to be one.
+/// Quotes the text around the place where the JSON becomes invalid.
 fn near(text: &str, line: usize, column: usize) -> String {
     let line = line.checked_sub(1).and_then(|line| text.lines().nth(line));
     let Some(line) = line.filter(|line| !line.trim().is_empty()) else {
@@ -285,53 +354,91 @@ fn near(text: &str, line: usize, column: usize) -> String {
     format!(", near `{}`", said.trim())
 }
 
-/// A kind that a contract has no form for is read as a native one.
-fn by_contract(
+/// Parses an answer according to its contract. A kind that a contract has no form for is read in
+/// the native form.
+fn parse_by_contract(
     form: AnswerForm,
     value: Value,
     about: &SubmissionConstraints<'_>,
 ) -> Result<Submission, String> {
     match (form.contract, form.kind) {
-        (Contract::Strict, RoleKind::Planner) => strict::plan(read(value)?, about),
-        (Contract::Strict, RoleKind::Implementer) => strict::change(read(value)?, about),
+        (Contract::Strict, RoleKind::Planner) => strict::plan(deserialize_answer(value)?, about),
+        (Contract::Strict, RoleKind::Implementer) => {
+            strict::change(deserialize_answer(value)?, about)
+        }
         (Contract::Strict, RoleKind::Gatekeeper) => strict::verdict(value, about),
-        (Contract::Supervisor, RoleKind::Planner) => supervisor::plan(read(value)?),
-        (Contract::Supervisor, RoleKind::Designer) => supervisor::design(read(value)?),
-        (Contract::Supervisor, RoleKind::Implementer) => supervisor::change(read(value)?),
-        (Contract::Supervisor, RoleKind::Gatekeeper) => supervisor::verdict(read(value)?),
-        (Contract::TeamMcp, RoleKind::Gatekeeper) => team::verdict(read(value)?),
-        (_, RoleKind::Analyst) if value.get("questions").is_some() => analysed(value),
+        (Contract::Supervisor, RoleKind::Planner) => supervisor::plan(deserialize_answer(value)?),
+        (Contract::Supervisor, RoleKind::Designer) => {
+            supervisor::design(deserialize_answer(value)?)
+        }
+        (Contract::Supervisor, RoleKind::Implementer) => {
+            supervisor::change(deserialize_answer(value)?)
+        }
+        (Contract::Supervisor, RoleKind::Gatekeeper) => {
+            supervisor::verdict(deserialize_answer(value)?)
+        }
+        (Contract::Assembly, RoleKind::Scribe) => leading::assembly(value),
+        (Contract::Quality, RoleKind::Gatekeeper) => leading::quality(value, about),
+        (Contract::Intervention, RoleKind::Gatekeeper) => leading::intervention(value),
+        (Contract::TeamMcp, RoleKind::Gatekeeper) => team::verdict(deserialize_answer(value)?),
+        (_, RoleKind::Analyst) if value.get("questions").is_some() => parse_analysis(value),
         (_, RoleKind::Planner) if form.asks && asks_nothing(&value) => {
             let mut value = value;
             for key in ["questions", "context", "partial_spec"] {
                 value.as_object_mut().and_then(|fields| fields.remove(key));
             }
-            read(value).map(Submission::Plan)
+            deserialize_answer(value).map(Submission::Plan)
         }
         (_, RoleKind::Planner) if value.get("questions").is_some() => {
             if !form.asks {
-                return Err(ASKED_AGAIN.to_owned());
+                return Err(refuse_questions(&value["questions"]));
             }
             if value.get("plan").is_some() {
                 return Err("ask, or give the plan: not both at once".to_owned());
             }
-            read(value).map(Submission::Questions)
+            deserialize_answer(value).map(Submission::Questions)
         }
-        (_, RoleKind::Analyst) => read(value).map(Submission::Requirements),
-        (_, RoleKind::Designer) => read(value).map(Submission::Design),
-        (_, RoleKind::Planner) => read(value).map(Submission::Plan),
-        (_, RoleKind::Implementer) => read(value).map(Submission::Change),
-        (_, RoleKind::Gatekeeper) => read(value).map(Submission::Verdict),
-        (_, RoleKind::Scribe) => read(value).map(Submission::Text),
+        (_, RoleKind::Analyst) => deserialize_answer(value).map(Submission::Requirements),
+        (_, RoleKind::Designer) => deserialize_answer(value).map(Submission::Design),
+        (_, RoleKind::Planner) => deserialize_answer(value).map(Submission::Plan),
+        (_, RoleKind::Implementer) => deserialize_answer(value).map(Submission::Change),
+        (_, RoleKind::Gatekeeper) => deserialize_answer(value).map(Submission::Verdict),
+        (_, RoleKind::Scribe) => deserialize_answer(value).map(Submission::Text),
     }
 }
 
-/// Questions of an analyst. One that confirms has none: an empty list beside the requirements is left
-/// out, as some models fill in every key.
-fn analysed(mut value: Value) -> Result<Submission, String> {
+/// Returns the reply to a planner that asks questions where the plan was requested. A person reads
+/// it too, so it quotes the questions: they are stored nowhere else.
+fn refuse_questions(questions: &Value) -> String {
+    let asked = questions.as_array().map_or(&[][..], Vec::as_slice);
+    let quoted: Vec<String> = asked
+        .iter()
+        .filter_map(Value::as_str)
+        .take(QUOTED_QUESTIONS)
+        .map(|question| {
+            format!(
+                "`{}`",
+                question.split_whitespace().collect::<Vec<_>>().join(" ")
+            )
+        })
+        .collect();
+    let quoted = if quoted.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", quoted.join(", "))
+    };
+    format!(
+        "it asked questions{quoted}, but the plan was wanted: nobody answers questions now, so give \
+         the plan with what is known"
+    )
+}
+
+/// Parses an analyst's answer that has questions. An analyst that confirms has none: an empty list
+/// next to the requirements is ignored, because some models fill in every key.
+fn parse_analysis(mut value: Value) -> Result<Submission, String> {
     let confirms = ["requirements", "confirmed_requirements"];
     if !confirms.iter().any(|key| value.get(key).is_some()) {
-        return read(value).map(Submission::Questions);
+        return deserialize_answer(value).map(Submission::Questions);
     }
     if value["questions"].as_array().is_none_or(|q| !q.is_empty()) {
         return Err(
@@ -343,21 +450,21 @@ fn analysed(mut value: Value) -> Result<Submission, String> {
     for key in ["questions", "context", "partial_spec"] {
         value.as_object_mut().and_then(|fields| fields.remove(key));
     }
-    read(value).map(Submission::Requirements)
+    deserialize_answer(value).map(Submission::Requirements)
 }
 
-/// Whether a plan has no question beside it, but perhaps an empty list: where every key is asked for,
-/// some models leave one out that way.
+/// Returns true if a plan comes without questions, or with an empty list of them: where the schema
+/// requires every key, some models omit one that way.
 fn asks_nothing(value: &Value) -> bool {
     let is_empty = |questions: &Value| questions.as_array().is_some_and(Vec::is_empty);
     value.get("plan").is_some() && value.get("questions").is_none_or(is_empty)
 }
 
-fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+fn deserialize_answer<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let (path, inner) = (error.path().to_string(), error.inner().to_string());
-        let inner = crate::json::plain_words(&inner);
-        // A key that should not be there is named by the error itself.
+        let inner = crate::json::plain_json_error(&inner);
+        // The error itself names a key that should not be there.
         let above = path.rsplit_once('.').map_or("", |(above, _)| above);
         match (inner.starts_with("unknown field"), path.as_str()) {
             (_, ".") => inner,
@@ -379,28 +486,34 @@ fn without_nulls(value: &mut Value) {
     }
 }
 
-/// What the types cannot say.
+/// Checks what the types cannot express.
 fn check(submission: &Submission, mode: EditMode) -> Result<(), String> {
     match submission {
         Submission::Questions(q) if q.questions.iter().all(|q| q.trim().is_empty()) => {
             Err("`questions` must hold at least one question".to_owned())
         }
-        Submission::Requirements(r) => said("requirements", &r.requirements),
-        Submission::Design(d) => said("design", &d.design),
-        Submission::Change(c) => said("summary", &c.summary).and_then(|()| check_edits(c, mode)),
-        Submission::Verdict(v) => said("reason", &v.reason).and_then(|()| {
+        Submission::Requirements(r) => require_text("requirements", &r.requirements),
+        Submission::Design(d) => require_text("design", &d.design),
+        Submission::Change(c) => {
+            require_text("summary", &c.summary).and_then(|()| check_edits(c, mode))
+        }
+        Submission::Verdict(v) => require_text("reason", &v.reason).and_then(|()| {
             match v.findings.iter().find(|f| f.title.trim().is_empty()) {
                 Some(_) => Err("every finding needs a `title`".to_owned()),
                 None => Ok(()),
             }
         }),
-        Submission::Text(t) => said("message", &t.message),
-        Submission::Blocked(b) => said("blocked", &b.blocked),
-        Submission::Questions(_) | Submission::Plan(_) => Ok(()),
+        Submission::Text(t) => require_text("message", &t.message),
+        Submission::Blocked(b) => require_text("blocked", &b.blocked),
+        Submission::Questions(_)
+        | Submission::Plan(_)
+        | Submission::Quality(_)
+        | Submission::Intervention(_)
+        | Submission::Assembly(_) => Ok(()),
     }
 }
 
-fn said(name: &str, text: &str) -> Result<(), String> {
+fn require_text(name: &str, text: &str) -> Result<(), String> {
     if text.trim().is_empty() {
         return Err(format!("`{name}` must not be empty"));
     }
@@ -429,7 +542,7 @@ fn check_edits(change: &ClaimedChange, mode: EditMode) -> Result<(), String> {
         if !is_inside(path) {
             return Err(format!("`{path}` is not a file of the worktree"));
         }
-        // As paths, so that `a//b` is `a/b`.
+        // Compare as paths, so that `a//b` equals `a/b`.
         if !paths.insert(Path::new(path)) {
             return Err(format!("`{path}` is edited twice"));
         }
@@ -437,7 +550,7 @@ fn check_edits(change: &ClaimedChange, mode: EditMode) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a path is a plain one below the worktree, and not one of git's own.
+/// Returns true if a path is a plain one inside the worktree, and not one of git's own.
 fn is_inside(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     let is_plain = |part: Component<'_>| match part {

@@ -1,9 +1,11 @@
-//! Two ways others look at the same run: twelve states per frame, and seven for the whole.
+//! Two external views of the same run: twelve states per frame, and seven for the whole.
 //!
-//! Both are derived, never stored: what a frame is doing follows from its step's kind, from what
-//! has been produced so far and from whether a person is asked.
+//! Both are derived, never stored: the state of a frame follows from its step's kind, from what has
+//! been produced so far and from whether a person is asked.
 
-use crate::event::FrameOutcome;
+use serde::{Serialize, Serializer};
+
+use crate::frame::FrameOutcome;
 use crate::frame::{Frame, FrameStage, QuestionKind, SlotWork};
 use crate::ids::FramePath;
 use crate::role::RoleKind;
@@ -28,8 +30,14 @@ pub enum TeamState {
     PlanComplete,
 }
 
+impl Serialize for TeamState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 impl TeamState {
-    /// The word for it.
+    /// Returns the state's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "IDLE",
@@ -48,9 +56,21 @@ impl TeamState {
     }
 }
 
-/// The twelve-state view of a frame.
-pub fn twelve(run: &Run, frame: &Frame) -> TeamState {
-    // Before there is a change in a frame, what is judged is the plan.
+/// Returns true if a run makes a plan and nothing in it can carry the plan out: no role changes
+/// files, no step commits, and no task is started.
+pub fn plans_only(run: &Run) -> bool {
+    let mut steps = run.workflow.steps.values();
+    let carries_out =
+        |kind: &StepKind| matches!(kind, StepKind::Each { .. } | StepKind::Commit { .. });
+    let has_role = |kind| run.roles.values().any(|role| role.kind == kind);
+    has_role(RoleKind::Planner)
+        && !has_role(RoleKind::Implementer)
+        && !steps.any(|step| carries_out(&step.kind))
+}
+
+/// Returns the twelve-state view of a frame.
+pub fn frame_team_state(run: &Run, frame: &Frame) -> TeamState {
+    // As long as a frame has no change, the plan is what is judged.
     let changed = frame.change.is_some();
     match &frame.stage {
         FrameStage::Ended(FrameOutcome::Completed | FrameOutcome::Skipped) => {
@@ -69,7 +89,7 @@ pub fn twelve(run: &Run, frame: &Frame) -> TeamState {
         FrameStage::Committing => return TeamState::Committing,
         FrameStage::Working => {}
     }
-    let Some(step) = run.step_of(frame) else {
+    let Some(step) = run.frame_step(frame) else {
         return TeamState::Idle;
     };
     match &step.kind {
@@ -78,6 +98,7 @@ pub fn twelve(run: &Run, frame: &Frame) -> TeamState {
             TeamState::Committing
         }
         StepKind::Each { .. } => TeamState::CodingAwaitingTaskSelection,
+        StepKind::Lock => TeamState::PlanningDrafting,
         StepKind::Person { .. } if changed => TeamState::AwaitingVerificationReview,
         StepKind::Person { .. } => TeamState::PlanningAwaitingReview,
         StepKind::Role(role) => {
@@ -103,15 +124,15 @@ pub fn twelve(run: &Run, frame: &Frame) -> TeamState {
     }
 }
 
-/// The twelve-state view of a run as a whole: of what became of it, if it has ended, or else of the frame
-/// that holds all others.
+/// Returns the twelve-state view of a run as a whole: its outcome if it has ended, otherwise the
+/// state of the root frame.
 pub fn team_state(run: &Run) -> TeamState {
     let implements = run
         .roles
         .values()
         .any(|role| role.kind == RoleKind::Implementer);
     match &run.outcome {
-        // A plan that was only talked about is accepted, and nobody has begun with it.
+        // A plan that was only discussed is accepted, and nobody has started on it.
         Some(FrameOutcome::Completed | FrameOutcome::Skipped)
             if run.plan.is_some() && !implements =>
         {
@@ -122,7 +143,7 @@ pub fn team_state(run: &Run) -> TeamState {
         Some(FrameOutcome::Aborted(_) | FrameOutcome::Cancelled) => TeamState::Idle,
         None => {
             let root = run.frames.get(&FramePath::root());
-            root.map_or(TeamState::Idle, |frame| twelve(run, frame))
+            root.map_or(TeamState::Idle, |frame| frame_team_state(run, frame))
         }
     }
 }
@@ -140,8 +161,14 @@ pub enum TaskState {
     Aborted,
 }
 
+impl Serialize for TaskState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 impl TaskState {
-    /// The word for it.
+    /// Returns the state's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotStarted => "not_started",
@@ -155,8 +182,8 @@ impl TaskState {
     }
 }
 
-/// The seven-state view of a run.
-pub fn seven(run: &Run) -> TaskState {
+/// Returns the seven-state view of a run.
+pub fn task_state(run: &Run) -> TaskState {
     if !run.has_started() {
         return TaskState::NotStarted;
     }
@@ -177,6 +204,7 @@ pub fn seven(run: &Run) -> TaskState {
             QuestionKind::Step
             | QuestionKind::Analyst
             | QuestionKind::Degraded
+            | QuestionKind::Approval
             | QuestionKind::Message => TaskState::Paused,
         })
         .max();

@@ -1,78 +1,94 @@
-//! Workflows: graphs of steps, compiled from YAML and pinned into a run when it starts.
+//! Workflows: graphs of steps, compiled by `codeteam-workflow` and pinned into a run when it
+//! starts.
 //!
-//! **Architecture invariant:** the kernel runs any valid graph. Nothing here or in `decide` knows
-//! a workflow or a role by its name.
+//! **Architecture invariant:** the kernel runs any valid graph. Nothing here or in `decide` knows a
+//! workflow or a role by its name.
 
-mod check;
-mod compile;
 mod exits;
-mod expand;
-mod file;
 mod gate;
-mod glob;
-mod graft;
-pub mod graph;
 mod join;
-mod shape;
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::compile::{CompileInputs, CompiledWorkflow, build, compile};
 pub use self::exits::{
-    ChangeSize, ExitTarget, GoalBreadth, LogLength, PersonAnswer, PlanPresence, Rebound,
-    StepCondition, TaskDetail,
+    ChangeSize, ExitTarget, GoalBreadth, LogLength, MessageRule, PersonAnswer, PlanPresence,
+    Rebound, ScoreLevel, StepCondition, TaskDetail,
 };
-pub use self::expand::{SETTINGS, WorkflowSetting};
-pub use self::file::{FileRetry, OnFailure, WorkflowFile};
-pub use self::gate::{Check, CheckClass, CheckKind, CodeMetric, HonestyRule, TestProof};
-pub use self::glob::matches as glob_matches;
+pub use self::gate::{
+    Check, CheckClass, CheckKind, CodeMetric, FormatRules, HonestyRule, JsonSchemaSource,
+    MutantTrial, TestProof, TestRepeats, WordBounds,
+};
 pub use self::join::JoinRule;
-pub use self::shape::{AssembledWorkflow, WorkflowLookup, assemble};
-use crate::depth::SmallChangeLimits;
 use crate::findings::Severity;
 use crate::ids::{Commit, RoleName, StepId};
 use crate::retry;
 
-/// A compiled workflow.
+/// A compiled workflow: the graph of steps that a run follows, with its limits.
+///
+/// `codeteam-workflow` compiles it from YAML and checks it; the kernel assumes it is valid. It is
+/// pinned by [`crate::event::RunStarted`], so later edits of the files do not affect a run under
+/// way. Only repinned checks ([`crate::Event::ChecksRepinned`]) change it.
+///
+/// A frame starts at `start` (the root frame) or at the `start` of an `each` step (its children).
+/// At every step it does the step's work ([`StepKind`]) and then leaves by one of the step's exits:
+/// `next` on success, `on_fail` on failure, `on_reject` when a judging role rejects, `rebound`
+/// after repeated rejections. A step whose `when` does not hold is skipped in favour of its `next`.
+/// The frame ends when an exit leads to [`ExitTarget::Done`] or [`ExitTarget::Fail`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workflow {
-    /// Its name, for people.
+    /// The workflow's name, for people.
     pub name: String,
-    /// Where the run's own frame starts.
+    /// The step at which the root frame starts.
     pub start: StepId,
-    /// All steps, those of sub-graphs too: ids are unique in the whole workflow.
+    /// All steps, including those of sub-graphs: ids are unique in the whole workflow.
     pub steps: BTreeMap<StepId, Step>,
-    /// How often a frame may enter steps, all together.
+    /// The maximum number of steps a frame may enter, in total.
     pub max_steps: Option<u32>,
-    /// How many rejections a frame may take.
+    /// The maximum number of rejections a frame may take.
     pub max_rounds: Option<u32>,
-    /// How many rounds in a row may each find at least as much that is new as the one before.
+    /// The maximum number of consecutive rounds that may each find at least as many new findings as
+    /// the one before.
     #[serde(
         default = "stagnant_rounds",
         skip_serializing_if = "is_usual_stagnation"
     )]
     pub max_stagnant_rounds: Option<u32>,
-    /// What happens when rounds, steps or tries are used up and the step has no way out.
+    /// The policy when rounds, steps or attempts are used up and the step has no other exit.
     pub on_exhausted: ExhaustionPolicy,
-    /// Findings below this do not hold a change up; they become follow-ups.
+    /// Findings below this severity do not hold a change up; they become follow-ups.
     pub severity_floor: Severity,
-    /// Switches that `when` can ask for.
+    /// Switches that `when` can refer to.
     pub settings: BTreeMap<String, bool>,
-    /// What counts as a small change; none does if nothing is said.
+    /// The limits for a small change; if absent, no change counts as small.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub small_change: Option<SmallChangeLimits>,
+    /// The score that a result needs to be built on, if it is not the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quality_threshold: Option<u8>,
+    /// The number of characters from which on the contributions to a task count as long, if it is
+    /// not the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest_from: Option<u32>,
 }
 
-/// How many stagnant rounds end a workflow that has no bound of rounds, and one that was pinned before
-/// a workflow could say.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "it is the default of an optional field"
-)]
-pub(crate) fn stagnant_rounds() -> Option<u32> {
+/// What a change may be at most to count as small.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SmallChangeLimits {
+    /// How many lines it may add and remove, all together; with 0 no change is small.
+    pub max_lines: u32,
+    /// How many files it may touch.
+    pub max_files: u32,
+    /// Files of these patterns are never part of a small change.
+    pub risky_paths: Vec<String>,
+}
+
+/// Returns how many stagnant rounds end a workflow without a bound of rounds, and one that was
+/// pinned before workflows could configure this.
+pub fn stagnant_rounds() -> Option<u32> {
     Some(3)
 }
 
@@ -85,10 +101,13 @@ fn is_usual_stagnation(rounds: &Option<u32>) -> bool {
     *rounds == stagnant_rounds()
 }
 
-/// The setting that lets a role say which task comes first.
+/// The setting that lets a role choose which task comes first.
 pub const SITUATION: &str = "situation";
-/// The setting without which a planner asks nobody.
+/// The setting that, if it is off, keeps a planner from asking questions.
 pub const TALK: &str = "talk";
+
+/// The setting that sends a plan back once whose criteria nobody could measure.
+pub(crate) const MEASURABLE_CRITERIA: &str = "measurable_criteria";
 
 /// What happens at the end of patience.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -101,86 +120,89 @@ pub enum ExhaustionPolicy {
     Ask,
 }
 
-/// A step.
+/// A step of a workflow: its work, its condition and its exits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// Its id.
+    /// The step's id.
     pub id: StepId,
     /// The `each` step whose sub-graph this one belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<StepId>,
-    /// What it does.
+    /// The work of the step.
     pub kind: StepKind,
-    /// Left out unless this holds.
+    /// The condition without which the step is skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<StepCondition>,
-    /// Where to go when it succeeds.
+    /// The target when it succeeds.
     pub next: ExitTarget,
-    /// Where to go when it fails; without one, the frame fails.
+    /// The target when it fails; without one, the frame fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_fail: Option<ExitTarget>,
-    /// How often it may send the frame back.
+    /// The number of times it may send the frame back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_rounds: Option<u32>,
-    /// Where to go instead of back, after a number of rejections.
+    /// The alternative to sending the frame back, after a number of rejections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebound: Option<Rebound>,
 }
 
-/// What a step does.
+/// The work of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "does", rename_all = "lowercase")]
 pub enum StepKind {
-    /// Workers play roles, side by side.
+    /// Workers play roles, in parallel.
     Role(Box<RoleStep>),
     /// The orchestrator checks the tree itself.
     Gate {
-        /// What it checks.
+        /// The checks that are run.
         checks: Vec<Check>,
     },
     /// A person decides.
     Person {
-        /// What is asked.
+        /// The question that is asked.
         question: String,
-        /// What can be answered, in order.
+        /// The possible answers, in order.
         answers: Vec<PersonAnswer>,
-        /// Whether a change that gets nowhere comes here instead of being given up.
+        /// Whether exhausted work comes here instead of being given up.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         exhausted: bool,
     },
-    /// A sub-graph for every task or phase.
+    /// Runs a sub-graph for every task or phase.
     Each {
-        /// Over what.
+        /// The items to go through.
         over: EachItem,
         /// The first step of the sub-graph.
         start: StepId,
-        /// How many at a time.
+        /// The maximum number of items under way at a time.
         cap: usize,
-        /// Whether the first failure ends it all.
+        /// Whether the first failure ends the whole step.
         halt: bool,
-        /// The role that is asked which task comes first, where several could.
+        /// The role that is asked which task comes first when several could start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         choose: Option<RoleName>,
     },
     /// The frame's tree is integrated on the run's branch.
     Commit {
-        /// Who redoes a change that conflicts with what was integrated meanwhile.
+        /// The step that redoes a change which conflicts with what was integrated meanwhile.
         on_conflict: Option<StepId>,
     },
+    /// The interfaces of the frame's phase are written to their files. From then on, until the phase
+    /// ends, nobody else changes these files.
+    Lock,
     /// A command on the host, after a decision: push, pull request.
     Publish {
-        /// The command.
+        /// The shell command.
         command: String,
     },
-    /// What the run has committed is handed over, when everything else is done. No file says it: it
-    /// is put at the end of a run by how the project wants its commits.
+    /// The run's commits are delivered when everything else is done. No workflow file contains this
+    /// step: it is added at the end of a run according to how the project wants its commits.
     Deliver {
-        /// How.
+        /// The delivery method.
         how: DeliveryMethod,
     },
 }
 
-/// How a run's commits are handed over.
+/// The way a run's commits are delivered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryMethod {
@@ -188,14 +210,14 @@ pub enum DeliveryMethod {
     Forward {
         /// The branch that was checked out when the run began, if one was.
         branch: Option<String>,
-        /// Where it was.
+        /// The commit it pointed to.
         at: Commit,
     },
     /// They are left as a patch, on no branch.
     Patch,
 }
 
-/// Before which commits a person is asked.
+/// The commits that need a person's approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CommitApproval {
     /// None, unless the workflow says so.
@@ -207,53 +229,57 @@ pub enum CommitApproval {
     Each,
 }
 
-/// How long a worker may say nothing, unless the workflow says else. Tests that take long are
-/// silent too, so this is not for the impatient.
-pub(crate) fn stall_ms() -> u64 {
+/// Returns how long a worker may be silent, unless the workflow configures another time. Long test
+/// runs are silent too, so the time is generous.
+pub fn stall_ms() -> u64 {
     15 * 60 * 1_000
 }
 
-/// Workers in one step.
+/// A step at which workers play roles.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleStep {
-    /// The role of each slot. Not all of them need be asked: see `small_from`.
+    /// The role of each slot. Not all of them need take part: see `small_from`.
     pub slots: Vec<RoleName>,
-    /// From which slot on they judge small changes, and nothing else; those before judge the others.
+    /// The first of the slots that judge small changes only; those before it judge the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub small_from: Option<u32>,
-    /// How the slots' verdicts are put together.
+    /// The rule by which the slots' verdicts are joined.
     pub join: JoinRule,
-    /// Where a rejection goes; without one it is a failure of the step.
+    /// Where a rejection leads; without one it is a failure of the step.
     pub on_reject: Option<ExitTarget>,
-    /// How failed attempts are tried again.
+    /// The policy for retries of failed attempts.
     pub retry: retry::RetryPolicy,
-    /// How long one attempt may take.
+    /// The time limit of one attempt.
     pub timeout_ms: u64,
-    /// How long its worker may say nothing.
+    /// The longest time its worker may be silent.
     #[serde(default = "stall_ms")]
     pub stall_ms: u64,
-    /// Whether, after the last try, less may be asked for.
+    /// Whether less may be asked for after the last attempt.
     pub degrade: bool,
-    /// How often an analyst may ask before the next step follows.
+    /// The number of times an analyst may ask questions before the next step follows.
     pub max_question_rounds: u32,
-    /// Whether an implementer may change nothing.
+    /// Whether an implementer may submit an empty change.
     pub allow_empty: bool,
-    /// What the step is to bring forth, for the worker to read.
+    /// The required outputs, for the worker to read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<String>,
-    /// Values for the roles' prompts, over those of the roles.
+    /// Whether the plan names the roles of each task; `slots` has the role for tasks that name
+    /// none. Several roles work one after another.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub assigned: bool,
+    /// Values for the roles' prompts, which override those of the roles.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub config: BTreeMap<String, serde_json::Value>,
-    /// How much of the repository the roles are shown.
+    /// The part of the repository that the roles are shown.
     #[serde(default, skip_serializing_if = "ContextScope::is_all")]
     pub scope: ContextScope,
-    /// What a scribe's text is.
+    /// The purpose of a scribe's text.
     #[serde(default, skip_serializing_if = "ScribeOutput::is_message")]
     pub writes: ScribeOutput,
 }
 
 impl RoleStep {
-    /// The roles that judge a change, small or not.
+    /// Returns the roles that judge a change of the given size.
     pub fn roles_for(&self, size: Option<ChangeSize>) -> &[RoleName] {
         let usual = self.small_from.map_or(self.slots.len(), |n| n as usize);
         let (usual, small) = self.slots.split_at(usual.min(self.slots.len()));
@@ -263,8 +289,9 @@ impl RoleStep {
         }
     }
 
-    /// One worker that is asked for an opinion: nothing is tried again and nothing is judged.
-    pub(crate) fn of_a_choice(role: &RoleName) -> Self {
+    /// Creates a step in which one worker is asked for an opinion: nothing is retried and nothing
+    /// is judged.
+    pub fn for_task_choice(role: &RoleName) -> Self {
         Self {
             slots: vec![role.clone()],
             small_from: None,
@@ -277,6 +304,7 @@ impl RoleStep {
             max_question_rounds: 0,
             allow_empty: false,
             outputs: Vec::new(),
+            assigned: false,
             config: BTreeMap::new(),
             scope: ContextScope::default(),
             writes: ScribeOutput::default(),
@@ -284,7 +312,7 @@ impl RoleStep {
     }
 }
 
-/// How long a role may think about which task comes first.
+/// The time limit for a role that chooses which task comes first.
 const CHOICE_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
 
 /// What a scribe's text is for.
@@ -298,6 +326,8 @@ pub enum ScribeOutput {
     Brief,
     /// The log of the work so far, shortened.
     Log,
+    /// What was contributed to the task, in brief, for those who depend on it.
+    Digest,
 }
 
 impl ScribeOutput {
@@ -338,8 +368,8 @@ pub enum EachItem {
 }
 
 impl Workflow {
-    /// Puts a last step in, at which what was committed is handed over.
-    pub fn deliver(&mut self, how: DeliveryMethod) {
+    /// Adds a final step that delivers the run's commits.
+    pub fn add_delivery_step(&mut self, how: DeliveryMethod) {
         let mut id = StepId::from("deliver");
         while self.steps.contains_key(&id) {
             id.0.push('_');
@@ -357,15 +387,15 @@ impl Workflow {
         self.steps.insert(id, step);
     }
 
-    /// The step at which what was committed is handed over, if there is one.
-    pub fn delivery(&self) -> Option<&Step> {
+    /// Returns the step that delivers the run's commits, if there is one.
+    pub fn delivery_step(&self) -> Option<&Step> {
         let mut steps = self.steps.values();
         steps.find(|step| matches!(step.kind, StepKind::Deliver { .. }))
     }
 }
 
 impl Step {
-    /// Every place this step can lead to, with the key that names it.
+    /// Returns every target of this step, with the key that names it.
     pub fn exits(&self) -> Vec<(&'static str, ExitTarget)> {
         let mut exits = vec![("next", self.next.clone())];
         exits.extend(self.on_fail.iter().map(|t| ("on_fail", t.clone())));
@@ -379,7 +409,7 @@ impl Step {
                 exits.extend(role.on_reject.iter().map(|t| ("on_reject", t.clone())));
             }
             StepKind::Person { answers, .. } => {
-                // Its `next` is only for when it is left out.
+                // Its `next` applies only if it is skipped.
                 exits.retain(|(key, _)| *key == "next" && self.when.is_some());
                 exits.extend(answers.iter().map(|a| ("answers", a.next.clone())));
             }
@@ -392,6 +422,7 @@ impl Step {
             }
             StepKind::Gate { .. }
             | StepKind::Each { .. }
+            | StepKind::Lock
             | StepKind::Publish { .. }
             | StepKind::Deliver { .. } => {}
         }

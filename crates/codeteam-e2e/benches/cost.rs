@@ -1,10 +1,11 @@
-//! What one task costs: a one-line fix in two real packages, by bare `claude -p` and by codeteam's
-//! workflows round the same claude, with the same scripted model. Requests, bytes that are sent to
-//! the model, wall time and set-ups.
+//! Measures the cost of one task: a one-line fix in two real packages, by bare `claude -p` and by
+//! codeteam's workflows around the same claude, with the same scripted model. It counts requests,
+//! bytes sent to the model, wall time and set-ups.
 //!
-//! `cargo bench -p codeteam-e2e --bench cost -- [--codeteam PROGRAM] [--rounds N]`; without a program,
-//! the codeteam that was built beside the benchmark. Everybody takes turns, and medians are compared.
-//! The model answers at once: with a real one, the ratios of times are smaller.
+//! `cargo bench -p codeteam-e2e --bench cost -- [--codeteam PROGRAM] [--rounds N] [--thinking MS]`;
+//! without a program, the codeteam that was built beside the benchmark. The contenders take turns,
+//! and medians are compared. The model takes `--thinking` milliseconds for each answer. Without it,
+//! the model answers at once, which no real one does: it shows what codeteam itself takes.
 
 #![allow(
     clippy::print_stdout,
@@ -22,25 +23,26 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use codeteam_e2e::{ModelServer, Scenario};
+use codeteam_e2e::{ModelServer, Scenario, ServerOptions};
 
 use self::packages::{BrokenPackage, PACKAGES, count_set_ups, must};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// How many times each is measured, after a first time that fills caches.
+/// The number of measurements of each, after a first one that fills caches.
 const ROUNDS: usize = 5;
 
-/// Whoever is asked for the fix, and how many times the bytes and the time of the first it may take.
+/// A contender that makes the fix, and the most that it may take of the bytes and the time of the
+/// first one.
 struct Contender {
     name: &'static str,
     workflow: Option<&'static str>,
     goal: Option<f64>,
 }
 
-const CONTENDERS: [Contender; 4] = [
+const CONTENDERS: [Contender; 5] = [
     Contender {
         name: "bare claude",
         workflow: None,
@@ -61,12 +63,17 @@ const CONTENDERS: [Contender; 4] = [
         workflow: Some("codeteam"),
         goal: Some(3.0),
     },
+    Contender {
+        name: "team",
+        workflow: Some("team"),
+        goal: None,
+    },
 ];
 
 const HEADER: &str =
     "               requests       KB  times  seconds  times  set-ups: first run, later";
 
-/// What one fix has cost.
+/// The cost of one fix.
 #[derive(Clone, Copy, Default)]
 struct FixCost {
     requests: f64,
@@ -86,14 +93,16 @@ fn main() -> Outcome<()> {
         args.get(at + 1).cloned()
     };
     let rounds = said("--rounds").map_or(Ok(ROUNDS), |n| n.parse())?;
-    let bench = CostBench::new(said("--codeteam").map(PathBuf::from))?;
+    let thinking = said("--thinking").map_or(Ok(0), |ms| ms.parse())?;
+    let mut bench = CostBench::new(said("--codeteam").map(PathBuf::from))?;
+    bench.thinking_time = Duration::from_millis(thinking);
     for package in &PACKAGES {
         bench.compare(package, rounds)?;
     }
     Ok(())
 }
 
-/// Where everything is.
+/// The paths and programs of the benchmark.
 struct CostBench {
     folder: tempfile::TempDir,
     peers: PathBuf,
@@ -102,6 +111,8 @@ struct CostBench {
     /// Says that making the failing test pass is the goal, to a codeteam that asks.
     baseline: Vec<&'static str>,
     clis: PathBuf,
+    /// The time that the model takes for each answer.
+    thinking_time: Duration,
 }
 
 impl CostBench {
@@ -117,7 +128,7 @@ impl CostBench {
         }
         let peers = workspace.join("target/peers");
         fs::create_dir_all(&peers)?;
-        let venv = packages::environment(&peers)?;
+        let venv = packages::create_environment(&peers)?;
         let help = Command::new(&codeteam).args(["run", "--help"]).output()?;
         let asks = String::from_utf8_lossy(&help.stdout).contains("--baseline");
         let baseline = if asks {
@@ -127,6 +138,7 @@ impl CostBench {
         };
         Ok(Self {
             baseline,
+            thinking_time: Duration::ZERO,
             folder: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?,
             peers,
             venv,
@@ -135,7 +147,7 @@ impl CostBench {
         })
     }
 
-    /// Has everybody mend a package by turns, and prints what it cost.
+    /// Lets every contender fix a package in turn, and prints the costs.
     fn compare(&self, package: &BrokenPackage, rounds: usize) -> Outcome<()> {
         let homes: Vec<PathBuf> = CONTENDERS
             .iter()
@@ -145,12 +157,13 @@ impl CostBench {
         for _ in 0..=rounds {
             for ((contender, home), costs) in CONTENDERS.iter().zip(&homes).zip(&mut costs) {
                 let scenario = package.scenario(&self.venv);
-                costs.push(self.mend(package, contender, home, scenario)?);
+                costs.push(self.run_fix(package, contender, home, scenario)?);
             }
         }
         println!(
-            "\n{}: one line mended, medians of {rounds}\n{HEADER}",
-            package.name
+            "\n{}: one line fixed, {} ms for each answer, medians of {rounds}\n{HEADER}",
+            package.name,
+            self.thinking_time.as_millis()
         );
         let bare = median(&costs[0]);
         for (contender, costs) in CONTENDERS.iter().zip(&costs) {
@@ -170,15 +183,19 @@ impl CostBench {
         Ok(home)
     }
 
-    /// Has one of them mend the package, from the start of the program to its end.
-    fn mend(
+    /// Lets one of them fix the package, from the start of the program to its end.
+    fn run_fix(
         &self,
         package: &BrokenPackage,
         contender: &Contender,
         home: &Path,
         scenario: Scenario,
     ) -> Outcome<FixCost> {
-        let server = ModelServer::start(scenario)?;
+        let options = ServerOptions {
+            thinking_time: self.thinking_time,
+            ..ServerOptions::default()
+        };
+        let server = ModelServer::start_with(scenario, options)?;
         let repo = home.join("repo");
         must(git(&repo).args(["checkout", "--quiet", "--force", "main"]))?;
         let mut command = match contender.workflow {
@@ -199,14 +216,14 @@ impl CostBench {
                 .args(["--worker", "claude", "--workflow", workflow])
                 .args(&self.baseline),
         };
-        self.surround(&mut command, home, &server)?;
+        self.set_environment(&mut command, home, &server)?;
         let start = Instant::now();
         let output = command.current_dir(&repo).output()?;
         let seconds = start.elapsed().as_secs_f64();
         let said = String::from_utf8_lossy(&output.stdout).into_owned()
             + &String::from_utf8_lossy(&output.stderr);
         if !output.status.success() {
-            return Err(format!("{} did not mend it: {said}", contender.name).into());
+            return Err(format!("{} did not fix it: {said}", contender.name).into());
         }
         let asked = server.requests().to_models();
         if let Some(problem) = asked.iter().find_map(|request| request.problem.clone()) {
@@ -222,7 +239,12 @@ impl CostBench {
     }
 
     /// The variables of a user with a key whose API is the server, and with no way to anywhere else.
-    fn surround(&self, command: &mut Command, home: &Path, server: &ModelServer) -> Outcome<()> {
+    fn set_environment(
+        &self,
+        command: &mut Command,
+        home: &Path,
+        server: &ModelServer,
+    ) -> Outcome<()> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let all = [self.clis.clone()].into_iter();
         let path: OsString = std::env::join_paths(all.chain(std::env::split_paths(&path)))?;
@@ -250,7 +272,7 @@ impl CostBench {
     }
 }
 
-/// Git as somebody whom nobody's configuration concerns.
+/// Returns git without the configuration of the user or the machine.
 fn git(at: &Path) -> Command {
     let mut git = Command::new("git");
     git.args(["-c", "user.name=bench", "-c", "user.email=bench@localhost"])

@@ -1,10 +1,11 @@
-//! How long a session waits for `get_status`, beside an echo of the SDKs that others build on.
+//! Measures how long a session waits for `get_status`, compared with an echo by the SDKs that
+//! others build on.
 //!
-//! `cargo build --release -p codeteam && cargo bench -p codeteam-e2e --bench mcp`. One client for all
-//! of them writes a line and reads one. Python's and TypeScript's SDK are installed below
-//! `target/peers-mcp`, at the versions below; the bare `rmcp` is this program itself, with one tool.
-//! Everybody takes turns, a few hundred calls at a time. Then each is called once a second, as clients
-//! call.
+//! `cargo build --release -p codeteam && cargo bench -p codeteam-e2e --bench mcp`. The same client
+//! writes a line to each server and reads one. Python's and TypeScript's SDK are installed below
+//! `target/peers-mcp`, at the versions below; the bare `rmcp` is this program itself, with one
+//! tool. The servers take turns, a few hundred calls at a time. Then each is called once a second,
+//! as clients call.
 
 #![allow(
     clippy::print_stdout,
@@ -32,12 +33,12 @@ use self::client::StdioClient;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// How often each is started.
+/// The number of starts of each server.
 const STARTS: usize = 9;
-/// How many turns each takes, and how many calls it answers in one.
+/// The number of turns, and the number of calls in each.
 const TURNS: usize = 10;
 const CALLS: usize = 300;
-/// How many single calls there are after that, and how far apart.
+/// The number of single calls after that, and the time between them.
 const SINGLE: usize = 15;
 const APART: Duration = Duration::from_millis(1_100);
 
@@ -47,11 +48,11 @@ struct BenchedServer {
     command: Vec<String>,
     folder: PathBuf,
     tool: &'static str,
-    /// Whether a task is open when it is asked.
+    /// Whether a task is open during the measurement.
     with_task: bool,
 }
 
-/// What was measured of one.
+/// The figures of one server.
 struct ServerFigures {
     start: Duration,
     p50: Duration,

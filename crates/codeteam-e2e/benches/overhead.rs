@@ -1,5 +1,5 @@
-//! What codeteam costs round a real CLI: the sandbox against the same call bare, and everything
-//! that is done before and after a worker.
+//! Measures what codeteam adds to a real CLI: a call in the sandbox against the same call bare, and
+//! everything that is done before and after a worker.
 //!
 //! The machine may be noisy, so both sides take turns and medians are compared. The model is the
 //! scripted server, which answers at once: with a real one, the ratios are smaller.
@@ -24,15 +24,15 @@ use std::time::{Duration, Instant};
 use codeteam_core::event::SandboxKind;
 use codeteam_e2e::{ModelServer, Play, Scenario, Turn};
 use codeteam_engine::Engine;
+use codeteam_engine::api_keys::ApiKeys;
 use codeteam_engine::engine::Project;
 use codeteam_engine::env::{Env, ProxyExceptions};
-use codeteam_engine::logins::keys::ApiKeys;
 use codeteam_engine::perform::WorkerAccess;
-use codeteam_engine::process::{
+use codeteam_engine::workers::Worker;
+use codeteam_host::process::{
     self, CancelToken, CommandLimits, CommandSpec, ExitReason, HostView, MARK, NetworkLedger,
     SandboxProfile,
 };
-use codeteam_engine::workers::Worker;
 use codeteam_sandbox::MountAccess;
 use serde_json::json;
 
@@ -101,15 +101,15 @@ fn main() -> Outcome<()> {
         named.peek().is_none() || named.any(|name| name == cli.name)
     };
     for cli in CLIS.iter().filter(is_wanted) {
-        sandbox(&place, cli)?;
+        bench_sandbox(&place, cli)?;
     }
     for cli in CLIS.iter().filter(is_wanted) {
-        around(&place, cli)?;
+        bench_orchestration(&place, cli)?;
     }
     Ok(())
 }
 
-/// Where everything is.
+/// The paths and programs of the benchmark.
 struct BenchSetup {
     folder: tempfile::TempDir,
     codeteam: PathBuf,
@@ -187,8 +187,8 @@ fn keys(server: &ModelServer) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// One call of a CLI, from spawn to exit, confined and bare by turns.
-fn sandbox(place: &BenchSetup, cli: &BenchedCli) -> Outcome<()> {
+/// Measures one call of a CLI, from spawn to exit, confined and bare in turns.
+fn bench_sandbox(place: &BenchSetup, cli: &BenchedCli) -> Outcome<()> {
     let scenario = Scenario::new().play(Play::new().turn(Turn::say("Something.")));
     let server = ModelServer::start(scenario)?;
     let name = format!("sandbox-{}", cli.name);
@@ -203,12 +203,13 @@ fn sandbox(place: &BenchSetup, cli: &BenchedCli) -> Outcome<()> {
         state_home: Some(home.join("state")),
         config_home: Some(home.join("config")),
         keys: ApiKeys::from_env(variables.map(|(name, value)| (name.into(), value.into()))),
-        cloud: BTreeMap::new(),
+        cloud_variables: BTreeMap::new(),
         claude_retries: None,
-        moved: BTreeMap::new(),
+        certificate_files: BTreeMap::new(),
+        moved_directories: BTreeMap::new(),
         proxy: None,
-        direct: ProxyExceptions::default(),
-        author: Some(codeteam_engine::git::GitIdentity::default()),
+        proxy_exceptions: ProxyExceptions::default(),
+        author: Some(codeteam_host::git::GitIdentity::default()),
         user: "bench".to_owned(),
         mcp_token: None,
         lease_stale_ms: None,
@@ -284,10 +285,11 @@ fn call_confined(cli: &BenchedCli, engine: &Engine, tree: &Path) -> Outcome<f64>
     let worker = Worker::find(&engine.config, &cli.name.into()).ok_or("no such worker")?;
     let private = tree.with_extension("private");
     let start = Instant::now();
-    let reach = WorkerAccess::of(&worker, None, engine, &private, NetworkLedger::default())?;
+    let reach =
+        WorkerAccess::for_worker(&worker, None, engine, &private, NetworkLedger::default())?;
     let mut view = HostView::default();
     view.show(tree.to_owned(), MountAccess::Writable);
-    reach.show(&mut view);
+    reach.mount_private_files(&mut view);
     let mut env: Vec<(OsString, OsString)> = vec![(MARK.into(), "bench/overhead".into())];
     env.push(("TZ".into(), "UTC".into()));
     env.extend(reach.env.clone());
@@ -307,9 +309,9 @@ fn call_confined(cli: &BenchedCli, engine: &Engine, tree: &Path) -> Outcome<f64>
     let mut said = String::new();
     let mut sink = |line: process::OutputLine<'_>| said.push_str(&line.text);
     let (profile, cancel) = (SandboxProfile::Worker, CancelToken::new());
-    let exit = process::run(&*launcher, profile, &spec, &LIMITS, &cancel, &mut sink)?;
+    let exit = process::run_command(&*launcher, profile, &spec, &LIMITS, &cancel, &mut sink)?;
     let took = start.elapsed();
-    reach.end();
+    reach.release();
     if exit.status != ExitReason::Exited(0) {
         return Err(format!("{} failed confined: {said}", cli.name).into());
     }
@@ -327,7 +329,7 @@ steps:
 ";
 
 /// A run of one step, without the time of its CLI, which a script in its place takes down.
-fn around(place: &BenchSetup, cli: &BenchedCli) -> Outcome<()> {
+fn bench_orchestration(place: &BenchSetup, cli: &BenchedCli) -> Outcome<()> {
     let answer = json!({"summary": "wrote it", "files": ["new.txt"]});
     let play = Play::new()
         .turn(Turn::new().write("new.txt", "new\n"))

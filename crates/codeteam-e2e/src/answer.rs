@@ -1,23 +1,22 @@
 //! An answer in no protocol's own words.
 
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::scenario::TokenUsage;
-
-/// What the model answers.
+/// An answer of the model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ModelAnswer {
     /// Tells this answer from the others of its conversation; the same again for the same turn.
     pub(crate) number: usize,
     /// The model that answers.
     pub(crate) model: String,
-    /// What it says.
+    /// Its text.
     pub(crate) text: Option<String>,
     /// The tools it calls.
     pub(crate) calls: Vec<ToolCall>,
     /// Whether it refuses to answer.
     pub(crate) refused: bool,
-    /// What it cost.
+    /// Its token counts.
     pub(crate) usage: TokenUsage,
 }
 
@@ -26,18 +25,19 @@ pub(crate) struct ModelAnswer {
 pub(crate) struct ToolCall {
     /// The tool's name.
     pub(crate) name: String,
-    /// Its namespace, where it stands in one.
+    /// Its namespace, if it has one.
     pub(crate) namespace: Option<String>,
-    /// What it is given.
+    /// Its input.
     pub(crate) input: ToolInput,
 }
 
-/// What a tool is given.
+/// The input of a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ToolInput {
     /// A JSON value.
     Json(Value),
-    /// JSON text as it stands, which may be none: what a model may do and a program would not.
+    /// Text that is sent as the JSON, even if it is not valid: a model may do that, a program would
+    /// not.
     Raw(String),
     /// Plain text, for tools that take no JSON.
     Text(String),
@@ -45,7 +45,7 @@ pub(crate) enum ToolInput {
 
 impl ModelAnswer {
     /// An answer of text alone.
-    pub(crate) fn of_text(text: impl Into<String>) -> Self {
+    pub(crate) fn from_text(text: impl Into<String>) -> Self {
         Self {
             text: Some(text.into()),
             ..Self::default()
@@ -84,7 +84,7 @@ impl ToolInput {
 }
 
 /// Splits a text in two for streaming, so that no reader gets away with taking the first piece.
-pub(crate) fn halves(text: &str) -> Vec<&str> {
+pub(crate) fn split_in_half(text: &str) -> Vec<&str> {
     let middle = text
         .char_indices()
         .map(|(at, _)| at)
@@ -95,4 +95,32 @@ pub(crate) fn halves(text: &str) -> Vec<&str> {
     }
     let (first, second) = text.split_at(middle);
     vec![first, second]
+}
+
+/// The tokens of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TokenUsage {
+    /// Input that was not cached.
+    pub input: u64,
+    /// Input read from the cache.
+    pub cached: u64,
+    /// Input written to the cache.
+    pub cache_write: u64,
+    /// Output, reasoning included where the protocol counts so.
+    pub output: u64,
+    /// Reasoning.
+    pub reasoning: u64,
+}
+
+impl Default for TokenUsage {
+    fn default() -> Self {
+        Self {
+            input: 120,
+            cached: 80,
+            cache_write: 0,
+            output: 30,
+            reasoning: 0,
+        }
+    }
 }

@@ -1,11 +1,11 @@
-//! What was asked, kept for the test to look at.
+//! Records the requests, for tests to look at.
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::asked::{AssignmentMarks, ModelRequest};
 use crate::fault::FaultKind;
-use crate::protocol::Protocol;
+use crate::model_protocol::Protocol;
+use crate::model_request::{AssignmentMarks, ModelRequest};
 
 /// One request and what was made of it.
 #[derive(Clone, Debug, Serialize)]
@@ -20,17 +20,17 @@ pub struct RecordedRequest {
     pub path: String,
     /// The headers; credentials are masked.
     pub headers: Vec<(String, String)>,
-    /// The protocol; none for what is no question to a model.
+    /// The protocol; `None` if the request is not a question to a model.
     pub protocol: Option<Protocol>,
-    /// What codeteam's prompt says of the assignment.
+    /// The facts about the assignment in codeteam's prompt.
     pub marks: AssignmentMarks,
     /// The play that answered.
     pub play: Option<String>,
     /// Its turn, from 0.
     pub turn: Option<usize>,
-    /// What went wrong on the way, as the scenario wanted.
+    /// The fault that the scenario injected.
     pub fault: Option<FaultKind>,
-    /// What the scenario did not foresee.
+    /// A request that the scenario did not foresee.
     pub problem: Option<String>,
     /// The body, if it is JSON.
     pub body: Value,
@@ -45,7 +45,7 @@ impl RecordedRequest {
         self.asked.as_ref().map_or("", |asked| &asked.system)
     }
 
-    /// Everything the user said; tools' results are not of it.
+    /// Returns everything the user said, without the results of tools.
     pub fn user_text(&self) -> String {
         self.asked
             .as_ref()
@@ -53,18 +53,20 @@ impl RecordedRequest {
             .unwrap_or_default()
     }
 
-    /// What was said last, by the user or a tool.
-    pub fn last_said(&self) -> String {
+    /// Returns the last message of the user or a tool.
+    pub fn last_user_text(&self) -> String {
         self.asked
             .as_ref()
-            .map(ModelRequest::last_said)
+            .map(ModelRequest::last_user_text)
             .unwrap_or_default()
     }
 
     /// The names of the tools that are offered.
     pub fn tool_names(&self) -> Vec<String> {
         let tools = self.asked.iter().flat_map(|asked| &asked.tools);
-        tools.map(crate::asked::OfferedTool::full_name).collect()
+        tools
+            .map(crate::model_request::OfferedTool::full_name)
+            .collect()
     }
 
     /// A header's value.
@@ -76,7 +78,7 @@ impl RecordedRequest {
     }
 
     /// One line for a person.
-    pub fn line(&self) -> String {
+    pub fn summary_line(&self) -> String {
         let marks = &self.marks;
         let told = [
             ("role", marks.role.clone()),
@@ -109,39 +111,39 @@ impl RecordedRequests {
     /// Those that are questions to a model.
     #[must_use]
     pub fn to_models(&self) -> Self {
-        self.only(|request| request.asked.is_some())
+        self.filtered(|request| request.asked.is_some())
     }
 
     /// Those of a role.
     #[must_use]
     pub fn of_role(&self, role: &str) -> Self {
-        self.only(|request| request.marks.role.as_deref() == Some(role))
+        self.filtered(|request| request.marks.role.as_deref() == Some(role))
     }
 
     /// Those of a task.
     #[must_use]
     pub fn of_task(&self, task: &str) -> Self {
-        self.only(|request| request.marks.task.as_deref() == Some(task))
+        self.filtered(|request| request.marks.task.as_deref() == Some(task))
     }
 
     /// Those in a protocol.
     #[must_use]
     pub fn of_protocol(&self, protocol: Protocol) -> Self {
-        self.only(|request| request.protocol == Some(protocol))
+        self.filtered(|request| request.protocol == Some(protocol))
     }
 
     /// Those of which `fits` is true.
     #[must_use]
-    pub fn only(&self, fits: impl Fn(&RecordedRequest) -> bool) -> Self {
+    pub fn filtered(&self, fits: impl Fn(&RecordedRequest) -> bool) -> Self {
         Self(self.0.iter().filter(|r| fits(r)).cloned().collect())
     }
 
-    /// How many there are.
+    /// Returns the number of requests.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -166,8 +168,9 @@ impl<'a> IntoIterator for &'a RecordedRequests {
     }
 }
 
-/// A header as it may be kept: of a credential, only how it begins and how long it is.
-pub(crate) fn masked(name: &str, value: &str) -> String {
+/// Masks a header for the record: of a credential, only its first characters and its length are
+/// kept.
+pub(crate) fn mask_header(name: &str, value: &str) -> String {
     const SECRET: &[&str] = &[
         "authorization",
         "x-api-key",
@@ -183,26 +186,26 @@ pub(crate) fn masked(name: &str, value: &str) -> String {
         return value.to_owned();
     }
     match value.split_once(' ') {
-        Some((scheme, secret)) => format!("{scheme} {}", mask(secret)),
-        None => mask(value),
+        Some((scheme, secret)) => format!("{scheme} {}", mask_secret(secret)),
+        None => mask_secret(value),
     }
 }
 
-/// A path as it may be kept: Gemini's key may stand in the query.
-pub(crate) fn masked_target(target: &str) -> String {
+/// Masks a path for the record, because Gemini's key may be in the query.
+pub(crate) fn mask_target(target: &str) -> String {
     let Some((path, query)) = target.split_once('?') else {
         return target.to_owned();
     };
     let pairs: Vec<String> = query
         .split('&')
         .map(|pair| match pair.split_once('=') {
-            Some(("key", secret)) => format!("key={}", mask(secret)),
+            Some(("key", secret)) => format!("key={}", mask_secret(secret)),
             _ => pair.to_owned(),
         })
         .collect();
     format!("{path}?{}", pairs.join("&"))
 }
 
-fn mask(secret: &str) -> String {
+fn mask_secret(secret: &str) -> String {
     format!("<masked, {} characters>", secret.chars().count())
 }

@@ -1,18 +1,18 @@
-//! What can go wrong on the way to an answer, in each provider's own words.
+//! Faults on the way to an answer, in the form of each provider.
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use crate::protocol::Protocol;
+use crate::model_protocol::Protocol;
 
 /// Something that goes wrong, before a turn is played or instead of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What goes wrong.
+    /// The kind of fault.
     pub kind: FaultKind,
-    /// How often, before the turn is played; always, where it is not said.
+    /// The number of times before the turn is played; every time if left out.
     pub times: Option<u32>,
     /// The seconds a `retry-after` asks for.
     pub retry_after: Option<u64>,
@@ -22,7 +22,7 @@ pub struct Fault {
     pub gate: String,
 }
 
-/// What goes wrong.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
@@ -78,7 +78,7 @@ impl Fault {
         }
     }
 
-    /// Only so many times, then the turn is played.
+    /// Limits the number of times, after which the turn is played.
     #[must_use]
     pub fn times(mut self, times: u32) -> Self {
         self.times = Some(times);
@@ -92,7 +92,7 @@ impl Fault {
         self
     }
 
-    /// With a limit that resets in so many seconds.
+    /// Makes it a limit that resets after this many seconds.
     #[must_use]
     pub fn resets_in(mut self, seconds: u64) -> Self {
         self.resets_in = seconds;
@@ -108,16 +108,16 @@ impl Fault {
 
     /// The error that is answered, if that is what goes wrong. `now` is the time in seconds since
     /// 1970.
-    pub(crate) fn refusal(
+    pub(crate) fn error_response(
         &self,
         protocol: Protocol,
         model: &str,
         now: u64,
     ) -> Option<ErrorResponse> {
         let mut refusal = match protocol {
-            Protocol::Anthropic => self.anthropic(model, now)?,
-            Protocol::Responses | Protocol::Chat => self.openai(model, now)?,
-            Protocol::Gemini => self.gemini(model)?,
+            Protocol::Anthropic => self.anthropic_error(model, now)?,
+            Protocol::Responses | Protocol::Chat => self.openai_error(model, now)?,
+            Protocol::Gemini => self.gemini_error(model)?,
         };
         if let Some(seconds) = self.retry_after {
             refusal.headers.push(("retry-after", seconds.to_string()));
@@ -125,7 +125,7 @@ impl Fault {
         Some(refusal)
     }
 
-    fn anthropic(&self, model: &str, now: u64) -> Option<ErrorResponse> {
+    fn anthropic_error(&self, model: &str, now: u64) -> Option<ErrorResponse> {
         let error = |status, kind: &str, message: &str| {
             ErrorResponse::new(
                 status,
@@ -180,7 +180,7 @@ impl Fault {
         })
     }
 
-    fn openai(&self, model: &str, now: u64) -> Option<ErrorResponse> {
+    fn openai_error(&self, model: &str, now: u64) -> Option<ErrorResponse> {
         let error = |status, kind: &str, code: Option<&str>, message: &str| {
             ErrorResponse::new(
                 status,
@@ -237,7 +237,7 @@ impl Fault {
         })
     }
 
-    fn gemini(&self, model: &str) -> Option<ErrorResponse> {
+    fn gemini_error(&self, model: &str) -> Option<ErrorResponse> {
         let error = |status: u16, name: &str, message: &str, details: Value| {
             let mut error = json!({"code": status, "message": message, "status": name});
             if !details.is_null() {
@@ -321,7 +321,7 @@ fn quota_details(model: &str, quota: &str, retry: Option<u64>) -> Value {
 pub(crate) struct ErrorResponse {
     /// The HTTP status.
     pub(crate) status: u16,
-    /// Headers beside the usual ones.
+    /// Additional headers.
     pub(crate) headers: Vec<(&'static str, String)>,
     /// The body.
     pub(crate) body: Value,

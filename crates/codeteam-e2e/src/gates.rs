@@ -1,8 +1,8 @@
-//! Gates: where an answer waits until the test lets it go on.
+//! Gates, at which an answer waits until the test releases it.
 //!
-//! A connection that waits reads from its client, which has nothing to say until it is answered:
-//! the read ends when the client goes, and also when a release shuts the reading side down. So a
-//! wait costs no polling and sees both.
+//! A waiting connection reads from its client, which has nothing to send until it is answered: the
+//! read ends when the client goes, and also when a release shuts down the reading side. So a wait
+//! needs no polling and notices both.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -25,7 +25,7 @@ struct GateState {
     waiting: BTreeMap<u64, (String, TcpStream)>,
 }
 
-/// How a wait ended.
+/// The end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GateOutcome {
     /// The gate was opened.
@@ -40,7 +40,7 @@ impl ResponseGates {
     }
 
     /// Waits at a gate. After a release nothing more can be read from the client.
-    pub(crate) fn wait(&self, gate: &str, stream: &TcpStream) -> GateOutcome {
+    pub(crate) fn wait_at(&self, gate: &str, stream: &TcpStream) -> GateOutcome {
         let Ok(clone) = stream.try_clone() else {
             return GateOutcome::Gone;
         };
@@ -76,18 +76,18 @@ impl ResponseGates {
     pub(crate) fn open(&self, gate: &str) {
         let mut state = self.state();
         state.open.insert(gate.to_owned());
-        wake(&state, |name| name == gate);
+        wake_waiting(&state, |name| name == gate);
     }
 
     /// Opens every gate.
     pub(crate) fn open_all(&self) {
         let mut state = self.state();
         state.all_open = true;
-        wake(&state, |_| true);
+        wake_waiting(&state, |_| true);
     }
 
-    /// Waits until so many answers wait at a gate; says whether they do.
-    pub(crate) fn until_waiting(&self, gate: &str, count: usize, patience: Duration) -> bool {
+    /// Waits until this many answers wait at a gate; returns whether they do.
+    pub(crate) fn wait_until_held(&self, gate: &str, count: usize, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
         let mut state = self.state();
         loop {
@@ -108,7 +108,7 @@ impl ResponseGates {
     }
 }
 
-fn wake(state: &GateState, fits: impl Fn(&str) -> bool) {
+fn wake_waiting(state: &GateState, fits: impl Fn(&str) -> bool) {
     for (gate, stream) in state.waiting.values() {
         if fits(gate) {
             // An error means that the client is gone, which ends the wait as well.

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 const MOST_BODY: usize = 256 << 20;
 const MOST_HEAD: usize = 256 << 10;
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct HttpRequest {
     pub(crate) method: String,
@@ -32,7 +32,7 @@ impl HttpRequest {
         path.trim_end_matches('/')
     }
 
-    /// Whether the query holds this.
+    /// Returns true if the query contains this pair.
     pub(crate) fn query_has(&self, pair: &str) -> bool {
         self.target
             .split_once('?')
@@ -41,7 +41,7 @@ impl HttpRequest {
 }
 
 /// Reads the next request of a connection; `None` when the client has no more.
-pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<HttpRequest>> {
+pub(crate) fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<HttpRequest>> {
     let Some(head) = read_head(reader)? else {
         return Ok(None);
     };
@@ -61,13 +61,16 @@ pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<HttpR
         read_chunks(reader)?
     } else {
         let length = received.header("content-length").unwrap_or("0");
-        let length = length.trim().parse().map_err(|_| bad("content-length"))?;
+        let length = length
+            .trim()
+            .parse()
+            .map_err(|_| invalid_data("content-length"))?;
         read_exactly(reader, length)?
     };
     Ok(Some(received))
 }
 
-fn bad(what: &str) -> io::Error {
+fn invalid_data(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("bad {what}"))
 }
 
@@ -83,14 +86,14 @@ fn read_head(reader: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
             return if head.is_empty() {
                 Ok(None)
             } else {
-                Err(bad("head"))
+                Err(invalid_data("head"))
             };
         }
         if head.ends_with(b"\r\n\r\n") {
             return Ok(Some(head));
         }
         if head.len() > MOST_HEAD {
-            return Err(bad("head"));
+            return Err(invalid_data("head"));
         }
     }
 }
@@ -98,7 +101,7 @@ fn read_head(reader: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
 fn parse_head(head: &[u8]) -> io::Result<HttpRequest> {
     let mut headers = [httparse::EMPTY_HEADER; 128];
     let mut request = httparse::Request::new(&mut headers);
-    request.parse(head).map_err(|_| bad("head"))?;
+    request.parse(head).map_err(|_| invalid_data("head"))?;
     Ok(HttpRequest {
         method: request.method.unwrap_or_default().to_owned(),
         target: request.path.unwrap_or_default().to_owned(),
@@ -116,7 +119,7 @@ fn parse_head(head: &[u8]) -> io::Result<HttpRequest> {
 
 fn read_exactly(reader: &mut impl Read, length: usize) -> io::Result<Vec<u8>> {
     if length > MOST_BODY {
-        return Err(bad("content-length"));
+        return Err(invalid_data("content-length"));
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
@@ -129,9 +132,9 @@ fn read_chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
         let mut line = String::new();
         reader.by_ref().take(4096).read_line(&mut line)?;
         let size = line.split(';').next().unwrap_or_default().trim();
-        let size = usize::from_str_radix(size, 16).map_err(|_| bad("chunk"))?;
+        let size = usize::from_str_radix(size, 16).map_err(|_| invalid_data("chunk"))?;
         if body.len() + size > MOST_BODY {
-            return Err(bad("chunk"));
+            return Err(invalid_data("chunk"));
         }
         body.extend(read_exactly(reader, size)?);
         // The end of the chunk's line; after the last one there are no trailers to speak of.
@@ -143,13 +146,13 @@ fn read_chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
 }
 
 /// Writes a whole response.
-pub(crate) fn write_whole(
+pub(crate) fn write_response(
     stream: &mut TcpStream,
     status: u16,
     headers: &[(&str, String)],
     body: &[u8],
 ) -> io::Result<()> {
-    let head = head(status, headers);
+    let head = response_head(status, headers);
     let head = format!("{head}content-length: {}\r\n\r\n", body.len());
     stream.write_all(head.as_bytes())?;
     stream.write_all(body)?;
@@ -157,15 +160,15 @@ pub(crate) fn write_whole(
 }
 
 /// Begins a response whose pieces are still to come.
-pub(crate) fn write_start(stream: &mut TcpStream, kind: &str) -> io::Result<()> {
-    let mut head = head(200, &[("content-type", kind.to_owned())]);
+pub(crate) fn start_chunked(stream: &mut TcpStream, kind: &str) -> io::Result<()> {
+    let mut head = response_head(200, &[("content-type", kind.to_owned())]);
     head.push_str("cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n");
     stream.write_all(head.as_bytes())?;
     stream.flush()
 }
 
 /// Writes a piece.
-pub(crate) fn write_piece(stream: &mut TcpStream, piece: &[u8]) -> io::Result<()> {
+pub(crate) fn write_chunk(stream: &mut TcpStream, piece: &[u8]) -> io::Result<()> {
     if piece.is_empty() {
         return Ok(());
     }
@@ -176,14 +179,14 @@ pub(crate) fn write_piece(stream: &mut TcpStream, piece: &[u8]) -> io::Result<()
     stream.flush()
 }
 
-/// Says that there are no more pieces.
-pub(crate) fn write_end(stream: &mut TcpStream) -> io::Result<()> {
+/// Sends the end of the chunks.
+pub(crate) fn end_chunked(stream: &mut TcpStream) -> io::Result<()> {
     stream.write_all(b"0\r\n\r\n")?;
     stream.flush()
 }
 
-fn head(status: u16, headers: &[(&str, String)]) -> String {
-    let mut lines = vec![format!("HTTP/1.1 {status} {}\r\n", reason(status))];
+fn response_head(status: u16, headers: &[(&str, String)]) -> String {
+    let mut lines = vec![format!("HTTP/1.1 {status} {}\r\n", reason_phrase(status))];
     lines.extend(
         headers
             .iter()
@@ -192,7 +195,7 @@ fn head(status: u16, headers: &[(&str, String)]) -> String {
     lines.concat()
 }
 
-fn reason(status: u16) -> &'static str {
+fn reason_phrase(status: u16) -> &'static str {
     match status {
         200 => "OK",
         400 => "Bad Request",

@@ -1,9 +1,9 @@
 //! The scripted model server: plays a model over real HTTP, so that the real CLIs and codeteam's
-//! own worker can be run end to end without one.
+//! own worker can be run end to end without one; and a browser for codeteam's pages.
 //!
 //! A [`Scenario`] says what is answered to whom; a [`ModelServer`] plays it on a loopback port in the
-//! four protocols the workers speak, and keeps every request for the test to look at. Nothing
-//! depends on this crate.
+//! four protocols the workers speak, and keeps every request for the test to look at. A [`Browser`] is a
+//! real one, in which pages are tested. Only tests depend on this crate.
 //!
 //! ```no_run
 //! use codeteam_e2e::{ModelServer, Play, Scenario, Turn};
@@ -22,24 +22,29 @@
 //! ```
 
 mod answer;
-mod asked;
+mod browser;
 mod capture;
 mod fault;
 mod gates;
 mod http;
-mod playing;
+mod model_protocol;
+mod model_request;
 mod protocol;
 mod scenario;
+mod scenario_player;
 mod server;
 mod tools;
 
-pub use self::asked::{
-    AssignmentMarks, ChatMessage, MessagePart, ModelRequest, OfferedTool, Speaker, ToolKind,
+pub use self::answer::TokenUsage;
+pub use self::browser::{
+    AccessibilityViolation, Browser, BrowserError, BrowserPrograms, BrowserWindow, ColourScheme,
+    ConsoleMessage, KeyboardKey, PageElement,
 };
 pub use self::capture::{RecordedRequest, RecordedRequests};
 pub use self::fault::{Fault, FaultKind};
-pub use self::protocol::Protocol;
-pub use self::scenario::{
-    Play, PlayCondition, Scenario, SubmissionRoute, TokenUsage, ToolAction, Turn,
+pub use self::model_protocol::Protocol;
+pub use self::model_request::{
+    AssignmentMarks, ChatMessage, MessagePart, ModelRequest, OfferedTool, Speaker, ToolKind,
 };
+pub use self::scenario::{Play, PlayCondition, Scenario, SubmissionRoute, ToolAction, Turn};
 pub use self::server::{ModelServer, ServerOptions};

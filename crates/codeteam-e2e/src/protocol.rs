@@ -5,40 +5,15 @@ mod chat;
 mod gemini;
 mod responses;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::answer::ModelAnswer;
-use crate::asked::ModelRequest;
-
-/// How a model is spoken to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Protocol {
-    /// Anthropic Messages.
-    #[default]
-    Anthropic,
-    /// `OpenAI` Responses.
-    Responses,
-    /// `OpenAI` Chat Completions.
-    Chat,
-    /// Gemini.
-    Gemini,
-}
+use crate::model_protocol::Protocol;
+use crate::model_request::ModelRequest;
 
 impl Protocol {
-    /// Its name, as in scenarios.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic",
-            Self::Responses => "responses",
-            Self::Chat => "chat",
-            Self::Gemini => "gemini",
-        }
-    }
-
-    /// Reads a request. `model` is the one of the path, where it stands there.
-    pub(crate) fn read(self, body: &Value, model: &str, stream: bool) -> ModelRequest {
+    /// Parses a request. `model` is the one in the path, if the path has one.
+    pub(crate) fn read_request(self, body: &Value, model: &str, stream: bool) -> ModelRequest {
         let mut asked = match self {
             Self::Anthropic => anthropic::read(body),
             Self::Responses => responses::read(body),
@@ -60,7 +35,7 @@ impl Protocol {
     }
 
     /// The whole answer.
-    pub(crate) fn whole(self, answer: &ModelAnswer) -> Value {
+    pub(crate) fn write_answer(self, answer: &ModelAnswer) -> Value {
         match self {
             Self::Anthropic => anthropic::whole(answer),
             Self::Responses => responses::whole(answer, "completed"),
@@ -70,7 +45,7 @@ impl Protocol {
     }
 
     /// The answer piece by piece.
-    pub(crate) fn frames(self, answer: &ModelAnswer, body: &Value) -> Vec<ServerSentEvent> {
+    pub(crate) fn stream_answer(self, answer: &ModelAnswer, body: &Value) -> Vec<ServerSentEvent> {
         match self {
             Self::Anthropic => anthropic::frames(answer),
             Self::Responses => responses::frames(answer),
@@ -87,7 +62,7 @@ pub(crate) struct ServerSentEvent {
     pub(crate) event: Option<String>,
     /// Its data.
     pub(crate) data: String,
-    /// Whether it brings a part of what is said, with more to come.
+    /// Whether it brings a part of a text, with more to come.
     pub(crate) partial: bool,
 }
 
@@ -103,7 +78,7 @@ impl ServerSentEvent {
     }
 
     /// An event without a name.
-    fn bare(data: &Value) -> Self {
+    fn unnamed(data: &Value) -> Self {
         Self {
             event: None,
             data: data.to_string(),
@@ -111,11 +86,11 @@ impl ServerSentEvent {
         }
     }
 
-    /// An event without a name that brings a part of what is said.
-    fn part(data: &Value) -> Self {
+    /// An event without a name that brings a part of a text.
+    fn unnamed_partial(data: &Value) -> Self {
         Self {
             partial: true,
-            ..Self::bare(data)
+            ..Self::unnamed(data)
         }
     }
 
@@ -129,7 +104,7 @@ impl ServerSentEvent {
 }
 
 /// The models a `GET /models` lists.
-pub(crate) fn models(protocol: Protocol) -> Value {
+pub(crate) fn model_list(protocol: Protocol) -> Value {
     const CREATED: u64 = 1_750_000_000;
     match protocol {
         Protocol::Anthropic => json!({
@@ -172,7 +147,7 @@ fn part_text(part: &Value) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// What a tool gave back, as one text: its texts, or else the JSON it is.
+/// Returns the result of a tool as one text: its texts, or else its JSON.
 fn result_text(content: &Value) -> String {
     let texts = texts_of(content);
     if texts.is_empty() && !content.is_null() {
@@ -182,6 +157,6 @@ fn result_text(content: &Value) -> String {
 }
 
 /// The members of a list, or none.
-fn list(value: &Value) -> &[Value] {
+fn as_list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }

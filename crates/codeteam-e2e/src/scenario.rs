@@ -4,13 +4,14 @@ mod yaml;
 
 use std::path::Path;
 
-use codeteam_core::yaml::{FileProblem, FileProblems};
+use codeteam_workflow::yaml::{FileProblem, FileProblems};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::asked::{AssignmentMarks, ModelRequest};
+use crate::answer::TokenUsage;
 use crate::fault::Fault;
-use crate::protocol::Protocol;
+use crate::model_protocol::Protocol;
+use crate::model_request::{AssignmentMarks, ModelRequest};
 
 /// A list of plays; the first whose `when` fits a request is played.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -20,19 +21,19 @@ pub struct Scenario {
     pub plays: Vec<Play>,
 }
 
-/// What is answered to one kind of request, turn by turn.
+/// The answers to one kind of request, turn by turn.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Play {
-    /// What it is called in records; `play 3` without one.
+    /// Its name in records; `play 3` without one.
     pub name: Option<String>,
-    /// Which requests it is for.
+    /// The requests that it is for.
     pub when: PlayCondition,
-    /// What is answered, turn by turn of the conversation.
+    /// The answers, turn by turn of the conversation.
     pub turns: Vec<Turn>,
 }
 
-/// Which requests a play is for; what is not said fits everything.
+/// The requests that a play is for; conditions that are left out match everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlayCondition {
@@ -54,11 +55,11 @@ pub struct PlayCondition {
     pub says: Option<String>,
 }
 
-/// What is answered once.
+/// One answer.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Turn {
-    /// What the model says.
+    /// The model's text.
     pub text: Option<String>,
     /// The tools it calls.
     pub tools: Vec<ToolAction>,
@@ -68,9 +69,9 @@ pub struct Turn {
     pub sample: bool,
     /// The road of the answer, where it must be a certain one.
     pub road: Option<SubmissionRoute>,
-    /// What it costs.
+    /// Its token counts.
     pub usage: TokenUsage,
-    /// What goes wrong first.
+    /// A fault that comes first.
     pub fault: Option<Fault>,
 }
 
@@ -82,7 +83,7 @@ pub enum ToolAction {
     Write {
         /// The file, from the work tree's root.
         path: String,
-        /// What it holds afterwards.
+        /// Its content afterwards.
         content: String,
     },
     /// Replaces a part of a file. Whole lines, so that it can be a patch; some CLIs want the file
@@ -117,14 +118,14 @@ pub enum ToolAction {
     Call {
         /// The tool's name.
         name: String,
-        /// Its input. A string is sent as it stands: plain text to a tool that takes such, and
-        /// otherwise in the place of the JSON.
+        /// Its input. A string is sent as it is: as plain text to a tool that takes text, and
+        /// otherwise in place of the JSON.
         #[serde(default)]
         input: Value,
     },
 }
 
-/// How an answer is handed over.
+/// The way in which an answer is submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SubmissionRoute {
@@ -136,34 +137,6 @@ pub enum SubmissionRoute {
     Structured,
     /// As the text of the message, in a fence.
     Fenced,
-}
-
-/// What an answer costs, in tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct TokenUsage {
-    /// Input that was not cached.
-    pub input: u64,
-    /// Input read from the cache.
-    pub cached: u64,
-    /// Input written to the cache.
-    pub cache_write: u64,
-    /// Output, reasoning included where the protocol counts so.
-    pub output: u64,
-    /// Reasoning.
-    pub reasoning: u64,
-}
-
-impl Default for TokenUsage {
-    fn default() -> Self {
-        Self {
-            input: 120,
-            cached: 80,
-            cache_write: 0,
-            output: 30,
-            reasoning: 0,
-        }
-    }
 }
 
 impl Scenario {
@@ -179,8 +152,9 @@ impl Scenario {
         self
     }
 
-    /// What is played where nothing is said: an answer that fits the schema, or a text.
-    pub fn sensible() -> Self {
+    /// Returns the play for requests that no other play matches: an answer that fits the schema, or
+    /// a text.
+    pub fn default_play() -> Self {
         let turn = Turn {
             sample: true,
             ..Turn::default()
@@ -198,7 +172,7 @@ impl Scenario {
         let file = path.display().to_string();
         match std::fs::read_to_string(path) {
             Ok(text) => Self::parse(&file, &text),
-            Err(error) => Err(FileProblems::one(FileProblem::of(
+            Err(error) => Err(FileProblems::from_problem(FileProblem::for_file(
                 file,
                 format!("could not be read: {error}"),
             ))),
@@ -214,12 +188,12 @@ impl Scenario {
         let plays = self.plays.iter().enumerate();
         plays
             .into_iter()
-            .find(|(_, play)| play.when.fits(asked, marks))
+            .find(|(_, play)| play.when.matches(asked, marks))
     }
 }
 
 impl PlayCondition {
-    fn fits(&self, asked: &ModelRequest, marks: &AssignmentMarks) -> bool {
+    fn matches(&self, asked: &ModelRequest, marks: &AssignmentMarks) -> bool {
         fn same<T: PartialEq>(wanted: Option<&T>, found: Option<&T>) -> bool {
             wanted.is_none() || wanted == found
         }
@@ -233,7 +207,7 @@ impl PlayCondition {
             && self
                 .says
                 .as_ref()
-                .is_none_or(|says| asked.last_said().contains(says))
+                .is_none_or(|says| asked.last_user_text().contains(says))
     }
 }
 
@@ -299,7 +273,7 @@ impl Play {
         self
     }
 
-    /// Only when this was said last, by the user or a tool.
+    /// Matches only if this is in the last message of the user or a tool.
     #[must_use]
     pub fn says(mut self, text: &str) -> Self {
         self.when.says = Some(text.to_owned());
@@ -315,7 +289,7 @@ impl Play {
 }
 
 impl Turn {
-    /// A turn in which nothing is said or done yet.
+    /// Creates an empty turn.
     pub fn new() -> Self {
         Self::default()
     }
@@ -328,7 +302,7 @@ impl Turn {
         }
     }
 
-    /// A turn that hands in an answer.
+    /// Creates a turn that submits an answer.
     pub fn submit(answer: Value) -> Self {
         Self {
             submit: Some(answer),

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use crate::capture::{RecordedRequest, RecordedRequests};
 use crate::gates::ResponseGates;
-use crate::playing::ScenarioPlayer;
 use crate::scenario::Scenario;
+use crate::scenario_player::ScenarioPlayer;
 
 /// A scripted model server on a loopback port. It stops when it is dropped.
 #[derive(Debug)]
@@ -23,18 +23,20 @@ pub struct ModelServer {
     accepting: Option<JoinHandle<()>>,
 }
 
-/// How a server is started.
+/// The options of a server.
 #[derive(Debug, Default)]
 pub struct ServerOptions {
     /// The port; 0 for one that is free.
     pub port: u16,
-    /// Where every request is written, one JSON object a line.
+    /// A file to which every request is written, one JSON object per line.
     pub record: Option<File>,
     /// Told of every request, as a line for a person.
     pub tell: Option<fn(&str)>,
+    /// The time that a model takes before it answers.
+    pub thinking_time: Duration,
 }
 
-/// What the connections share.
+/// The state that connections share.
 #[derive(Debug)]
 struct ServerShared {
     started: Instant,
@@ -42,6 +44,7 @@ struct ServerShared {
     arrived: Condvar,
     gates: ResponseGates,
     tell: Option<fn(&str)>,
+    thinking_time: Duration,
 }
 
 #[derive(Debug)]
@@ -55,7 +58,7 @@ struct ServerState {
 }
 
 impl ModelServer {
-    /// How long a wait for a request lasts at most: a test that waits longer has failed.
+    /// The longest wait for a request: a test that waits longer has failed.
     pub const PATIENCE: Duration = Duration::from_mins(1);
 
     /// Starts a server on a free port.
@@ -80,10 +83,11 @@ impl ModelServer {
             arrived: Condvar::new(),
             gates: ResponseGates::default(),
             tell: options.tell,
+            thinking_time: options.thinking_time,
         });
         let accepting = {
             let shared = Arc::clone(&shared);
-            std::thread::spawn(move || accept(&listener, &shared))
+            std::thread::spawn(move || accept_connections(&listener, &shared))
         };
         Ok(Self {
             address,
@@ -92,7 +96,7 @@ impl ModelServer {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address at which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -137,22 +141,24 @@ impl ModelServer {
         }
     }
 
-    /// Waits until there are so many questions to a model; `None` if they do not come.
+    /// Waits for this many questions to a model; `None` if they do not come.
     pub fn wait_for(&self, count: usize) -> Option<RecordedRequests> {
         self.wait_until(|requests| requests.to_models().len() >= count)
     }
 
-    /// Waits until so many answers wait at a gate; says whether they do.
+    /// Waits until this many answers wait at a gate; returns whether they do.
     pub fn wait_held(&self, gate: &str, count: usize) -> bool {
-        self.shared.gates.until_waiting(gate, count, Self::PATIENCE)
+        self.shared
+            .gates
+            .wait_until_held(gate, count, Self::PATIENCE)
     }
 
-    /// Lets go on what waits at a gate, and what will come to it.
+    /// Releases everything that waits at a gate or will come to it.
     pub fn release(&self, gate: &str) {
         self.shared.gates.open(gate);
     }
 
-    /// What the scenario did not foresee, in order.
+    /// Returns what the scenario did not foresee, in order.
     pub fn problems(&self) -> Vec<String> {
         let state = self.shared.state();
         let problems = state.requests.iter();
@@ -198,7 +204,7 @@ impl ServerShared {
     }
 
     /// Keeps a request, and lets those know who wait for it.
-    fn keep(&self, state: &mut ServerState, mut request: RecordedRequest) {
+    fn store_request(&self, state: &mut ServerState, mut request: RecordedRequest) {
         request.order = state.requests.len() as u64 + 1;
         if let Some(record) = &mut state.record
             && let Ok(line) = serde_json::to_string(&request)
@@ -207,14 +213,14 @@ impl ServerShared {
             let _ = writeln!(record, "{line}");
         }
         if let Some(tell) = self.tell {
-            tell(&request.line());
+            tell(&request.summary_line());
         }
         state.requests.push(request);
         self.arrived.notify_all();
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) {
+fn accept_connections(listener: &TcpListener, shared: &Arc<ServerShared>) {
     for stream in listener.incoming() {
         let Ok(stream) = stream else { continue };
         let number = {

@@ -28,7 +28,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use codeteam_context::find::{CommitHistory, RankedFile, RankingOptions, SearchCorpus, rank};
+use codeteam_context::find::{CommitHistory, RankedFile, RankingOptions, SearchCorpus, rank_files};
 use codeteam_context::language::Language;
 
 use self::past::ClonedRepo;
@@ -158,22 +158,21 @@ fn measure(
         let history = CommitHistory::new(clone.before(&task.parent), tree.paths());
         let mut corpus = SearchCorpus {
             files: tree.candidates(),
-            look: Some(&tree),
+            lookup: Some(&tree),
             history: Some(&history),
-            ..SearchCorpus::default()
         };
-        let ours = rank(&task.text, &corpus, &options);
+        let ours = rank_files(&task.text, &corpus, &options);
         if let Some(out) = &mut dump {
             write(out, &row.name, &task, &ours, &truth)?;
         }
         corpus.history = None;
-        let without = rank(&task.text, &corpus, &options);
+        let without = rank_files(&task.text, &corpus, &options);
         let baseline = bm25::rank(&task.text, &corpus.files, AT);
         let answers = [baseline, paths(&ours), paths(&without)];
         let sources: HashSet<&str> = truth
             .iter()
             .copied()
-            .filter(|path| Language::of(path).is_some())
+            .filter(|path| Language::from_path(path).is_some())
             .collect();
         row.tasks += 1;
         with_sources += usize::from(!sources.is_empty());

@@ -1,8 +1,8 @@
-//! How often the rules of honesty fire on honest work: over the newest commits of real repositories,
-//! each as if it were the change of a task that names no files.
+//! Measures how often the rules of honesty fire on honest work: over the newest commits of real
+//! repositories, each as if it were the change of a task that names no files.
 //!
-//! `cargo bench -p codeteam-engine --bench honesty -- REPOSITORY…` prints, by rule, how many commits
-//! would fail and how many would only be told. `--show RULE` prints what is found.
+//! `cargo bench -p codeteam-engine --bench honesty -- REPOSITORY…` prints, by rule, how many
+//! commits would fail and how many would only be reported. `--show RULE` prints the findings.
 
 #![expect(clippy::print_stdout, reason = "a program for people")]
 
@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use codeteam_context::redact::Redactor;
 use codeteam_core::workflow::HonestyRule;
 use codeteam_engine::config::{Config, ConfigOrigins};
-use codeteam_engine::git::{GitEnvironment, GitProgram, Oid, Repo, TreeDiff};
-use codeteam_engine::verify::honest::{HardCodedAnswers, HonestySubject, hard_coded, look};
-use codeteam_engine::verify::proof::TestPatterns;
-use codeteam_engine::verify::{ChangeSet, CheckFindings, FileVersion};
+use codeteam_host::git::{GitEnvironment, GitProgram, Oid, Repo, TreeDiff};
+use codeteam_verify::honesty::{HardCodedAnswers, HonestySubject, check_hard_coded, check_rule};
+use codeteam_verify::proof::TestPatterns;
+use codeteam_verify::{ChangeSet, CheckFindings, FileVersion};
 
-/// How many commits of each repository.
+/// The number of commits of each repository.
 const COMMITS: usize = 200;
 /// The rules that need nothing but a change.
 const RULES: [HonestyRule; 5] = [
@@ -40,16 +40,15 @@ fn main() -> Result<(), BenchFailure> {
             repositories.push(PathBuf::from(word));
         }
     }
-    let tests = Config::load(&ConfigOrigins::default())?
-        .verification
-        .test_paths;
+    let tests = Config::load(&ConfigOrigins::default())?;
+    let tests = TestPatterns::new(&tests.verification.test_paths);
     for repository in repositories {
         measure(&repository, &tests, shown.as_deref())?;
     }
     Ok(())
 }
 
-fn measure(path: &Path, tests: &[String], shown: Option<&str>) -> Result<(), BenchFailure> {
+fn measure(path: &Path, tests: &TestPatterns, shown: Option<&str>) -> Result<(), BenchFailure> {
     let environment = GitEnvironment {
         path: "/usr/local/bin:/usr/bin:/bin".into(),
         home: None,
@@ -72,25 +71,27 @@ fn measure(path: &Path, tests: &[String], shown: Option<&str>) -> Result<(), Ben
         let change = change(&repo, &repo.diff(&from, &to)?)?;
         judged += 1;
         let subject = HonestySubject {
-            held: &[],
+            held_files: &[],
             forbidden: &[],
             change: &change,
-            tests: TestPatterns(tests),
+            tests,
             files: &[],
             commands: &commands,
+            scripts: &[],
+            runs_old_tests: true,
             redactor: &redactor,
-            go_on: &|| true,
+            has_time: &|| true,
         };
         for rule in RULES {
             let found = match rule {
                 HonestyRule::HardCoded => answers(&repo, &to, &subject)?,
-                rule => look(rule, &subject),
+                rule => check_rule(rule, &subject),
             };
             let count = counts.entry(rule).or_default();
-            count.0 += usize::from(!found.wrong.is_empty());
-            count.1 += usize::from(found.wrong.is_empty() && !found.told.is_empty());
+            count.0 += usize::from(!found.failures.is_empty());
+            count.1 += usize::from(found.failures.is_empty() && !found.notes.is_empty());
             if shown == Some(rule.as_str()) {
-                for line in found.wrong.iter().chain(&found.told) {
+                for line in found.failures.iter().chain(&found.notes) {
                     println!("  {} {}: {line}", &commit.id[..9], commit.subject);
                 }
             }
@@ -103,7 +104,7 @@ fn measure(path: &Path, tests: &[String], shown: Option<&str>) -> Result<(), Ben
     Ok(())
 }
 
-/// What a project of this kind has for a gate.
+/// Returns the gate's commands for a project of this kind.
 fn commands(path: &Path) -> Vec<String> {
     let is_there = |name: &str| path.join(name).exists();
     let mut commands: Vec<&str> = Vec::new();
@@ -133,40 +134,40 @@ fn answers(
     tree: &Oid,
     subject: &HonestySubject<'_>,
 ) -> Result<CheckFindings, BenchFailure> {
-    let pairs = HardCodedAnswers::of(subject);
+    let pairs = HardCodedAnswers::collect(subject);
     if pairs.is_empty() {
         return Ok(CheckFindings::default());
     }
     let files: Vec<(String, Oid)> = repo
-        .all_files_of(tree)?
+        .all_tree_files(tree)?
         .into_iter()
         .filter_map(|file| Some((file.path.to_str()?.to_owned(), file.id)))
-        .filter(|(path, _)| subject.tests.has(path))
+        .filter(|(path, _)| subject.tests.is_test(path))
         .collect();
     let ids: Vec<&Oid> = files.iter().map(|(_, id)| id).collect();
-    let blobs = repo.blobs(&ids)?;
+    let blobs = repo.read_blobs(&ids)?;
     let texts: Vec<(String, String)> = files
         .into_iter()
         .filter_map(|(path, id)| {
-            let text = FileVersion::of(blobs.get(&id).map(Vec::as_slice));
+            let text = FileVersion::from_bytes(blobs.get(&id).map(Vec::as_slice));
             Some((path, text.text()?.to_owned()))
         })
         .collect();
     let texts = texts
         .iter()
         .map(|(path, text)| (path.as_str(), text.as_str()));
-    Ok(hard_coded(&pairs, texts, &|| true))
+    Ok(check_hard_coded(&pairs, texts, &|| true))
 }
 
 fn change(repo: &Repo, diff: &TreeDiff) -> Result<ChangeSet, BenchFailure> {
-    let ends = |file: &codeteam_engine::git::DiffEntry| [file.old.clone(), file.new.clone()];
+    let ends = |file: &codeteam_host::git::DiffEntry| [file.old.clone(), file.new.clone()];
     let ids: Vec<Oid> = diff.files.iter().flat_map(ends).flatten().collect();
     let asked: Vec<&Oid> = ids.iter().collect();
-    let blobs = repo.blobs(&asked)?;
+    let blobs = repo.read_blobs(&asked)?;
     let side = |id: &Option<Oid>| match id {
         None => FileVersion::Absent,
         Some(id) => match blobs.get(id) {
-            Some(bytes) => FileVersion::of(Some(bytes)),
+            Some(bytes) => FileVersion::from_bytes(Some(bytes)),
             None => FileVersion::Other,
         },
     };

@@ -1,7 +1,8 @@
-//! What it costs to read everything: what ships with codeteam, and a project with 500 roles.
+//! Measures what it costs to read everything: what ships with codeteam, and a project with 500
+//! roles.
 //!
-//! Files are read, put together in layers, every role is resolved and every workflow compiled. The
-//! floor reads the same files and makes trees of them, in the same run and by turns: the machine
+//! Files are read and merged in layers, every role is resolved and every workflow compiled. The
+//! floor reads the same files and parses them into trees, in the same run and in turns: the machine
 //! may be noisy, and medians are compared.
 
 #![allow(
@@ -16,10 +17,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use codeteam_core::yaml::{self, SourceFiles};
 use codeteam_engine::built_in;
 use codeteam_engine::config::{Config, ConfigOrigins};
 use codeteam_engine::library::{Library, LibraryFolders};
+use codeteam_workflow::yaml::{self, SourceFiles};
 
 const ROLES: usize = 500;
 const ROUNDS: usize = 41;
@@ -139,7 +140,7 @@ fn read(root: &Path) -> LoadOutcome<(Config, Library)> {
         project: Some(project.clone()),
         ..ConfigOrigins::default()
     };
-    let (config, layers) = Config::layers(&origins)?;
+    let (config, layers) = Config::load_with_layers(&origins)?;
     let places = LibraryFolders {
         user: None,
         project: Some((project, root.to_owned())),
@@ -170,7 +171,7 @@ fn ms(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1_000.0
 }
 
-/// What this thread has had of a processor: on a busy machine, less than has passed.
+/// Returns this thread's processor time: on a busy machine, less than has passed.
 fn processor_ms() -> f64 {
     let said = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = said.split_whitespace().next();

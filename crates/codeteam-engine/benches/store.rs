@@ -1,8 +1,8 @@
-//! What the store costs, beside what the disk under it can do.
+//! Measures what the store costs, compared with what the disk under it can do.
 //!
-//! The floor is bare `SQLite` with the same pragmas, measured in the same run
-//! on the same disk. The machine may be noisy, so floor and store take turns in
-//! short rounds, and the medians are compared.
+//! The floor is bare `SQLite` with the same pragmas, measured in the same run on the same disk. The
+//! machine may be noisy, so floor and store take turns in short rounds, and the medians are
+//! compared.
 
 #![allow(
     clippy::print_stdout,
@@ -14,7 +14,7 @@ use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use codeteam_engine::store::{
+use codeteam_host::store::{
     self, AppendRequest, Lease, NewEvent, ProcessIdentity, RunUpdate, Store,
 };
 use rusqlite::Connection;
@@ -113,7 +113,7 @@ impl PlainSqlite {
 struct RunWriter {
     lease: Lease,
     seq: u64,
-    /// Whether every append changes what the run's row says, as most do.
+    /// Whether every append changes the run's row, as most do.
     moves: bool,
 }
 

@@ -3,21 +3,26 @@
 /// A file: its path below `data`, and its text.
 type BuiltInFile = (&'static str, &'static str);
 
-/// All of them, in the order of their paths.
+/// All files, sorted by path.
 const FILES: &[BuiltInFile] = include!(concat!(env!("OUT_DIR"), "/data.rs"));
 
-/// The default configuration.
+/// Returns the default configuration.
 pub fn config() -> &'static str {
     text("config.yml").unwrap_or_default()
 }
 
-/// The text of a file.
+/// Returns the levels by which a risk is shown where no approval policy is configured.
+pub(crate) fn default_approval_gates() -> &'static str {
+    text("approval_gates.yml").unwrap_or_default()
+}
+
+/// Returns the text of a file.
 pub fn text(path: &str) -> Option<&'static str> {
     let found = FILES.binary_search_by_key(&path, |(known, _)| known).ok()?;
     Some(FILES[found].1)
 }
 
-/// The files of a folder that end in a way, by their names without folder and ending.
+/// Returns the files of a folder with this ending, by their names without folder and ending.
 pub fn folder(
     folder: &'static str,
     ending: &'static str,

@@ -1,32 +1,43 @@
-//! The configuration: what codeteam, the user, the project, the environment and the command line
-//! say, in this order. `layers` puts it together; this is what it means.
+//! The configuration, merged from codeteam's defaults, the user, the project, the environment and
+//! the command line, in this order. `layers` merges it; this module interprets it.
+//!
+//! [`Config::load`] is the way in. It merges the layers, checks the values, and removes whatever
+//! the project's files request beyond the user's own configuration unless the user has trusted it
+//! (see [`access`]). So a `Config` contains only what is in effect, and code that uses it need not
+//! check trust again. A run pins what it needs of the configuration when it starts.
 
 pub mod access;
-mod grounds;
+mod approval;
+mod gate_config;
 pub mod keys;
-mod later;
 mod layers;
+mod planned_keys;
+mod redacted;
 mod sandbox;
 mod schema;
 mod sections;
-mod shown;
-mod unusable;
+mod value_faults;
 mod values;
 mod workers;
 
 pub use self::access::{AccessRequest, RequestState, TrustPolicy};
-pub use self::grounds::GateConfig;
+pub(crate) use self::approval::person_for_uid;
+pub use self::approval::{
+    ApprovalActionConfig, ApprovalLevelConfig, ApprovalsConfig, PersonConfig, RiskConfig,
+};
+pub(crate) use self::gate_config::GateConfig;
 pub use self::layers::{ConfigLayers, ConfigOrigins};
-pub use self::sandbox::{CacheConfig, CacheMode, HostConfig, SandboxConfig, SetupConfig, absolute};
-pub use self::schema::{SchemaKind, schema};
+pub use self::redacted::redact_node;
+pub(crate) use self::sandbox::expand_home;
+pub use self::sandbox::{CacheConfig, CacheMode, HostConfig, SandboxConfig, SetupConfig};
+pub use self::schema::{SchemaKind, json_schema};
 pub use self::sections::{
     AdaptiveConfig, AgentConfig, BaselinePolicy, CommandConfig, ContinuityConfig, ContinuityMode,
     GitConfig, GitMode, HonestyConfig, HonestyMode, LayoutKind, LimitsConfig, LlmConfig,
-    MetricsConfig, OutputConfig, PackageConfig, ProofConfig, ProofMode, RedactionConfig,
-    VerificationConfig,
+    MetricsConfig, MutantsConfig, OutputConfig, PackageConfig, ProofConfig, ProofMode,
+    RedactionConfig, RepeatsConfig, TaskConfig, VerificationConfig,
 };
-pub use self::shown::concealed;
-pub use self::workers::{ModelPrice, WorkerConfig};
+pub use self::workers::WorkerConfig;
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -36,41 +47,64 @@ use codeteam_core::message::MessageFormat;
 use codeteam_core::retry;
 use codeteam_core::role::Role;
 use codeteam_core::workflow::{
-    Check, CheckKind, CodeMetric, CommitApproval, CompileInputs, CompiledWorkflow, FileRetry,
-    HonestyRule, TestProof,
+    Check, CheckKind, CodeMetric, CommitApproval, HonestyRule, MutantTrial, TestProof, TestRepeats,
 };
-use codeteam_core::yaml::{Diagnostic, FileProblems, SourceFiles, YamlNode};
+use codeteam_workflow::language::{CompileInputs, CompiledWorkflow, FileRetry};
+use codeteam_workflow::roles::quality_points;
+use codeteam_workflow::yaml::{Diagnostic, FileProblems, SourceFiles, YamlNode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::context::strategies::StrategyCatalog;
 use crate::dialect::{McpServer, SUBMIT_SERVER};
-use crate::verify::proof;
+use crate::model_api::{ModelPrice, usd_to_microusd};
+use crate::notify::NotifyConfig;
+use codeteam_verify::proof;
 
-/// How many megabytes a worktree may take, if nobody says.
+/// The default disk limit of a worktree, in megabytes.
 pub(crate) const DISK_MB: u64 = 20 << 10;
-/// How many tokens a prompt may be, if nobody says.
+/// The default token budget of a prompt.
 const TOKEN_BUDGET: u64 = 50_000;
-/// What the configuration calls files that every role is shown.
+/// Keys that only the user may set, and what they decide.
+const USER_ONLY_KEYS: [(&str, &str); 4] = [
+    ("people", "decides who may approve changes"),
+    ("groups", "decides who may approve changes"),
+    ("approvals", "decides who may approve changes"),
+    (
+        "notify",
+        "decides where messages about your runs go, and what runs on your machine",
+    ),
+];
+/// The key for files that every role is shown.
 const ALWAYS: &str = "always";
 
-/// Why the configuration cannot be used.
+/// The reasons why the configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It cannot be read.
+    /// A file cannot be read.
     #[error("could not read `{}`", path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// It is not valid.
+    /// A folder has both `config.yml` and `config.yaml`.
+    #[error(
+        "there are two configuration files in `{}`: `config.yml` and `config.yaml`; move what both \
+         say into one of them and remove the other",
+        path.display()
+    )]
+    TwoFiles {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file is invalid.
     #[error(transparent)]
     Invalid(#[from] FileProblems),
 }
 
-/// What is configured.
+/// The merged configuration.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -79,31 +113,36 @@ pub struct Config {
     /// The workflow a run follows: a name, or changes to one, or one of its own.
     #[serde(skip)]
     pub flow: Option<YamlNode>,
+    /// Whether somebody has configured a workflow: the user, the project or the command line.
+    #[serde(skip)]
+    pub names_workflow: bool,
     /// Roles, and changes to roles.
     #[serde(skip)]
     pub roles: Option<YamlNode>,
-    /// What is said and has no effect yet.
+    /// Notes on keys that are set and have no effect yet.
     #[serde(skip)]
     pub notes: Vec<String>,
-    /// Where all of it was read.
+    /// The files that all of it was read from.
     #[serde(skip)]
     pub sources: SourceFiles,
-    /// What the repository asks for beyond what the user's own configuration allows. What is not
-    /// trusted is not in force, and not in any other field.
+    /// The repository's requests beyond what the user's own configuration allows. Requests that are
+    /// not trusted are not in force, and not in any other field.
     #[serde(skip)]
     pub requests: Vec<AccessRequest>,
-    /// Patterns of files in the checkout that git ignores and worktrees have a copy of.
+    /// Patterns of files in the checkout that git ignores and worktrees get a copy of.
     #[serde(skip)]
     pub included: Vec<String>,
-    /// What repositories may ask for beyond what your own configuration allows: `ask` (you are shown
-    /// it, and decide), `never`, or `{ never: [sandbox, mcp_servers] }` for some keys. Only in your
-    /// own configuration.
+    /// The goal of a `codeteam run` that names none.
+    pub task: TaskConfig,
+    /// The requests that repositories may make beyond what your own configuration allows: `ask`
+    /// (you are shown them, and decide), `never`, or `{ never: [sandbox, mcp_servers] }` for some
+    /// keys. Only in your own configuration.
     pub trust: TrustPolicy,
-    /// How the repository is laid out, beyond `.codeteam`: `strict` has `prompts/`, `config/`, `kb/`,
-    /// `workspace/` and `runs/`, which `codeteam init --layout strict` makes.
+    /// The repository's layout, beyond `.codeteam`: `strict` has `prompts/`, `config/`, `kb/`,
+    /// `workspace/` and `runs/`, which `codeteam init --layout strict` creates.
     pub layout: Option<LayoutKind>,
-    /// What carries out roles that name no worker. If left out, `scripted` if there is a `script`,
-    /// else the first of `claude`, `codex` and `gemini` that is installed and logged in.
+    /// The worker for roles that name none. If left out, `scripted` if there is a `script`, else
+    /// the first of `claude`, `codex` and `gemini` that is installed and logged in.
     pub worker: Option<String>,
     /// The script of the scripted worker.
     pub script: Option<PathBuf>,
@@ -111,65 +150,85 @@ pub struct Config {
     pub llm: LlmConfig,
     /// Settings of single roles.
     pub agents: BTreeMap<String, AgentConfig>,
-    /// What codeteam checks itself.
+    /// The checks that codeteam runs itself.
     pub verification: VerificationConfig,
-    /// Who judges where the workflow's setting `security_review` asks for it.
+    /// The role that judges if the workflow's setting `security_review` is on.
     pub security_role: Option<String>,
-    /// How many workers play a role that verifies, by the role's name.
+    /// The lowest score, from 0 to 100, with which a result is good enough, if neither the workflow
+    /// nor the role sets one; 70 if left out.
+    pub quality_threshold: Option<f64>,
+    /// The number of characters from which on the result of a task is summarised for the tasks that
+    /// depend on it, if the workflow does not set one; 500 if left out.
+    pub digest_from: Option<u32>,
+    /// The number of workers that play a role that verifies, by the role's name.
     pub verifier_instances: BTreeMap<String, u32>,
-    /// What is told to every role.
+    /// Rules for every role.
     pub rules: Vec<String>,
     /// Files that roles are shown: `always`, and by the role's name.
     pub context: BTreeMap<String, Vec<String>>,
-    /// A folder with a static embedding model (`model.safetensors`, `tokenizer.json`), for finding files by
-    /// what they mean.
-    pub embeddings: Option<PathBuf>,
-    /// What a run may use up; without limit where nothing is said.
+    /// The limits of a run; without a limit where none is set.
     pub limits: LimitsConfig,
     /// Branches and commits.
     pub git: GitConfig,
-    /// What codeteam writes for people.
+    /// The files that codeteam writes for people.
     pub output: OutputConfig,
-    /// Which roles may go on in the session of their last attempt.
+    /// The roles that may continue the session of their last attempt.
     pub continuity: ContinuityConfig,
     /// Retry policies by name; `default` is for steps that name none.
     pub policies: BTreeMap<String, FileRetry>,
     /// The packages of a repository of several.
     pub projects: Vec<PackageConfig>,
-    /// Whether workers are chosen by how they did before.
+    /// Workers are chosen by their earlier results.
     pub adaptive: Option<AdaptiveConfig>,
-    /// How workers and gates are confined.
+    /// The confinement of workers and gates.
     pub sandbox: SandboxConfig,
-    /// What makes a fresh worktree ready for work.
+    /// The command that makes a fresh worktree ready for work.
     pub setup: Option<SetupConfig>,
     /// Workers by name.
     pub workers: BTreeMap<String, WorkerConfig>,
-    /// What a million tokens cost, by the model's name or its beginning and `*`.
+    /// The price of a million tokens, by the model's name or its beginning and `*`.
     pub prices: BTreeMap<String, ModelPrice>,
     /// MCP servers that roles may name.
     pub mcp_servers: BTreeMap<String, McpServer>,
-    /// What is taken out of what is kept and shown.
+    /// The redaction of what is kept and shown.
     pub redaction: RedactionConfig,
+    /// The facts from which the risk of a change is computed.
+    pub risk: RiskConfig,
+    /// The levels of the approval policy, by name: which changes a person has to approve before
+    /// they are committed. The levels of a repository are a separate policy, which applies in
+    /// addition to yours.
+    pub approval_gates: BTreeMap<String, ApprovalLevelConfig>,
+    /// The same of the repository.
+    #[serde(skip)]
+    pub project_approval_gates: BTreeMap<String, ApprovalLevelConfig>,
+    /// Who may do what beyond approving. Only in your own configuration.
+    pub approvals: ApprovalsConfig,
+    /// The people who can approve, by name. Only in your own configuration.
+    pub people: BTreeMap<String, PersonConfig>,
+    /// Groups of people, by name. Only in your own configuration.
+    pub groups: BTreeMap<String, Vec<String>>,
+    /// How you are notified when something needs you. Only in your own configuration.
+    pub notify: NotifyConfig,
 }
 
 impl GitConfig {
-    /// Where the work goes, all in all.
-    pub fn mode(&self) -> GitMode {
+    /// Returns the effective mode, which also depends on `auto_branch`.
+    pub fn effective_mode(&self) -> GitMode {
         match self.mode {
             GitMode::Branch if self.auto_branch == Some(false) => GitMode::Current,
             mode => mode,
         }
     }
 
-    /// The form of commit messages.
-    pub fn message(&self) -> MessageFormat {
+    /// Returns the format of commit messages.
+    pub fn message_format(&self) -> MessageFormat {
         let said = self.commit_message_format.as_deref();
-        // What is not one has been refused when it was read.
+        // An invalid format was refused when the configuration was read.
         said.and_then(|said| MessageFormat::parse(said).ok())
             .unwrap_or_default()
     }
 
-    /// Before which commits a person is asked.
+    /// Returns before which commits a person is asked.
     pub fn asks_before(&self) -> CommitApproval {
         if self.auto_commit == Some(false) {
             CommitApproval::Each
@@ -180,13 +239,13 @@ impl GitConfig {
         }
     }
 
-    /// The branch of a run: `{stamp}` and `{slug}` are the parts of its id. With no branch, the
-    /// reference that keeps its commits.
+    /// Returns the branch of a run: `{stamp}` and `{slug}` are the parts of its id. In mode `none`,
+    /// returns the reference that keeps its commits.
     pub fn branch(&self, run: &str) -> String {
-        if self.mode() == GitMode::None {
-            return kept(run);
+        if self.effective_mode() == GitMode::None {
+            return run_ref(run);
         }
-        // An id is a day, a time and what the goal is in short.
+        // A run's id consists of a date, a time and a short form of the goal.
         let end = run
             .match_indices('_')
             .nth(1)
@@ -211,51 +270,76 @@ impl GitConfig {
     }
 }
 
-/// The reference that keeps a run's commits where no branch does.
-pub fn kept(run: &str) -> String {
+/// Returns the key by which a project's file takes sets of risky paths back, if it does.
+fn revoked_paths(mine: &YamlNode) -> Option<String> {
+    let risk = mine.get("risk")?;
+    if risk.is_null() {
+        return Some("risk".to_owned());
+    }
+    let paths = risk.get("paths")?;
+    if paths.is_null() {
+        return Some("risk.paths".to_owned());
+    }
+    let mut sets = paths.as_map().unwrap_or_default().iter();
+    let (set, _) = sets.find(|(_, patterns)| patterns.is_null())?;
+    Some(format!("risk.paths.{}", set.name))
+}
+
+/// Returns the reference that keeps a run's commits where there is no branch.
+pub(crate) fn run_ref(run: &str) -> String {
     format!("refs/codeteam/{run}/tip")
 }
 
-/// The reference that keeps a run's commits when its branch is no longer needed.
-pub fn retired(run: &str) -> String {
+/// Returns the reference that keeps a run's commits when its branch is no longer needed.
+pub fn retired_run_ref(run: &str) -> String {
     format!("refs/codeteam/{run}/merged")
 }
 
-/// The reference that keeps what a session has submitted, where there is no branch for it.
-pub fn session_ref(run: &str) -> String {
+/// Returns the reference that keeps what a run's branch had before the run was taken back.
+pub fn taken_back_ref(run: &str, commit: &str) -> String {
+    let short: String = commit.chars().take(12).collect();
+    format!("refs/codeteam/{run}/taken-back/{short}")
+}
+
+/// Returns the reference that keeps a session's submissions where there is no branch for them.
+pub(crate) fn session_ref(run: &str) -> String {
     format!("refs/codeteam/{run}/session")
 }
 
-/// The reference that keeps what a run in a session begins with, where that was not committed.
-pub fn base_ref(run: &str) -> String {
+/// Returns the reference that keeps the base of a run in a session, if it contains uncommitted
+/// changes.
+pub(crate) fn base_ref(run: &str) -> String {
     format!("refs/codeteam/{run}/base")
 }
 
+/// The remedy for a key of a repository that only the user may set.
+const MINE: &str = "take it out, or leave all of it out with `--untrusted`; what you want \
+                    yourself goes into your own `~/.config/codeteam/config.yml`";
+
 impl Config {
-    /// The workflow that is used if nothing is said.
-    pub fn usual_workflow() -> String {
+    /// Returns the workflow that is used if none is configured.
+    pub fn default_workflow() -> String {
         let mut sources = SourceFiles::default();
-        let node = codeteam_core::yaml::read(&mut sources, "", crate::built_in::config());
+        let node = codeteam_workflow::yaml::read(&mut sources, "", crate::built_in::config());
         let name = node
             .ok()
             .and_then(|node| node.get("workflow")?.as_text().map(str::to_owned));
         name.unwrap_or_default()
     }
 
-    /// What is configured for a project; a missing file is an empty one.
+    /// Loads the configuration of a project; a missing file counts as empty.
     pub fn load(origins: &ConfigOrigins) -> Result<Self, Error> {
         layers::read(origins).map(|(config, _)| config)
     }
 
-    /// The same, with where each value was said.
-    pub fn layers(origins: &ConfigOrigins) -> Result<(Self, ConfigLayers), Error> {
+    /// Loads the configuration, with the origin of each value.
+    pub fn load_with_layers(origins: &ConfigOrigins) -> Result<(Self, ConfigLayers), Error> {
         layers::read(origins)
     }
 
-    /// What is wrong though its form is right. `mine` is what the project alone says: some things
-    /// only the user may, whatever they trust a repository with.
-    fn checked(&self, node: &YamlNode, mine: &YamlNode) -> Result<(), Vec<Diagnostic>> {
-        const MINE: &str = "put it into your own `~/.config/codeteam/config.yml`";
+    /// Finds values that are wrong although their form is right. `mine` is the project's own layer:
+    /// some keys only the user may set, whatever they trust a repository with.
+    fn validate(&self, node: &YamlNode, mine: &YamlNode) -> Result<(), Vec<Diagnostic>> {
         let mut faults = Vec::new();
         let at = |node: &YamlNode, path: &str| {
             let mut place = node.place;
@@ -271,14 +355,14 @@ impl Config {
             faults.push(if hint.is_empty() {
                 fault
             } else {
-                fault.hint(hint)
+                fault.with_hint(hint)
             });
         };
         let own: Result<Self, _> = {
             let mut mine = mine.clone();
             mine.take("workflow");
             mine.take("roles");
-            codeteam_core::yaml::typed(&mine)
+            codeteam_workflow::yaml::deserialize_node(&mine)
         };
         if let Some(message) = self.sandbox.problem() {
             refuse(node, "sandbox", format!("in `sandbox`: {message}"), "");
@@ -288,6 +372,19 @@ impl Config {
                 "`trust` decides what repositories may ask for, so the repository cannot say it";
             refuse(mine, "trust", message.to_owned(), MINE);
         }
+        if let Some(key) = revoked_paths(mine) {
+            let message = format!(
+                "`{key}: ~` takes out paths by which the risk of a change is judged, so the repository \
+                 cannot say it"
+            );
+            refuse(mine, &key, message, MINE);
+        }
+        for (key, does) in USER_ONLY_KEYS {
+            if mine.get(key).is_some() {
+                let message = format!("`{key}` {does}, so the repository cannot say it");
+                refuse(mine, key, message, MINE);
+            }
+        }
         if let Some(key) = self.trust.unknown_key() {
             let message = format!("`trust.never` names `{key}`, which no repository can ask for");
             let hint =
@@ -295,38 +392,8 @@ impl Config {
             refuse(node, "trust.never", message, hint);
         }
         if let Ok(own) = own {
-            if !own.sandbox.allow_files.is_empty() {
-                let message = "`sandbox.allow_files` lets files of the repository configure a \
-                               worker's CLI, so the repository cannot say it";
-                refuse(mine, "sandbox.allow_files", message.to_owned(), MINE);
-            }
-            let mut hosts = own.sandbox.hosts.iter().chain(&own.sandbox.registries);
-            if let Some(host) = hosts.find(|host| host.private) {
-                let message = format!(
-                    "`private` opens your own network to `{}`, so the repository cannot say it",
-                    host.host
-                );
-                refuse(mine, "sandbox.hosts", message, MINE);
-            }
-            let caches = own.sandbox.caches.iter().map(|c| ("caches", &c.path));
-            let tools = own.sandbox.toolchains.iter().map(|t| ("toolchains", t));
-            for (key, path) in caches.chain(tools).filter(|(_, path)| is_private(path)) {
-                let message = format!(
-                    "`sandbox.{key}` shows `{}` to workers, so the repository cannot say it",
-                    path.display()
-                );
-                let hint = "take it out: no repository may ask for this, whatever you trust it \
-                            with";
-                refuse(mine, &format!("sandbox.{key}"), message, hint);
-            }
-            for (name, worker) in &own.workers {
-                if let Some(key) = worker.presumption() {
-                    let message = format!(
-                        "`workers.{name}.{key}` decides where your keys and logins go, so the \
-                         repository cannot say it"
-                    );
-                    refuse(mine, &format!("workers.{name}.{key}"), message, MINE);
-                }
+            for (key, message, hint) in own.user_only_values() {
+                refuse(mine, &key, message, hint);
             }
         }
         for (key, message, hint) in self.wrong_values() {
@@ -341,7 +408,22 @@ impl Config {
                 "choose another one",
             );
         }
-        faults.extend(unusable::faults(self, node));
+        for (key, message) in self
+            .approval_faults()
+            .into_iter()
+            .chain(self.notify.faults())
+        {
+            // The repository's own levels are not part of the merged tree.
+            let steps = key.split('.');
+            let is_mine = steps.clone().next() == Some("approval_gates")
+                && steps
+                    .take(2)
+                    .try_fold(mine, |node, key| node.get(key))
+                    .is_some();
+            let from = if is_mine { mine } else { node };
+            faults.push(Diagnostic::at(at(from, &key), message));
+        }
+        faults.extend(value_faults::find_faults(self, node));
         if faults.is_empty() {
             Ok(())
         } else {
@@ -349,7 +431,47 @@ impl Config {
         }
     }
 
-    /// What a workflow is compiled with, but for the roles.
+    /// Returns what a repository's own configuration says although only the user may: the key, what
+    /// is wrong, and a remedy.
+    fn user_only_values(&self) -> Vec<(String, String, &'static str)> {
+        let mut faults = Vec::new();
+        if !self.sandbox.allow_files.is_empty() {
+            let message = "`sandbox.allow_files` lets files of the repository configure a \
+                           worker's CLI, so the repository cannot say it";
+            faults.push(("sandbox.allow_files".to_owned(), message.to_owned(), MINE));
+        }
+        let mut hosts = self.sandbox.hosts.iter().chain(&self.sandbox.registries);
+        if let Some(host) = hosts.find(|host| host.private) {
+            let message = format!(
+                "`private` opens your own network to `{}`, so the repository cannot say it",
+                host.host
+            );
+            faults.push(("sandbox.hosts".to_owned(), message, MINE));
+        }
+        let caches = self.sandbox.caches.iter().map(|c| ("caches", &c.path));
+        let tools = self.sandbox.toolchains.iter().map(|t| ("toolchains", t));
+        for (key, path) in caches.chain(tools).filter(|(_, path)| is_private(path)) {
+            let message = format!(
+                "`sandbox.{key}` shows `{}` to workers, so the repository cannot say it",
+                path.display()
+            );
+            let hint = "take it out: no repository may ask for this, whatever you trust it \
+                        with; `--untrusted` leaves it out";
+            faults.push((format!("sandbox.{key}"), message, hint));
+        }
+        for (name, worker) in &self.workers {
+            if let Some(key) = worker.user_only_key() {
+                let message = format!(
+                    "`workers.{name}.{key}` decides where your keys and logins go, so the \
+                     repository cannot say it"
+                );
+                faults.push((format!("workers.{name}.{key}"), message, MINE));
+            }
+        }
+        faults
+    }
+
+    /// Returns the inputs for compiling a workflow, except for the roles.
     pub fn surroundings(&self) -> CompileInputs {
         let limits = &self.limits;
         let usual = FileRetry {
@@ -372,16 +494,19 @@ impl Config {
             retry: Some(usual.policy(&below)),
             max_steps: limits.workflow_max_steps,
             max_parallel_tasks: limits.max_parallel_tasks,
-            tests: self.verification.test_paths.clone(),
+            test_paths: self.verification.test_paths.clone(),
             security_role: self.security_role.clone(),
             small_change: Some(self.verification.small_change.clone()),
             asks_before: self.git.asks_before(),
+            // A wrong value was refused when the configuration was read.
+            digest_from: self.digest_from,
+            quality_threshold: self.quality_threshold.and_then(|s| quality_points(s).ok()),
             ..CompileInputs::default()
         }
     }
 
-    /// What the configuration says of a role that its file does not.
-    pub fn furnish(&self, role: &mut Role) {
+    /// Applies to a role what the configuration says about it and its file does not.
+    pub fn apply_role_defaults(&self, role: &mut Role) {
         let continuity = &self.continuity;
         let named = continuity.continuation_roles.iter();
         if named.into_iter().any(|name| *name == role.name.0) {
@@ -415,8 +540,9 @@ impl Config {
         }
     }
 
-    /// What is told to every role of a workflow: its own rules, then those of the configuration.
-    pub fn rules_of(&self, compiled: &CompiledWorkflow) -> Vec<String> {
+    /// Returns the rules for every role of a workflow: the workflow's own, then those of the
+    /// configuration.
+    pub fn rules_for_workflow(&self, compiled: &CompiledWorkflow) -> Vec<String> {
         let mut rules: Vec<String> = Vec::new();
         for rule in compiled.rules.iter().chain(&self.rules) {
             if !rules.contains(rule) {
@@ -426,22 +552,27 @@ impl Config {
         rules
     }
 
-    /// How many tokens a role's prompt may be.
+    /// Returns the token budget of a role's prompt.
     pub fn token_budget(&self, role: &Role, strategies: &StrategyCatalog) -> u64 {
         let default = self.limits.default_token_budget;
         let most = self.limits.max_token_budget.unwrap_or(u64::MAX);
         strategies.budget(role, default.unwrap_or(TOKEN_BUDGET), most)
     }
 
-    /// The checks of the project's own gate: those it has named, and those of every project.
+    /// Returns the checks of the project's gate: those it has configured, and those of every
+    /// project.
     pub fn checks(&self) -> Vec<Check> {
-        let mut checks = self.own_checks();
+        let mut checks = self.project_checks();
         checks.extend(self.verification.honesty.checks());
+        // These take longest, and mean something only if everything else passes.
+        checks.extend(self.verification.repeats());
+        checks.extend(self.verification.mutants());
         checks
     }
 
-    /// The checks that the project has named. Without one of them, nothing of the project is run.
-    pub fn own_checks(&self) -> Vec<Check> {
+    /// Returns the checks that the project has configured. Without any, nothing of the project is
+    /// run.
+    pub fn project_checks(&self) -> Vec<Check> {
         let check = |c: &CommandConfig| Check {
             name: if c.name.is_empty() {
                 c.command.clone()
@@ -460,22 +591,17 @@ impl Config {
 }
 
 impl VerificationConfig {
-    /// The check that tests prove something, if there is a command that runs them.
+    /// Returns the check that tests prove something, if there is a command that runs them.
     fn proof(&self) -> Option<Check> {
         let ProofConfig { commands, mode } = &self.proof;
-        let found = || {
-            let all = self.commands.iter();
-            all.filter(|c| proof::runs_tests(&c.name, &c.command))
-        };
         let commands: Vec<String> = if commands.is_empty() {
-            found().map(|c| c.command.clone()).collect()
+            self.test_commands()
         } else {
             commands.clone()
         };
         if *mode == ProofMode::Off || commands.is_empty() {
             return None;
         }
-        let timeout = found().filter_map(|c| c.timeout_seconds).max();
         Some(Check {
             name: "Tests Proved".to_owned(),
             what: CheckKind::Proved(TestProof {
@@ -483,14 +609,70 @@ impl VerificationConfig {
                 tests: self.test_paths.clone(),
                 told_only: *mode == ProofMode::Report,
             }),
-            timeout_ms: timeout.unwrap_or(600).saturating_mul(1_000),
+            timeout_ms: self.test_timeout_ms(),
         })
+    }
+
+    /// Returns the check that tests notice mistakes, if there is a command that runs them.
+    fn mutants(&self) -> Option<Check> {
+        let (max_count, commands) = (self.mutants.max_count?, self.test_commands());
+        let max_seconds = self.mutants.max_seconds?;
+        if max_count == 0 || max_seconds == 0 || commands.is_empty() {
+            return None;
+        }
+        Some(Check {
+            name: "Mutants Noticed".to_owned(),
+            what: CheckKind::Mutants(MutantTrial {
+                commands,
+                tests: self.test_paths.clone(),
+                max_count,
+                max_seconds,
+                max_surviving_percent: self.mutants.max_surviving_percent,
+            }),
+            timeout_ms: self.test_timeout_ms(),
+        })
+    }
+
+    /// Returns the check that tests end in the same way each time, if there is a command that runs
+    /// them.
+    fn repeats(&self) -> Option<Check> {
+        let (max_seconds, commands) = (self.repeats.max_seconds?, self.test_commands());
+        if self.repeats.mode == ProofMode::Off || max_seconds == 0 || commands.is_empty() {
+            return None;
+        }
+        Some(Check {
+            name: "Tests Repeated".to_owned(),
+            what: CheckKind::Repeated(TestRepeats {
+                commands,
+                tests: self.test_paths.clone(),
+                max_seconds,
+                told_only: self.repeats.mode == ProofMode::Report,
+            }),
+            timeout_ms: self.test_timeout_ms(),
+        })
+    }
+
+    /// Returns the commands that run tests.
+    fn test_commands(&self) -> Vec<String> {
+        let all = self.tests().map(|check| check.command.clone());
+        all.collect()
+    }
+
+    /// Returns the longest time that one of them may take.
+    fn test_timeout_ms(&self) -> u64 {
+        let longest = self.tests().filter_map(|check| check.timeout_seconds).max();
+        longest.unwrap_or(600).saturating_mul(1_000)
+    }
+
+    fn tests(&self) -> impl Iterator<Item = &CommandConfig> {
+        let all = self.commands.iter();
+        all.filter(|check| proof::runs_tests(&check.name, &check.command))
     }
 }
 
 impl HonestyConfig {
-    /// What becomes of what a rule finds.
-    pub fn of(&self, rule: HonestyRule) -> HonestyMode {
+    /// Returns how findings of a rule are treated.
+    pub fn mode_for(&self, rule: HonestyRule) -> HonestyMode {
         let said = match rule {
             HonestyRule::Scope => self.scope,
             HonestyRule::TestsKept => self.tests_kept,
@@ -507,7 +689,7 @@ impl HonestyConfig {
     fn checks(&self) -> impl Iterator<Item = Check> {
         let rules = HonestyRule::ALL.into_iter();
         rules
-            .map(|rule| (rule, self.of(rule)))
+            .map(|rule| (rule, self.mode_for(rule)))
             .filter(|(_, judging)| *judging != HonestyMode::Off)
             .map(|(rule, judging)| Check {
                 name: rule.as_str().to_owned(),
@@ -521,7 +703,7 @@ impl HonestyConfig {
 }
 
 impl MetricsConfig {
-    /// The checks of the limits that are set.
+    /// Returns the checks for the limits that are set.
     fn checks(&self) -> impl Iterator<Item = Check> {
         let limits = [
             ("File Length", CodeMetric::FileLines, self.max_file_lines),
@@ -547,23 +729,23 @@ impl MetricsConfig {
 }
 
 impl LimitsConfig {
-    /// The limits of a run's budget.
+    /// Returns the limits of a run's budget.
     pub fn budget(&self) -> budget::BudgetLimits {
         budget::BudgetLimits {
-            money_microusd: self.max_cost_usd.map(microusd),
+            money_microusd: self.max_cost_usd.map(usd_to_microusd),
             tokens: self.max_tokens,
             attempts: self.max_attempts,
             wall_ms: self.max_minutes.map(|m| m.saturating_mul(60_000)),
             disk_bytes: self.max_disk_mb.map(|mb| mb.saturating_mul(1 << 20)),
-            task_money_microusd: self.max_task_cost_usd.map(microusd),
+            task_money_microusd: self.max_task_cost_usd.map(usd_to_microusd),
             task_tokens: self.max_task_tokens,
             outage_ms: self.max_outage_minutes.map(|m| m.saturating_mul(60_000)),
         }
     }
 }
 
-/// Whether a folder is one that nobody shows to strangers: a home as a whole, or what holds keys
-/// and logins.
+/// Returns true if a folder must not be shown to strangers: a whole home, or a folder that contains
+/// keys and logins.
 fn is_private(path: &Path) -> bool {
     const KEPT: [&str; 14] = [
         ".ssh",
@@ -597,16 +779,6 @@ fn is_private(path: &Path) -> bool {
         _ => false,
     };
     is_home || parts.iter().any(kept)
-}
-
-/// US dollars in millionths.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the value is clamped to what fits"
-)]
-pub fn microusd(usd: f64) -> u64 {
-    (usd.max(0.0) * 1e6).round().min(9e15) as u64
 }
 
 #[cfg(test)]

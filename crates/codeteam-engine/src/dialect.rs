@@ -1,22 +1,24 @@
-//! Dialects: how each worker is spoken to.
+//! Dialects: how codeteam talks to each worker program.
 //!
-//! A dialect is two pure things: the command that carries an assignment out, and a fold over both
-//! output streams that ends, with the exit, in what became of it. Flags and event shapes of one
-//! CLI live in its own file here and nowhere else.
+//! A dialect is two pure things: the command that carries out an assignment, and a fold over both
+//! output streams that yields, together with the exit status, the outcome of the attempt. The flags
+//! and event shapes of one CLI live in its own file here and nowhere else.
 
+mod agent;
 mod answer;
 mod builtin;
 mod calls;
 mod claude;
 mod codex;
+mod fold_state;
 mod gemini;
-mod heard;
-mod lines;
 mod quota;
 mod scripted;
+pub(crate) mod session_usage;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tools;
+mod trace_builder;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -28,62 +30,66 @@ use codeteam_core::failure::{FailureFacts, FailureStage};
 use codeteam_core::ids::Account;
 use codeteam_core::input::WorkerOutcome;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::config::ModelPrice;
-use crate::process::{CommandExit, ExitReason, OutputLine};
+use crate::model_api::ModelPrice;
+use crate::model_api::{ApiProtocol, SamplingOptions};
 use crate::prompt::Prompt;
-use crate::workers::{ApiProtocol, SamplingOptions};
+use codeteam_host::process::{CommandExit, ExitReason, OutputLine};
 
-pub use self::builtin::BuiltinDialect;
-pub use self::claude::ClaudeDialect;
-pub use self::codex::CodexDialect;
-pub use self::gemini::GeminiDialect;
+pub(crate) use self::builtin::BuiltinDialect;
+pub(crate) use self::claude::ClaudeDialect;
+pub(crate) use self::codex::CodexDialect;
+pub(crate) use self::gemini::GeminiDialect;
 pub use self::quota::LocalClock;
-pub use self::scripted::ScriptedDialect;
+pub(crate) use self::scripted::ScriptedDialect;
+pub use self::trace_builder::TraceBuilder;
 
-/// What a dialect needs to know to put a command together.
+/// Everything a dialect needs to build a command.
 #[derive(Clone, Debug)]
 pub struct LaunchSettings {
-    /// codeteam's own program, for the workers that are part of it.
+    /// The path of codeteam's own program, for the workers that are part of it.
     pub codeteam: PathBuf,
     /// The folder of this launch, which the worker can read.
     pub folder: PathBuf,
-    /// The assignment, as a file.
+    /// The assignment as a file.
     pub assignment: PathBuf,
-    /// The CLI's program.
+    /// The program of the CLI.
     pub program: OsString,
     /// The model, if one is named.
     pub model: Option<String>,
-    /// Where its API is, if it has to be told by an option, and the option's name.
+    /// The address of its API, if it has to be passed as an option, with the option's name.
     pub base_url: Option<(&'static str, String)>,
-    /// Which API it speaks, where it speaks several.
+    /// The API it uses, where it supports several.
     pub protocol: Option<ApiProtocol>,
-    /// Where it can search the web.
+    /// The address of the web search, if there is one.
     pub web_search: Option<String>,
-    /// What the built-in worker is told of its model.
+    /// The options with which the built-in worker calls its model.
     pub sampling: SamplingOptions,
-    /// What its model's tokens cost, if that is known.
+    /// The price of its model's tokens, if it is known.
     pub price: Option<ModelPrice>,
-    /// Whether it works with a key, not with a login.
+    /// Whether it works with a key instead of a login.
     pub keyed: bool,
-    /// Whether a sandbox is round it.
+    /// Whether it runs in a sandbox.
     pub confined: bool,
+    /// Whether the files of its session are read: to continue it, or to measure its usage.
+    pub has_session_files: bool,
     /// The MCP servers it gets, by name.
     pub mcp_servers: BTreeMap<String, McpServer>,
 }
 
-/// What has to be known to make sense of what a worker says.
+/// Everything a fold needs to interpret the output of a worker.
 #[derive(Clone, Debug)]
 pub struct FoldSettings {
-    /// Whose quota it uses up.
+    /// The account whose quota it uses.
     pub account: Account,
-    /// The model it was asked for.
+    /// The model it was asked to use.
     pub model: Option<String>,
-    /// What its session had spent before.
+    /// The usage of its conversation before this attempt.
     pub before: Usage,
-    /// When it starts, and where.
+    /// The time and time zone in which it starts.
     pub clock: LocalClock,
-    /// Whether its answer must be nothing but the answer: no fence round it.
+    /// Whether its message must consist of the answer only, without a fence around it.
     pub bare: bool,
 }
 
@@ -101,31 +107,40 @@ pub struct McpServer {
     pub env: BTreeMap<String, String>,
 }
 
-/// A program with its arguments and what it needs round it.
+/// The command of a worker, with the files it needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerCommand {
-    /// The program.
+    /// The program to start.
     pub program: OsString,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Variables it needs.
+    /// Additional variables.
     pub env: Vec<(OsString, OsString)>,
-    /// Files to be written for it before it starts.
+    /// Files to be written before it starts.
     pub files: Vec<(PathBuf, String)>,
-    /// Files it reads, beside those and its assignment.
+    /// Files it reads, in addition to those and its assignment.
     pub reads: Vec<PathBuf>,
-    /// Which of those files belong into its home, and where there.
+    /// The files to mount in its home, each with the path there.
     pub placed: Vec<(PathBuf, PathBuf)>,
-    /// The file it finds on its standard input.
+    /// The file for its standard input.
     pub stdin: Option<PathBuf>,
 }
 
-/// How one worker is spoken to.
+/// A kind of worker program, and how codeteam talks to it.
+///
+/// A dialect is stateless and does no I/O. For each attempt it is used in this order:
+/// [`Dialect::requirements`] tells what the installed program must support, which is probed once;
+/// [`Dialect::command`] builds the command for an assignment and its rendered prompt;
+/// [`Dialect::fold`] creates the fold that receives every line of output until the process exits,
+/// and then decides the outcome.
+///
+/// A new CLI needs an implementation of this trait in a file of its own and a variant of
+/// [`DialectName`]; nothing else in the engine should depend on its flags or events.
 pub trait Dialect: Send + Sync {
-    /// What its program must be and be able to do; `None` if it is codeteam's own.
-    fn needs(&self) -> Option<&'static CliRequirements>;
+    /// Returns the version and options that its program must have; `None` if it is codeteam's own.
+    fn requirements(&self) -> Option<&'static CliRequirements>;
 
-    /// The command that carries an assignment out.
+    /// Builds the command that carries out an assignment.
     fn command(
         &self,
         assignment: &Assignment,
@@ -133,101 +148,108 @@ pub trait Dialect: Send + Sync {
         around: &LaunchSettings,
     ) -> WorkerCommand;
 
-    /// The beginning of a fold over what the worker says.
+    /// Creates a fold over the worker's output.
     fn fold(&self, listening: &FoldSettings) -> Box<dyn OutputFold>;
 
-    /// Whether the CLI gets the schema of the answer by an option, so that it need not be said in the
-    /// prompt as well.
+    /// Adds to a trace what an event of the worker's output says about how it works.
+    fn trace_event(&self, event: &Value, trace: &mut TraceBuilder);
+
+    /// Returns true if the CLI takes the schema of the answer as an option, so that the prompt need
+    /// not contain it.
     fn takes_schema(&self) -> bool {
         false
     }
 
-    /// Where the CLI keeps its sessions, relative to the home.
-    fn sessions(&self) -> Option<&'static str> {
+    /// Returns the folder in which the CLI keeps its sessions, relative to the home.
+    fn session_folder(&self) -> Option<&'static str> {
         None
     }
 }
 
-/// What a CLI must be, and what it must be able to do.
+/// The requirements that a CLI must meet.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CliRequirements {
     /// The program's name.
     pub program: &'static str,
-    /// Where it comes from, for those who do not have it.
+    /// The npm package that provides it, for installation hints.
     pub package: &'static str,
-    /// The oldest version that will do.
+    /// The oldest supported version.
     pub oldest: (u32, u32, u32),
-    /// What it is asked for its options.
+    /// The arguments that print its options.
     pub help: &'static [&'static str],
-    /// Options that must be among them.
+    /// Options that it must have.
     pub flags: &'static [&'static str],
-    /// How a person logs in.
+    /// The command with which a person logs in.
     pub login: &'static str,
 }
 
-/// A fold over what a worker says.
+/// A fold over the output of a worker.
+///
+/// It receives every line of both streams through [`OutputFold::line`], in order, while the worker
+/// runs; the other methods may be asked at any time in between. [`OutputFold::finish`] is called
+/// once, after the process has exited. A stored transcript can be replayed through a new fold.
 pub trait OutputFold: Send {
-    /// Takes a line; returns what it tells.
+    /// Handles a line and returns the events in it.
     fn line(&mut self, line: &OutputLine<'_>) -> Vec<WorkerEvent>;
 
-    /// What it spent, as far as it has told.
+    /// Returns the usage reported so far.
     fn usage(&self) -> Usage;
 
-    /// The model that did the work, if it has told.
+    /// Returns the model that did the work, if it was reported.
     fn model(&self) -> Option<&str>;
 
-    /// What it calls the session, if it can go on in it.
+    /// Returns the id of the session, if it can be continued.
     fn session(&self) -> Option<&str>;
 
-    /// What became of it.
+    /// Returns the outcome of the attempt.
     fn finish(&mut self, exit: &CommandExit) -> WorkerOutcome;
 
-    /// Why it goes round in circles, if its calls of tools show that it does.
+    /// Describes the loop the worker is in, if its tool calls show that it is in one.
     fn describe_loop(&self) -> Option<String> {
         None
     }
 
-    /// Why it will not get anywhere, though it goes on trying.
-    fn hopeless(&self) -> Option<&FailureFacts> {
+    /// Returns a failure that retrying cannot fix, although the worker goes on trying.
+    fn fatal_failure(&self) -> Option<&FailureFacts> {
         None
     }
 
-    /// What it tried to write and could not, in its own words.
+    /// Returns the worker's own message about a write that failed.
     fn failed_write(&self) -> Option<&str> {
         None
     }
 }
 
-/// Something a worker tells while it works.
+/// An event in the output of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the fields say what they are")]
 pub enum WorkerEvent {
-    /// It says something.
+    /// The worker writes a message.
     Text { text: String },
-    /// It uses a tool.
+    /// The worker uses a tool.
     Tool { name: String, detail: String },
-    /// It changes a file.
+    /// The worker changes a file.
     File { path: String },
-    /// It has spent so much since it last said so.
+    /// The usage since the last such event.
     Usage { usage: Usage },
-    /// Its account's limit is near, or reached.
+    /// The limit of its account is near or reached.
     Limit { message: String },
-    /// Something is wrong.
+    /// Something went wrong.
     Error { message: String },
-    /// It goes by this session.
+    /// The id of its session.
     Session { id: String },
-    /// It is done.
+    /// The worker is done.
     Final,
     /// An event that codeteam does not know.
     Unknown { event: String },
-    /// What is no event at all.
+    /// A line that is not an event.
     Noise { text: String },
 }
 
 impl WorkerEvent {
-    /// What a person should see of it.
-    pub fn shown(&self) -> Option<String> {
+    /// Returns the text to show to a person, if there is any.
+    pub fn display_text(&self) -> Option<String> {
         match self {
             Self::Text { text } | Self::Noise { text } => Some(text.clone()),
             Self::Tool { name, detail } => Some(format!("[{name}] {detail}")),
@@ -259,7 +281,7 @@ pub enum DialectName {
 }
 
 impl DialectName {
-    /// All of them.
+    /// All dialects.
     pub const ALL: [Self; 5] = [
         Self::Claude,
         Self::Codex,
@@ -268,7 +290,7 @@ impl DialectName {
         Self::Scripted,
     ];
 
-    /// The word for it.
+    /// Returns the dialect's name in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -279,12 +301,12 @@ impl DialectName {
         }
     }
 
-    /// The dialect of a word, if there is one.
+    /// Parses the name of a dialect.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|name| name.as_str() == word)
     }
 
-    /// The dialect itself.
+    /// Returns the implementation of the dialect.
     pub fn dialect(self) -> &'static dyn Dialect {
         match self {
             Self::Claude => &ClaudeDialect,
@@ -296,15 +318,15 @@ impl DialectName {
     }
 }
 
-/// What codeteam's own MCP server is called, which takes answers.
+/// The name of codeteam's own MCP server, which takes answers.
 pub(crate) const SUBMIT_SERVER: &str = "codeteam";
 
-/// What is said of a command that left too much on the disk.
+/// The message for a command that left too much on the disk.
 pub(crate) const OVER_DISK: &str =
     "it left more on the disk than it may (`sandbox.limits.disk_mb`)";
 
-/// What an exit alone says went wrong.
-fn facts_of(exit: &CommandExit, stage: FailureStage, message: String) -> FailureFacts {
+/// Builds the failure that an exit status alone indicates.
+fn exit_facts(exit: &CommandExit, stage: FailureStage, message: String) -> FailureFacts {
     let mut facts = FailureFacts {
         stage,
         message,
@@ -319,7 +341,7 @@ fn facts_of(exit: &CommandExit, stage: FailureStage, message: String) -> Failure
         }
         ExitReason::Stalled => {
             facts.stage = FailureStage::Stalled;
-            "it said nothing for too long".clone_into(&mut facts.message);
+            "it printed nothing for too long".clone_into(&mut facts.message);
         }
         ExitReason::OverDisk => OVER_DISK.clone_into(&mut facts.message),
         ExitReason::Cancelled => "it was cancelled".clone_into(&mut facts.message),

@@ -1,6 +1,6 @@
 //! The only place in the engine that reads codeteam's own environment.
 
-mod direct;
+mod proxy_exceptions;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,56 +8,62 @@ use std::path::{Path, PathBuf};
 
 use codeteam_sandbox::egress::UserProxy;
 
-pub use self::direct::ProxyExceptions;
+pub use self::proxy_exceptions::ProxyExceptions;
 
-use crate::git::GitIdentity;
-use crate::logins::clis;
-use crate::logins::keys::ApiKeys;
+use crate::api_keys::ApiKeys;
+use crate::people;
+use crate::worker_clis;
+use codeteam_host::git::{GitIdentity, Repo};
+use codeteam_host::process::UnconfinedLauncher;
 
-/// What codeteam takes from its environment.
+/// Everything codeteam reads from its environment.
 #[derive(Clone, Debug)]
 pub struct Env {
-    /// codeteam's own program, if that is what runs here.
+    /// The path of codeteam's own program, if this process is it.
     pub codeteam: Option<PathBuf>,
-    /// Where programs are looked for.
+    /// The search path for programs.
     pub path: OsString,
     /// The user's home.
     pub home: Option<PathBuf>,
-    /// Where programs keep state: `XDG_STATE_HOME`, or `.local/state` below the home.
+    /// The folder for programs' state: `XDG_STATE_HOME`, or `.local/state` below the home.
     pub state_home: Option<PathBuf>,
-    /// Where programs keep configuration: `XDG_CONFIG_HOME`, or `.config` below the home.
+    /// The folder for programs' configuration: `XDG_CONFIG_HOME`, or `.config` below the home.
     pub config_home: Option<PathBuf>,
-    /// Where programs keep what they can do without: `XDG_CACHE_HOME`, or `.cache` below the home.
+    /// The folder for programs' caches: `XDG_CACHE_HOME`, or `.cache` below the home.
     pub cache_home: Option<PathBuf>,
     /// API keys, which no worker sees.
     pub keys: ApiKeys,
-    /// What a model that a cloud serves is reached with; only a worker of such a provider sees it.
-    pub cloud: BTreeMap<&'static str, String>,
-    /// How often claude asks an API again that does not answer, if the user says.
+    /// Variables for models that a cloud serves; only a worker with such a provider sees them.
+    pub cloud_variables: BTreeMap<&'static str, String>,
+    /// The number of claude's retries of an API that does not answer, if the user sets it.
     pub claude_retries: Option<OsString>,
-    /// Where the user's CLIs keep their files, if not below the home.
-    pub moved: BTreeMap<&'static str, OsString>,
-    /// The proxy that everything has to go through to leave this machine.
+    /// The directories of the user's CLIs, if they are not below the home.
+    pub moved_directories: BTreeMap<&'static str, OsString>,
+    /// The proxy that all traffic from this machine has to go through.
     pub proxy: Option<UserProxy>,
-    /// What does not have to.
-    pub direct: ProxyExceptions,
-    /// Who makes commits, if `GIT_AUTHOR_NAME` and `GIT_AUTHOR_EMAIL` say it; as in git, they come
-    /// before what is configured.
+    /// The hosts that are not behind the proxy.
+    pub proxy_exceptions: ProxyExceptions,
+    /// The certificate files that programs trust, if the user sets them: a network that intercepts
+    /// connections has its own certificates.
+    pub certificate_files: BTreeMap<&'static str, PathBuf>,
+    /// The author of commits, if `GIT_AUTHOR_NAME` and `GIT_AUTHOR_EMAIL` are set; as in git, they
+    /// take precedence over the configuration.
     pub author: Option<GitIdentity>,
-    /// Who decides, as the log names them.
+    /// The machine's name for the user of this process. It is not taken from a variable, which
+    /// anybody can set.
     pub user: String,
-    /// What clients of the MCP server must know, if the user has chosen it.
+    /// The token that clients of the MCP server must present, if the user has set one.
     pub mcp_token: Option<String>,
-    /// How old a heartbeat may be before its run may be taken over, if a test says so. Only
-    /// builds with debug assertions listen.
+    /// The age at which a heartbeat is stale, if a test sets it. Only builds with debug assertions
+    /// read it.
     pub lease_stale_ms: Option<i64>,
-    /// Where a test wants this process to die (see [`Failpoint`]).
+    /// The point at which a test wants this process to die (see [`Failpoint`]).
     pub failpoint: Option<Failpoint>,
-    /// What is configured by variables: `CODETEAM_LIMITS__MAX_MINUTES`, without its beginning.
+    /// Configuration from variables such as `CODETEAM_LIMITS__MAX_MINUTES`, without the prefix.
     pub settings: Vec<(String, String)>,
 }
 
-/// What a cloud's own tools go by.
+/// The variables that a cloud's own tools use.
 const CLOUD: &[&str] = &[
     "AWS_REGION",
     "AWS_ACCESS_KEY_ID",
@@ -69,23 +75,35 @@ const CLOUD: &[&str] = &[
     "GOOGLE_APPLICATION_CREDENTIALS",
     "ANTHROPIC_BEDROCK_BASE_URL",
     "ANTHROPIC_VERTEX_BASE_URL",
-    // For those whose gateway signs.
+    // For gateways that sign requests themselves.
     "CLAUDE_CODE_SKIP_BEDROCK_AUTH",
     "CLAUDE_CODE_SKIP_VERTEX_AUTH",
-    // By these the user says that a cloud is to be used at all.
+    // The user sets these to enable a cloud at all.
     "CLAUDE_CODE_USE_BEDROCK",
     "CLAUDE_CODE_USE_VERTEX",
 ];
 
-/// The variable by which claude is told how often to ask again.
+/// The variables that name a file with trusted certificates.
+const CERTIFICATES: &[&str] = &[
+    "SSL_CERT_FILE",
+    "PIP_CERT",
+    "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "CARGO_HTTP_CAINFO",
+];
+
+/// The variable that limits the retries of claude.
 pub(crate) const CLAUDE_RETRIES: &str = "CLAUDE_CODE_MAX_RETRIES";
 
-/// Variables of codeteam's that are no part of the configuration.
+/// Prefixes of codeteam's variables that are not part of the configuration.
 const OTHER: &[&str] = &[
     "API_KEY",
     "BRANCH",
     "FAILPOINT",
     "LEASE_",
+    "LOG",
     "MARK",
     "MCP_TOKEN",
     "SANDBOX_BUILD",
@@ -93,7 +111,7 @@ const OTHER: &[&str] = &[
     "FUZZ_",
 ];
 
-/// What is configured by variables, in the order of their names.
+/// Returns the configuration from variables, sorted by name.
 fn settings(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<(String, String)> {
     let said = variables.filter_map(|(name, value)| {
         let name = name.to_str()?.strip_prefix("CODETEAM_")?.to_owned();
@@ -105,18 +123,19 @@ fn settings(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<(Strin
     said
 }
 
-/// A place at which this process kills itself with `SIGKILL`, so that tests can show what survives.
-/// Only builds with debug assertions have any.
+/// A point at which this process kills itself with `SIGKILL`, so that tests can show what survives.
+/// Failpoints exist only in builds with debug assertions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failpoint {
-    /// After the n-th event this process appended is durable.
+    /// After the n-th event that this process appended is durable.
     Appended(u64),
     /// After the n-th effect of this process was performed, before its result is appended.
     Performed(u64),
 }
 
 impl Env {
-    /// The user's own folder of configuration, roles, workflows and documents, whether it exists or not.
+    /// Returns the user's own folder of configuration, roles, workflows and documents, whether it
+    /// exists or not.
     pub fn user_folder(&self) -> Option<PathBuf> {
         let home = self.config_home.as_ref();
         home.map(|home| home.join("codeteam"))
@@ -136,16 +155,15 @@ impl Env {
         let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
         let own = std::env::current_exe().ok();
         Self {
-            // Tests are other programs.
+            // In tests, the executable is another program.
             codeteam: own.filter(|path| path.file_name().is_some_and(|name| name == "codeteam")),
             path: variable("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()),
             state_home: below_home("XDG_STATE_HOME", ".local/state"),
             config_home: below_home("XDG_CONFIG_HOME", ".config"),
             cache_home: below_home("XDG_CACHE_HOME", ".cache"),
             author: author(text),
-            user: text("USER")
-                .or_else(|| text("LOGNAME"))
-                .unwrap_or_else(|| format!("user-{}", rustix::process::getuid().as_raw())),
+            user: people::user_of_uid(people::own_uid())
+                .unwrap_or_else(|| format!("uid-{}", people::own_uid())),
             mcp_token: text("CODETEAM_MCP_TOKEN"),
             lease_stale_ms: text("CODETEAM_LEASE_STALE_MS")
                 .filter(|_| cfg!(debug_assertions))
@@ -153,12 +171,17 @@ impl Env {
             failpoint: text("CODETEAM_FAILPOINT").and_then(|text| Failpoint::parse(&text)),
             settings: settings(std::env::vars_os()),
             keys: ApiKeys::from_env(std::env::vars_os()),
-            cloud: CLOUD
+            cloud_variables: CLOUD
                 .iter()
                 .filter_map(|&name| Some((name, text(name)?)))
                 .collect(),
             claude_retries: variable(CLAUDE_RETRIES),
-            moved: clis::ALL
+            certificate_files: CERTIFICATES
+                .iter()
+                .filter_map(|&name| Some((name, PathBuf::from(variable(name)?))))
+                .filter(|(_, file)| file.is_absolute())
+                .collect(),
+            moved_directories: worker_clis::ALL
                 .iter()
                 .map(|cli| cli.moved_by.variable())
                 .filter_map(|name| Some((name, variable(name)?)))
@@ -167,7 +190,7 @@ impl Env {
                 .into_iter()
                 .find_map(text)
                 .and_then(|proxy| UserProxy::parse(&proxy).ok()),
-            direct: ["NO_PROXY", "no_proxy"]
+            proxy_exceptions: ["NO_PROXY", "no_proxy"]
                 .into_iter()
                 .find_map(text)
                 .map_or_else(ProxyExceptions::default, |names| {
@@ -177,7 +200,57 @@ impl Env {
         }
     }
 
-    /// Where to keep what was worked out about a repository, or about any folder.
+    /// Returns the secrets among what was read: the keys, and what a cloud's tools sign with.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        let cloud = self.cloud_variables.iter();
+        let cloud = cloud.filter(|(name, _)| names_secret(name));
+        let keys = self.keys.secrets().map(str::to_owned);
+        keys.chain(cloud.map(|(_, value)| value.clone())).collect()
+    }
+
+    /// Returns the paths that are private to the user: the whole home, the places of keys,
+    /// configuration and codeteam's own state, and the repository with its checkout. Worktrees and
+    /// a repository's objects are shown by name, on top of that.
+    pub fn private_paths(&self, repo: Option<&Repo>) -> Vec<PathBuf> {
+        let home = self.home.iter().flat_map(|home| {
+            let inside = [".ssh", ".gnupg", ".aws", ".config", ".profile"];
+            let inside = inside.map(|name| home.join(name));
+            std::iter::once(home.clone()).chain(inside)
+        });
+        let state = self.state_home.iter().map(|state| state.join("codeteam"));
+        let config = self
+            .config_home
+            .iter()
+            .map(|config| config.join("codeteam"));
+        let repo = repo
+            .iter()
+            .flat_map(|repo| [repo.top_level(), repo.common_dir()]);
+        let all = home
+            .chain(state)
+            .chain(config)
+            .chain(repo.map(Path::to_owned));
+        let mut found: Vec<PathBuf> = all.filter_map(|path| path.canonicalize().ok()).collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// Returns a launcher that runs commands on the host, as the user would.
+    pub fn unconfined_launcher(&self) -> UnconfinedLauncher {
+        let mut variables = vec![("PATH".into(), self.path.clone())];
+        let home = self.home.iter();
+        variables.extend(home.map(|home| ("HOME".into(), home.clone().into())));
+        UnconfinedLauncher { env: variables }
+    }
+
+    /// Returns a variable that the user's configuration names, such as one with a secret.
+    #[expect(clippy::disallowed_methods, reason = "this is the module that may")]
+    #[expect(clippy::unused_self, reason = "whoever has no environment cannot ask")]
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok().filter(|value| !value.is_empty())
+    }
+
+    /// Returns the folder for cached facts about a repository or any other folder.
     pub fn context_cache(&self, root: &Path) -> Option<PathBuf> {
         let root = root.canonicalize().ok()?;
         let name = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
@@ -186,7 +259,13 @@ impl Env {
     }
 }
 
-/// Who makes commits, if both of what makes somebody known to git are said.
+/// Returns true if a variable with this name contains a secret.
+pub(crate) fn names_secret(name: &str) -> bool {
+    let parts = ["TOKEN", "SECRET", "PASSWORD"];
+    name.ends_with("KEY") || parts.iter().any(|part| name.contains(part))
+}
+
+/// Returns the author of commits, if both the name and the address are set.
 fn author(text: impl Fn(&str) -> Option<String>) -> Option<GitIdentity> {
     let either = |one: &str, other: &str| text(one).or_else(|| text(other));
     Some(GitIdentity {
@@ -210,15 +289,24 @@ impl Failpoint {
     }
 }
 
-/// The key of the built-in worker, which is given it in its environment.
+/// Returns the key of the built-in worker, which it gets in its environment.
 #[expect(clippy::disallowed_methods, reason = "this is the module that may")]
 pub fn api_key() -> Option<String> {
     std::env::var("CODETEAM_API_KEY").ok()
 }
 
+/// Returns what the user wants to have logged (see [`diagnostic_log`](crate::diagnostic_log)): the
+/// directives in `CODETEAM_LOG`, if there are any.
+#[expect(clippy::disallowed_methods, reason = "this is the module that may")]
+pub fn log_directives() -> Option<String> {
+    let directives = std::env::var_os("CODETEAM_LOG")?;
+    let directives = directives.to_string_lossy().trim().to_owned();
+    (!directives.is_empty()).then_some(directives)
+}
+
 /// Ends this process as a power cut would: no destructor runs, nothing is flushed.
 pub fn die() {
     let own = rustix::process::getpid();
-    // Nothing can be done if the kernel refuses, and nothing depends on it outside tests.
+    // If the kernel refuses, nothing can be done, and nothing depends on it outside tests.
     let _ = rustix::process::kill_process(own, rustix::process::Signal::KILL);
 }

@@ -1,88 +1,103 @@
-//! Finds the files of a checkout that matter for a task: walks it, reads its history, and has
-//! [`codeteam_context::find`] rank.
+//! Finds the files of a checkout that matter for a task: walks the checkout, reads its history, and
+//! lets [`codeteam_context::find`] rank the files.
 
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use codeteam_context::cache;
-use codeteam_context::find::meaning::{self, EmbeddingModel};
 use codeteam_context::find::{
     CandidateFile, Commit, CommitHistory, RankedFile, RankingOptions, SearchCorpus, SketchIndex,
-    rank,
+    rank_files,
 };
-use codeteam_context::tree::{self, FileTree};
+use codeteam_context::tree::{self, FileProgress, FileTree};
 use serde::{Deserialize, Serialize};
 
-use crate::git::{self, Oid, Repo};
+use codeteam_host::git::{self, Oid, Repo};
 
-/// The most commits that are looked back at.
+/// The maximum number of past commits that are read.
 const COMMITS: usize = 10_000;
-/// The file with past commits in the folder of the cache, and its version.
+/// The name of the file with past commits in the cache folder, and its version.
 const HISTORY: &str = "history";
 const VERSION: u32 = 1;
 
-/// Where to look.
+/// The scope and the sources of a search.
 #[derive(Clone, Debug)]
 pub struct FileSearch<'a> {
-    /// The top of the checkout, or of a folder that is none.
+    /// The top level of the checkout, or a folder that is not a checkout.
     pub root: &'a Path,
-    /// Only files below this folder of it, as `src/web`; all if empty.
+    /// Restricts the search to files below this folder, such as `src/web`; empty for all files.
     pub below: &'a str,
-    /// Whose history counts, and from which commit.
+    /// The repository and the commit whose history is used.
     pub history: Option<(&'a Repo, &'a Oid)>,
-    /// The folder of a model of meanings.
-    pub model: Option<PathBuf>,
-    /// Where what was worked out is kept.
+    /// The folder in which computed facts are cached.
     pub cache: Option<PathBuf>,
 }
 
-/// What was found.
+/// The results of a search.
 #[derive(Clone, Debug)]
 pub struct SearchResults {
     /// The files, best first.
     pub found: Vec<RankedFile>,
-    /// Among how many.
+    /// The number of files that were ranked.
     pub files: usize,
-    /// By how many past commits.
+    /// The number of past commits that were considered.
     pub commits: usize,
-    /// What could not be taken into account.
+    /// Notes about what could not be considered.
     pub notes: Vec<String>,
 }
 
-/// Why nothing could be found.
+/// The reasons why a search fails.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The files cannot be had.
+    /// The files cannot be listed.
     #[error(transparent)]
     Tree(#[from] tree::Error),
-    /// The model cannot be used.
-    #[error(transparent)]
-    Model(#[from] meaning::Error),
 }
 
-/// How far it is: so many files of so many.
-pub type SearchProgress<'p> = &'p (dyn Fn(usize, usize) + Sync);
+/// What a search is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchStage {
+    /// Files are being listed.
+    Listing(FileProgress),
+    /// Files are being read.
+    Reading {
+        /// The number of files done.
+        files: usize,
+        /// The total number of files.
+        of: usize,
+    },
+    /// The files are done, and git is still reading past commits.
+    History,
+    /// The files are being ranked.
+    Ranking,
+}
+
+/// Receives the stage of a search.
+pub type SearchProgress<'p> = &'p (dyn Fn(SearchStage) + Sync);
 
 /// Ranks the files of a checkout for the text of a task.
-pub fn find(
+pub fn find_files(
     text: &str,
     search: &FileSearch<'_>,
     options: &RankingOptions,
     progress: SearchProgress<'_>,
 ) -> Result<SearchResults, Error> {
-    let model = search
-        .model
-        .as_deref()
-        .map(EmbeddingModel::load)
-        .transpose()?;
     let cache = search.cache.as_deref();
-    let tree = FileTree::walk(search.root, &tree::TreeOptions::default(), &|_| {})?;
-    // Git takes a core of its own meanwhile.
+    let listed = |files| progress(SearchStage::Listing(files));
+    let tree = FileTree::walk(search.root, &tree::TreeOptions::default(), &listed)?;
+    // Git reads the history on another core meanwhile.
     let (sketches, past) = thread::scope(|scope| {
-        let past = scope.spawn(|| search.history.map(|(repo, tip)| past(repo, tip, cache)));
-        let sketches = SketchIndex::take_with(&tree, cache, progress);
+        let past = scope.spawn(|| {
+            search
+                .history
+                .map(|(repo, tip)| load_history(repo, tip, cache))
+        });
+        let read = |files, of| progress(SearchStage::Reading { files, of });
+        let sketches = SketchIndex::build_with_progress(&tree, cache, &read);
+        progress(SearchStage::History);
         (sketches, past.join().unwrap_or_default())
     });
+    progress(SearchStage::Ranking);
     let mut notes = Vec::new();
     let commits = match past.transpose() {
         Ok(commits) => commits.unwrap_or_default(),
@@ -95,15 +110,13 @@ pub fn find(
     let files: Vec<CandidateFile<'_>> = sketches.candidates().filter(within).collect();
     let history = (!commits.is_empty())
         .then(|| CommitHistory::new(&commits, files.iter().map(|file| file.path)));
-    let meaning = model.map(|model| model.nearness(text, &files, &tree, cache));
     let corpus = SearchCorpus {
         files,
-        look: Some(&sketches),
+        lookup: Some(&sketches),
         history: history.as_ref(),
-        meaning,
     };
-    let found = rank(text, &corpus, options);
-    // What cannot be kept is worked out again.
+    let found = rank_files(text, &corpus, options);
+    // If the sketches cannot be saved, they are computed again.
     let _ = sketches.save();
     Ok(SearchResults {
         found,
@@ -113,21 +126,21 @@ pub fn find(
     })
 }
 
-/// Whether a file is below a folder.
+/// Returns true if a file is below a folder.
 fn is_below(path: &str, folder: &str) -> bool {
     let rest = path.strip_prefix(folder);
     folder.is_empty() || rest.is_some_and(|rest| rest.starts_with('/') || rest.is_empty())
 }
 
-/// Past commits, as they are kept.
+/// Past commits in the cache.
 #[derive(Serialize, Deserialize)]
 struct CachedCommits {
     tip: String,
     commits: Vec<Commit>,
 }
 
-/// The commits up to `tip`, newest first. Those that were read before are not read again.
-pub(crate) fn past(
+/// Returns the commits up to `tip`, newest first. Cached commits are not read again.
+pub(crate) fn load_history(
     repo: &Repo,
     tip: &Oid,
     cache: Option<&Path>,
@@ -136,7 +149,7 @@ pub(crate) fn past(
     let kept: Option<CachedCommits> = place.as_ref().and_then(|place| cache::load(place, VERSION));
     let commits = match kept {
         Some(kept) if kept.tip == tip.as_str() => return Ok(kept.commits),
-        Some(kept) => after(repo, tip, kept)?,
+        Some(kept) => extend_history(repo, tip, kept)?,
         None => None,
     };
     let commits = match commits {
@@ -148,14 +161,18 @@ pub(crate) fn past(
         commits,
     };
     if let Some(place) = place {
-        // What cannot be kept is read again.
+        // If the commits cannot be cached, they are read again.
         let _ = cache::save(&place, VERSION, &kept);
     }
     Ok(kept.commits)
 }
 
-/// The commits up to `tip`, if it comes after what is kept.
-fn after(repo: &Repo, tip: &Oid, kept: CachedCommits) -> Result<Option<Vec<Commit>>, git::Error> {
+/// Returns the commits up to `tip`, if it descends from the cached tip.
+fn extend_history(
+    repo: &Repo,
+    tip: &Oid,
+    kept: CachedCommits,
+) -> Result<Option<Vec<Commit>>, git::Error> {
     let Some(known) = Oid::parse(&kept.tip) else {
         return Ok(None);
     };

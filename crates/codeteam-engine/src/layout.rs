@@ -1,8 +1,10 @@
-//! A project laid out as its own agents' house: `prompts/`, `config/`, `kb/`, `workspace/`, `runs/`.
+//! Reads a project that follows the strict layout for agents: `prompts/`, `config/`, `kb/`,
+//! `workspace/`, `runs/`.
 //!
-//! `layout: strict` in the configuration says so. It is in force in runs whose roles have the contract
-//! `strict`: those files say who plays them, what they are told, what they may touch and which command
-//! tests it. They are read from the user's checkout, like all configuration, when a run starts.
+//! `layout: strict` in the configuration enables it. It applies to runs whose roles have the
+//! contract `strict`: the files of the layout determine who plays these roles, what their prompts
+//! say, what they may touch and which command runs the tests. They are read from the user's
+//! checkout, like all configuration, when a run starts.
 
 mod policies;
 
@@ -12,76 +14,76 @@ use codeteam_core::ids::WorkerName;
 use codeteam_core::plan::Plan;
 use codeteam_core::role::{Contract, EditMode, Role, RoleKind};
 use codeteam_core::submission::{self, AnswerForm, Submission, SubmissionConstraints};
-use codeteam_core::workflow::{CheckKind, CompiledWorkflow, StepKind};
-use codeteam_core::yaml::{self, FileProblem, FileProblems};
+use codeteam_core::workflow::{CheckKind, StepKind};
+use codeteam_workflow::language::CompiledWorkflow;
+use codeteam_workflow::yaml::{self, FileProblem, FileProblems};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-pub use self::policies::{PoliciesFile, program};
+pub(crate) use self::policies::{PoliciesFile, command_program};
 use crate::built_in;
 use crate::config::CommandConfig;
-use crate::inside;
+use codeteam_host::repo_files;
+use codeteam_report::artifacts::is_strict_role;
 
-/// The folder of what a run writes.
-pub const RUNS: &str = "runs";
-/// The folder of notes that every agent is told.
-pub const NOTES: &str = "kb";
-/// Who plays the agents.
+/// The folder of notes that every agent is shown.
+pub(crate) const NOTES: &str = "kb";
+/// The file that assigns workers to the agents.
 const AGENTS: &str = "config/agents.yaml";
-/// What is allowed.
-pub const POLICIES: &str = "config/policies.yaml";
-/// What is to be done, if nobody is to plan it.
+/// The file with the policies.
+pub(crate) const POLICIES: &str = "config/policies.yaml";
+/// The file with the tasks, if no agent is to plan them.
 pub const TASKS: &str = "config/tasks.yaml";
 
-/// No file is longer.
+/// The maximum length of a file.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Why a project's own files cannot be used.
+/// The reasons why a project's layout files cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// One cannot be read.
+    /// A file cannot be read.
     #[error("could not read `{}`", path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// One is not valid.
+    /// A file is invalid.
     #[error(transparent)]
     Invalid(#[from] FileProblems),
-    /// A command is not one of those that may run.
+    /// A command is not among those that may run.
     #[error("the command `{command}` is not allowed by `{POLICIES}`")]
     NotAllowed {
-        /// The command.
+        /// The refused command.
         command: String,
-        /// Those that may.
+        /// The commands that may run.
         allowed: Vec<String>,
     },
-    /// The tests' program is not there.
+    /// The program of the tests is not installed.
     #[error("`{program}` is not installed, and `{command}` is to run the tests")]
     NoProgram {
-        /// The program.
+        /// The program's name.
         program: String,
-        /// The command.
+        /// The command that needs it.
         command: String,
     },
 }
 
-/// What the files of a project say.
+/// The content of a project's layout files.
 #[derive(Clone, Debug, Default)]
-pub struct StrictLayout {
-    /// What is allowed.
+pub(crate) struct StrictLayout {
+    /// The policies.
     pub policies: PoliciesFile,
-    /// The goal, if it is said there.
+    /// The goal, if the files contain one.
     pub goal: Option<String>,
-    /// The tasks, if they are said there.
+    /// The tasks as a plan, if the files contain any.
     pub plan: Option<Plan>,
     agents: AgentsFile,
     prompts: AgentPrompts,
 }
 
-/// Who plays the agents.
+/// The workers of the agents.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct AgentsFile {
@@ -90,7 +92,7 @@ struct AgentsFile {
     tester: AgentEntry,
 }
 
-/// Who plays an agent.
+/// The worker and model of one agent.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct AgentEntry {
@@ -98,7 +100,7 @@ struct AgentEntry {
     model: Option<String>,
 }
 
-/// What agents are told that they are.
+/// The prompts of the agents.
 #[derive(Clone, Debug, Default)]
 struct AgentPrompts {
     system: Option<String>,
@@ -107,7 +109,7 @@ struct AgentPrompts {
     tester: Option<String>,
 }
 
-/// What is to be done.
+/// The content of the tasks file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct TasksFile {
@@ -118,21 +120,21 @@ struct TasksFile {
 }
 
 impl StrictLayout {
-    /// Reads the files of a project. One that is not there says nothing.
-    pub fn read(root: &Path) -> Result<Self, Error> {
-        let policies: PoliciesFile = parsed(root, POLICIES)?.unwrap_or_default();
+    /// Reads the layout files of a project. A missing file counts as empty.
+    pub(crate) fn read(root: &Path) -> Result<Self, Error> {
+        let policies: PoliciesFile = parse_file(root, POLICIES)?.unwrap_or_default();
         policies.check()?;
-        let prompt = |name: &str| text(root, &format!("prompts/{name}.md"));
+        let prompt = |name: &str| read_file(root, &format!("prompts/{name}.md"));
         let prompts = AgentPrompts {
             system: prompt("system")?,
             planner: prompt("planner")?,
             coder: prompt("coder")?,
             tester: prompt("tester")?,
         };
-        let tasks: TasksFile = parsed(root, TASKS)?.unwrap_or_default();
+        let tasks: TasksFile = parse_file(root, TASKS)?.unwrap_or_default();
         let plan = plan(&tasks, policies.root())?;
         Ok(Self {
-            agents: parsed(root, AGENTS)?.unwrap_or_default(),
+            agents: parse_file(root, AGENTS)?.unwrap_or_default(),
             goal: tasks.goal.filter(|goal| !goal.trim().is_empty()),
             plan,
             policies,
@@ -140,8 +142,8 @@ impl StrictLayout {
         })
     }
 
-    /// The commands of the tests, as the project's own gate has them.
-    pub fn commands(&self) -> Vec<CommandConfig> {
+    /// Returns the test commands, as checks of the project's gate.
+    pub(crate) fn commands(&self) -> Vec<CommandConfig> {
         let execution = &self.policies.execution;
         vec![CommandConfig {
             name: String::new(),
@@ -150,11 +152,15 @@ impl StrictLayout {
         }]
     }
 
-    /// Puts what the files say into a workflow's roles and gates. Only what is allowed runs, and it
-    /// runs where the code is.
-    pub fn furnish(&self, compiled: &mut CompiledWorkflow) -> Result<(), Error> {
-        for role in compiled.roles.values_mut().filter(|role| is_strict(role)) {
-            self.cast(role);
+    /// Applies the files to a workflow's roles and gates. Only allowed commands run, and they run
+    /// in the folder of the code.
+    pub(crate) fn apply_to_workflow(&self, compiled: &mut CompiledWorkflow) -> Result<(), Error> {
+        for role in compiled
+            .roles
+            .values_mut()
+            .filter(|role| is_strict_role(role))
+        {
+            self.assign_role(role);
         }
         let allowed = &self.policies.execution.allow;
         for step in compiled.workflow.steps.values_mut() {
@@ -179,8 +185,8 @@ impl StrictLayout {
         Ok(())
     }
 
-    /// Who plays a role, and what it is told.
-    fn cast(&self, role: &mut Role) {
+    /// Sets the worker and the prompt of a role.
+    fn assign_role(&self, role: &mut Role) {
         let (agent, own) = match role.kind {
             RoleKind::Planner => (&self.agents.planner, &self.prompts.planner),
             RoleKind::Implementer => (&self.agents.coder, &self.prompts.coder),
@@ -204,17 +210,12 @@ impl StrictLayout {
     }
 }
 
-/// The files that a new project begins with, by their paths, but for the agents' own prompts.
+/// Returns the files of a new project, by their paths, except for the agents' own prompts.
 pub fn scaffold() -> impl Iterator<Item = (&'static str, &'static str)> {
     built_in::folder("layouts/strict", "")
 }
 
-/// Whether the files of a project are for this role.
-pub fn is_strict(role: &Role) -> bool {
-    role.contract == Contract::Strict
-}
-
-/// The tasks as a plan; none if there are none.
+/// Converts the tasks into a plan; `None` if there are none.
 fn plan(tasks: &TasksFile, root: Option<&str>) -> Result<Option<Plan>, Error> {
     if tasks.all.is_empty() {
         return Ok(None);
@@ -232,29 +233,30 @@ fn plan(tasks: &TasksFile, root: Option<&str>) -> Result<Option<Plan>, Error> {
         ..SubmissionConstraints::default()
     };
     let answer = json!({ "plan_id": plan_id.unwrap_or("plan_0001"), "tasks": tasks.all });
-    match submission::parse_about(form, &answer.to_string(), &about) {
+    match submission::parse_constrained(form, &answer.to_string(), &about) {
         Ok(Submission::Plan(planned)) => {
             let mut plan = planned.plan;
             plan_id.unwrap_or_default().clone_into(&mut plan.plan_id);
             Ok(Some(plan))
         }
         Ok(_) => Ok(None),
-        Err(why) => Err(FileProblems::one(FileProblem::of(TASKS, why)).into()),
+        Err(why) => Err(FileProblems::from_problem(FileProblem::for_file(TASKS, why)).into()),
     }
 }
 
-fn parsed<T: serde::de::DeserializeOwned>(root: &Path, file: &str) -> Result<Option<T>, Error> {
-    let Some(text) = text(root, file)? else {
+fn parse_file<T: serde::de::DeserializeOwned>(root: &Path, file: &str) -> Result<Option<T>, Error> {
+    let Some(text) = read_file(root, file)? else {
         return Ok(None);
     };
-    // A file of comments says nothing.
+    // A file with comments only counts as empty.
     Ok(yaml::parse::<Option<T>>(file, &text)?)
 }
 
-/// A file of the project, which does not lead out of it.
-fn text(root: &Path, file: &str) -> Result<Option<String>, Error> {
+/// Reads a file of the project, which must not lead out of it.
+fn read_file(root: &Path, file: &str) -> Result<Option<String>, Error> {
     let path = root.join(file);
-    inside::read(&path, Some(root), MAX_BYTES).map_err(|source| Error::Read { path, source })
+    repo_files::read_text(&path, Some(root), MAX_BYTES)
+        .map_err(|source| Error::Read { path, source })
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! All roles and workflows there are: those that ship with codeteam, the user's, the project's.
+//! All available roles and workflows: those that ship with codeteam, the user's, and the project's.
 //!
 //! Roles are `roles/NAME.yml` (or `roles/WORKFLOW/NAME.yml`), or a folder `agents/NAME` (or
-//! `agents/WORKFLOW/NAME`) with `prompt.md` and, if wanted, `agent.yaml`. Workflows are
-//! `workflows/NAME.yml`. A file that cannot be read is no reason to refuse what does not need it.
+//! `agents/WORKFLOW/NAME`) with `prompt.md` and optionally `agent.yaml`. Workflows are
+//! `workflows/NAME.yml`. A file that cannot be read does not affect anything that does not need it.
 
 mod check;
 
@@ -12,75 +12,85 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codeteam_core::role::{ResolvedRole, RoleCatalog, RoleKind, SourceLayer};
-use codeteam_core::workflow::{self, CompileInputs, CompiledWorkflow, SETTINGS};
-use codeteam_core::yaml::{
+use codeteam_core::role::RoleKind;
+use codeteam_core::spelling::nearest;
+use codeteam_workflow::language::{self, CompileInputs, CompiledWorkflow, SETTINGS};
+use codeteam_workflow::roles::{ResolvedRole, RoleCatalog, SourceLayer};
+use codeteam_workflow::yaml::{
     self, Diagnostic, FileProblem, FileProblems, SourceFiles, SourcePosition, YamlNode, YamlValue,
-    nearest,
 };
 
 use crate::built_in;
 use crate::config::Config;
 use crate::context::strategies::StrategyCatalog;
-use crate::inside;
+use codeteam_host::repo_files;
 
-/// No file is longer.
+/// The maximum length of a file.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Why something cannot be had from the library.
+/// The reasons why something cannot be obtained from the library.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Neither built in nor a file.
+    /// The name is neither built in nor that of a file.
     #[error("there is no {what} `{name}`")]
     Unknown {
-        /// A role or a workflow.
+        /// `role` or `workflow`.
         what: &'static str,
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// What may have been meant.
+        /// A suggestion of what may have been meant.
         near: Option<String>,
     },
-    /// It is not valid.
+    /// A file is invalid.
     #[error(transparent)]
     Invalid(#[from] FileProblems),
 }
 
-/// Where files are looked for.
+/// The folders in which files are looked up.
 #[derive(Clone, Debug, Default)]
 pub struct LibraryFolders {
-    /// The user's folder.
+    /// The user's own folder.
     pub user: Option<PathBuf>,
-    /// The project's folder, and the repository that it must not lead out of.
+    /// The project's folder, and the repository that its files must not lead out of.
     pub project: Option<(PathBuf, PathBuf)>,
 }
 
-/// The name of the workflow that the configuration itself says, by changes or steps of its own.
+/// The name of the workflow that the configuration itself defines, by changes or steps of its own.
 pub const CONFIGURED: &str = "project";
 
-/// A workflow that there is.
+/// A workflow in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkflowListing {
-    /// Its name.
+    /// The name by which it is selected.
     pub name: String,
-    /// Where it comes from.
+    /// The layer it comes from.
     pub layer: SourceLayer,
     /// Its file, as the user would name it.
     pub file: String,
 }
 
-/// All roles and workflows there are.
+/// All available roles and workflows.
+///
+/// [`Library::read`] reads all role files at once, from the built-in ones up to the project's;
+/// workflows are read when they are compiled. Faulty role files are recorded and reported only when
+/// a role is used or validated. After reading, [`Library::infer_kinds`] fills in the kinds of roles
+/// that only their use in a sequence determines; then [`Library::compile_configured`],
+/// [`Library::compile_for_session`] and [`Library::compile`] compile workflows.
+///
+/// Files of a repository must not lead out of it, whether by links or by the names of other files
+/// in them.
 #[derive(Debug, Default)]
 pub struct Library {
-    /// Where everything was read.
+    /// The files and other sources that were read.
     pub sources: SourceFiles,
-    /// The roles.
-    pub book: RoleCatalog,
-    places: LibraryFolders,
-    /// What is wrong with role files, by the roles' names.
+    /// The roles that could be parsed, in layers.
+    pub role_catalog: RoleCatalog,
+    folders: LibraryFolders,
+    /// The faults in role files, by the roles' names.
     broken: BTreeMap<String, Vec<Diagnostic>>,
-    /// The files of roles, topmost first.
+    /// The files of roles, topmost layer first.
     files: BTreeMap<String, Vec<(SourceLayer, String)>>,
-    /// What the configuration says of roles.
+    /// The roles in the configuration.
     configured: BTreeMap<String, YamlNode>,
 }
 
@@ -93,11 +103,11 @@ impl Library {
     ) -> Self {
         let mut library = Self {
             sources,
-            places,
+            folders: places,
             ..Self::default()
         };
         for (name, text) in built_in::folder("roles", ".yml") {
-            library.role(
+            library.add_role(
                 SourceLayer::BuiltIn,
                 name,
                 &format!("built-in role `{name}`"),
@@ -105,8 +115,8 @@ impl Library {
             );
         }
         for (layer, folder, inside) in library.folders() {
-            library.roles(layer, &folder, inside.as_deref());
-            library.agents(layer, &folder, inside.as_deref());
+            library.read_roles(layer, &folder, inside.as_deref());
+            library.read_agents(layer, &folder, inside.as_deref());
         }
         for (key, node) in configured.and_then(YamlNode::as_map).unwrap_or_default() {
             let mut node = node.clone();
@@ -114,25 +124,27 @@ impl Library {
                 node = YamlNode::empty(key.place);
             }
             library.configured.insert(key.name.clone(), node.clone());
-            library.book.add(SourceLayer::Project, &key.name, node);
+            library
+                .role_catalog
+                .add(SourceLayer::Project, &key.name, node);
         }
         library
     }
 
-    /// The names of the context strategies there are.
+    /// Returns the names of the available context strategies.
     pub fn strategies(&self) -> BTreeSet<String> {
         let folders = self.folders();
         StrategyCatalog::names_in(folders.iter().map(|(_, folder, _)| folder.as_path()))
     }
 
-    /// The user's folder and the project's.
+    /// Returns the user's folder and the project's.
     fn folders(&self) -> Vec<(SourceLayer, PathBuf, Option<PathBuf>)> {
         let user = self
-            .places
+            .folders
             .user
             .clone()
             .map(|folder| (SourceLayer::User, folder, None));
-        let project = self.places.project.clone();
+        let project = self.folders.project.clone();
         let project = project.map(|(folder, root)| {
             let root = fs::canonicalize(&root).unwrap_or(root);
             (SourceLayer::Project, folder, Some(root))
@@ -140,7 +152,7 @@ impl Library {
         user.into_iter().chain(project).collect()
     }
 
-    fn roles(&mut self, layer: SourceLayer, folder: &Path, inside: Option<&Path>) {
+    fn read_roles(&mut self, layer: SourceLayer, folder: &Path, inside: Option<&Path>) {
         let root = folder.join("roles");
         let mut files = yaml_files(&root, "");
         for scope in entries(&root).into_iter().filter(|path| path.is_dir()) {
@@ -148,27 +160,27 @@ impl Library {
             files.extend(yaml_files(&scope, &format!("{name}/")));
         }
         for (name, path) in files {
-            self.role_file(layer, &name, &path, inside);
+            self.read_role_file(layer, &name, &path, inside);
         }
     }
 
-    /// The folder form: a prompt, and what else there is to say.
-    fn agents(&mut self, layer: SourceLayer, folder: &Path, inside: Option<&Path>) {
+    /// Reads roles in folder form: a prompt, and optionally more.
+    fn read_agents(&mut self, layer: SourceLayer, folder: &Path, inside: Option<&Path>) {
         let folders = |path: &Path| entries(path).into_iter().filter(|path| path.is_dir());
         for agent in folders(&folder.join("agents")) {
             let name = file_name(&agent);
-            self.agent(layer, &name, &agent, inside);
+            self.read_agent(layer, &name, &agent, inside);
             for own in folders(&agent) {
-                self.agent(layer, &format!("{name}/{}", file_name(&own)), &own, inside);
+                self.read_agent(layer, &format!("{name}/{}", file_name(&own)), &own, inside);
             }
         }
     }
 
-    fn agent(&mut self, layer: SourceLayer, name: &str, agent: &Path, inside: Option<&Path>) {
+    fn read_agent(&mut self, layer: SourceLayer, name: &str, agent: &Path, inside: Option<&Path>) {
         for file in ["agent.yaml", "agent.yml"] {
             let path = agent.join(file);
             if path.exists() {
-                self.role_file(layer, name, &path, inside);
+                self.read_role_file(layer, name, &path, inside);
             }
         }
         let path = agent.join("prompt.md");
@@ -182,37 +194,43 @@ impl Library {
                     column: 1,
                 };
                 let prompt = without_comment(&text);
-                self.book.add_prompt(layer, name, place, &prompt);
-                self.note(layer, name, file);
+                self.role_catalog.add_prompt(layer, name, place, &prompt);
+                self.note_role_file(layer, name, file);
             }
             Ok(None) => {}
             Err(problem) => self.break_role(layer, name, &path, problem),
         }
     }
 
-    fn role_file(&mut self, layer: SourceLayer, name: &str, path: &Path, inside: Option<&Path>) {
+    fn read_role_file(
+        &mut self,
+        layer: SourceLayer,
+        name: &str,
+        path: &Path,
+        inside: Option<&Path>,
+    ) {
         match read(path, inside) {
-            Ok(Some(text)) => self.role(layer, name, &path.display().to_string(), &text),
+            Ok(Some(text)) => self.add_role(layer, name, &path.display().to_string(), &text),
             Ok(None) => {}
             Err(problem) => self.break_role(layer, name, path, problem),
         }
     }
 
-    fn role(&mut self, layer: SourceLayer, name: &str, file: &str, text: &str) {
+    fn add_role(&mut self, layer: SourceLayer, name: &str, file: &str, text: &str) {
         match yaml::read(&mut self.sources, file, text) {
-            Ok(node) => self.book.add(layer, name, node),
+            Ok(node) => self.role_catalog.add(layer, name, node),
             Err(fault) => self.add_fault(layer, name, fault),
         }
-        self.note(layer, name, file.to_owned());
+        self.note_role_file(layer, name, file.to_owned());
     }
 
-    fn note(&mut self, layer: SourceLayer, name: &str, file: String) {
+    fn note_role_file(&mut self, layer: SourceLayer, name: &str, file: String) {
         let files = self.files.entry(name.to_owned()).or_default();
         files.insert(0, (layer, file));
     }
 
     fn add_fault(&mut self, layer: SourceLayer, name: &str, fault: Diagnostic) {
-        self.book.add_broken(layer, name, fault.clone());
+        self.role_catalog.add_broken(layer, name, fault.clone());
         self.broken.entry(name.to_owned()).or_default().push(fault);
     }
 
@@ -223,12 +241,12 @@ impl Library {
             ..SourcePosition::NONE
         };
         self.add_fault(layer, name, Diagnostic::at(place, problem));
-        self.note(layer, name, path.display().to_string());
+        self.note_role_file(layer, name, path.display().to_string());
     }
 
-    /// Lets roles that do not say their kind have it from the sequences that name them: that of the
-    /// configuration, and those of the workflows that people have written.
-    pub fn learn_kinds(&mut self, flow: Option<&YamlNode>) {
+    /// Infers the kinds of roles that do not state theirs from the sequences that name them: the
+    /// one in the configuration, and those in the workflows that people have written.
+    pub fn infer_kinds(&mut self, flow: Option<&YamlNode>) {
         let mut flows: Vec<YamlNode> = flow.cloned().into_iter().collect();
         for (_, folder, inside) in self.folders() {
             for (_, path) in yaml_files(&folder.join("workflows"), "") {
@@ -250,13 +268,13 @@ impl Library {
                 let kind =
                     kind.and_then(|word| RoleKind::ALL.into_iter().find(|k| k.as_str() == word));
                 if let (Some(role), Some(kind)) = (role, kind) {
-                    self.book.add_kind(role, kind);
+                    self.role_catalog.add_kind(role, kind);
                 }
             }
         }
     }
 
-    /// Why there is no role of a name, also not among a workflow's own; nothing if there is one.
+    /// Returns an error if there is no role of this name, not even among a workflow's own.
     pub fn unknown_role(&self, name: &str) -> Option<Error> {
         let names = self.role_names();
         let own = |known: &str| known.rsplit('/').next().unwrap_or(known).to_owned();
@@ -273,20 +291,20 @@ impl Library {
         })
     }
 
-    /// The files that say something of a role, topmost first.
+    /// Returns the files that define a role, topmost layer first.
     pub fn files_of(&self, name: &str) -> &[(SourceLayer, String)] {
         self.files.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// What the configuration says of a role, and where.
+    /// Returns what the configuration says about a role, and where.
     pub fn configured(&self, name: &str) -> Option<(String, &YamlNode)> {
         let node = self.configured.get(name)?;
         Some((self.sources.describe(node.place), node))
     }
 
-    /// The layers that say something of a role, topmost first.
+    /// Returns the layers that define a role, topmost first.
     pub fn layers_of(&self, name: &str) -> Vec<SourceLayer> {
-        let mut layers: Vec<SourceLayer> = self.book.layers(name).collect();
+        let mut layers: Vec<SourceLayer> = self.role_catalog.layers(name).collect();
         for (layer, _) in self.files_of(name) {
             if !layers.contains(layer) {
                 layers.push(*layer);
@@ -296,20 +314,20 @@ impl Library {
         layers
     }
 
-    /// The names of all roles, also of those that cannot be read.
+    /// Returns the names of all roles, including those that cannot be read.
     pub fn role_names(&self) -> BTreeSet<&str> {
-        let known = self.book.names().map(|(name, _)| name);
+        let known = self.role_catalog.names().map(|(name, _)| name);
         known
             .chain(self.broken.keys().map(String::as_str))
             .collect()
     }
 
-    /// A role by its full name, with everything it builds on.
+    /// Resolves a role by its full name, with everything it builds on.
     pub fn resolve(&self, name: &str) -> Result<ResolvedRole, Error> {
         if let Some(faults) = self.broken.get(name) {
-            return Err(self.sources.problems(faults.clone()).into());
+            return Err(self.sources.to_problems(faults.clone()).into());
         }
-        if !self.book.knows(name) {
+        if !self.role_catalog.contains(name) {
             let names = self.role_names();
             return Err(Error::Unknown {
                 what: "role",
@@ -317,13 +335,17 @@ impl Library {
                 near: nearest(name, names).map(str::to_owned),
             });
         }
-        let resolved = self.book.resolve(name);
-        Ok(resolved.map_err(|faults| self.sources.problems(faults))?)
+        let resolved = self.role_catalog.resolve(name);
+        Ok(resolved.map_err(|faults| self.sources.to_problems(faults))?)
     }
 
-    /// The workflows that use each role, by the full name of every role that has a say in what they call
-    /// by a name. Workflows that cannot be compiled are passed over: `workflow validate` tells of them.
-    pub fn users(&mut self, surroundings: &CompileInputs) -> BTreeMap<String, BTreeSet<String>> {
+    /// Returns the workflows that use each role, by the full name of every role that contributes to
+    /// what they refer to by a name. Workflows that cannot be compiled are skipped:
+    /// `workflow validate` reports them.
+    pub fn workflows_by_role(
+        &mut self,
+        surroundings: &CompileInputs,
+    ) -> BTreeMap<String, BTreeSet<String>> {
         let mut users: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let names: Vec<String> = self.workflows().into_iter().map(|one| one.name).collect();
         for name in names {
@@ -340,12 +362,12 @@ impl Library {
         users
     }
 
-    /// Whether there is a workflow of this name.
+    /// Returns true if there is a workflow of this name.
     pub fn has_workflow(&self, name: &str) -> bool {
         self.workflows().iter().any(|listed| listed.name == name)
     }
 
-    /// All workflows there are, each in its topmost layer, and the lower ones it hides.
+    /// Returns all workflows, each from its topmost layer.
     pub fn workflows(&self) -> Vec<WorkflowListing> {
         let mut found: BTreeMap<String, WorkflowListing> = BTreeMap::new();
         for (name, _) in built_in::folder("workflows", ".yml") {
@@ -372,15 +394,15 @@ impl Library {
         found.into_values().collect()
     }
 
-    /// The file and the text of a workflow: a path, or a name, that many layers below the topmost
-    /// that has it.
+    /// Returns the file and the text of a workflow, given as a path or a name; `below` skips that
+    /// many of the topmost layers that have it.
     pub fn workflow_text(
         &self,
         name: &str,
         below: usize,
     ) -> Result<Option<(String, String)>, FileProblems> {
         let problem = |path: &Path, message: String| {
-            FileProblems::one(FileProblem::of(path.display().to_string(), message))
+            FileProblems::from_problem(FileProblem::for_file(path.display().to_string(), message))
         };
         if is_file(name) {
             let path = Path::new(name);
@@ -407,7 +429,7 @@ impl Library {
         Ok(text.map(|text| (format!("built-in workflow `{name}`"), text.to_owned())))
     }
 
-    /// Compiles a workflow: by its name, or from its file.
+    /// Compiles a workflow, given by its name or its file.
     pub fn compile(
         &mut self,
         name: &str,
@@ -416,9 +438,9 @@ impl Library {
         self.compile_named(name, surroundings, is_file(name))
     }
 
-    /// Whether a file is not the repository's: what it refers to is read wherever it is.
+    /// Returns true if a file is not the repository's: then the files it refers to may be anywhere.
     fn is_trusted(&self, file: &str) -> bool {
-        let project = self.places.project.as_ref();
+        let project = self.folders.project.as_ref();
         project.is_none_or(|(folder, _)| !Path::new(file).starts_with(folder))
     }
 
@@ -429,7 +451,7 @@ impl Library {
         trusts: bool,
     ) -> Result<CompiledWorkflow, Error> {
         if !trusts && let Some(why) = self.refusal(name) {
-            return Err(FileProblems::one(FileProblem::of(name, why)).into());
+            return Err(FileProblems::from_problem(FileProblem::for_file(name, why)).into());
         }
         let Some((file, text)) = self.workflow_text(name, 0)? else {
             let known = self.workflows();
@@ -441,7 +463,7 @@ impl Library {
             });
         };
         let node = yaml::read(&mut self.sources, &file, &text);
-        let node = node.map_err(|fault| self.sources.problems([fault]))?;
+        let node = node.map_err(|fault| self.sources.to_problems([fault]))?;
         let name = if is_file(name) {
             Path::new(name)
                 .file_stem()
@@ -450,26 +472,28 @@ impl Library {
             name.into()
         };
         let trusts = trusts || self.is_trusted(&file);
-        self.build_from(&name, node, surroundings, trusts)
+        self.compile_node_from(&name, node, surroundings, trusts)
     }
 
-    /// Why a file is not read that the repository names.
+    /// Returns why a file that the repository names is not read.
     fn refusal(&self, name: &str) -> Option<String> {
-        let (_, root) = self.places.project.as_ref().filter(|_| is_file(name))?;
+        let (_, root) = self.folders.project.as_ref().filter(|_| is_file(name))?;
         let path = Path::new(name);
-        let refused = path.exists().then(|| inside::stays(path, root).err())?;
+        let refused = path
+            .exists()
+            .then(|| repo_files::ensure_inside(path, root).err())?;
         refused.map(|error| error.to_string())
     }
 
-    /// Compiles the workflow that the configuration says: a name, changes to one, or one of its
-    /// own. Changes that name none are to the usual one.
+    /// Compiles the workflow that the configuration defines: a name, changes to a workflow, or one
+    /// of its own. Changes without a name apply to the default workflow.
     pub fn compile_configured(
         &mut self,
         flow: Option<&YamlNode>,
         surroundings: CompileInputs,
     ) -> Result<CompiledWorkflow, Error> {
         let Some(node) = flow else {
-            return self.compile(&Config::usual_workflow(), surroundings);
+            return self.compile(&Config::default_workflow(), surroundings);
         };
         let said_in = self.sources.file(node.place).unwrap_or_default();
         let trusts = self.is_trusted(said_in);
@@ -479,7 +503,7 @@ impl Library {
         let mut node = node.clone();
         let mut ignored = None;
         if !names_its_steps(&node) {
-            let usual = Config::usual_workflow();
+            let usual = Config::default_workflow();
             if node.get("rebound").is_some() && !self.offers_rebound(&usual, &surroundings)? {
                 node.take("rebound");
                 ignored = Some(format!(
@@ -488,21 +512,21 @@ impl Library {
             }
             node.set("extends", YamlNode::text(usual));
         }
-        let mut compiled = self.build_from(CONFIGURED, node, surroundings, trusts)?;
+        let mut compiled = self.compile_node_from(CONFIGURED, node, surroundings, trusts)?;
         compiled.notes.extend(ignored);
         Ok(compiled)
     }
 
-    /// Whether a step of a workflow offers another approach after a number of rejections.
+    /// Returns true if a step of a workflow offers another approach after a number of rejections.
     fn offers_rebound(&mut self, name: &str, surroundings: &CompileInputs) -> Result<bool, Error> {
         let compiled = self.compile(name, surroundings.clone())?;
         let mut steps = compiled.workflow.steps.values();
         Ok(steps.any(|step| step.rebound.is_some()))
     }
 
-    /// Compiles the workflow that leads a session: one that the configuration writes out or names by
-    /// `extends`; else `base`, with what the configuration changes in whatever workflow. What it changes
-    /// of single steps belongs to the workflow of runs.
+    /// Compiles the workflow for a session: one that the configuration writes out or names with
+    /// `extends`; otherwise `base`, with the configured changes that apply to any workflow. Changes
+    /// to single steps belong to the workflow of runs.
     pub fn compile_for_session(
         &mut self,
         flow: Option<&YamlNode>,
@@ -533,28 +557,29 @@ impl Library {
         let said_in = self.sources.file(node.place).unwrap_or_default();
         let trusts = self.is_trusted(said_in);
         changes.set("extends", YamlNode::text(base));
-        self.build_from(CONFIGURED, changes, surroundings, trusts)
+        self.compile_node_from(CONFIGURED, changes, surroundings, trusts)
     }
 
     /// Compiles a workflow that is part of the configuration.
-    pub fn build(
+    pub fn compile_node(
         &mut self,
         name: &str,
         node: YamlNode,
         surroundings: CompileInputs,
     ) -> Result<CompiledWorkflow, Error> {
-        self.build_from(name, node, surroundings, true)
+        self.compile_node_from(name, node, surroundings, true)
     }
 
-    /// The same. What the repository says must not lead out of it.
-    fn build_from(
+    /// Compiles a workflow; unless it is trusted, the files it names must not lead out of the
+    /// repository.
+    fn compile_node_from(
         &mut self,
         name: &str,
         node: YamlNode,
         mut surroundings: CompileInputs,
         trusts: bool,
     ) -> Result<CompiledWorkflow, Error> {
-        surroundings.book = self.book.clone();
+        surroundings.roles = self.role_catalog.clone();
         let mut sources = std::mem::take(&mut self.sources);
         let mut find = |name: &str, below: usize| {
             if !trusts && let Some(why) = self.refusal(name) {
@@ -576,15 +601,15 @@ impl Library {
                 }
             }
         };
-        let built = workflow::build(name, node, &mut surroundings, &mut find);
+        let built = language::compile_workflow(name, node, &mut surroundings, &mut find);
         self.sources = sources;
-        let broken = |faults: Vec<Diagnostic>| self.sources.problems(faults);
+        let broken = |faults: Vec<Diagnostic>| self.sources.to_problems(faults);
         Ok(built.map_err(broken)?)
     }
 }
 
-/// What a configuration may say of any workflow, whatever its steps are.
-const ANY_WORKFLOW: [&str; 15] = [
+/// The keys that a configuration may set for any workflow, whatever its steps are.
+const ANY_WORKFLOW: [&str; 17] = [
     "version",
     "limits",
     "max_iterations",
@@ -593,6 +618,8 @@ const ANY_WORKFLOW: [&str; 15] = [
     "on_exhausted",
     "rebound",
     "severity_floor",
+    "quality_threshold",
+    "digest_from",
     "settings",
     "roles",
     "rules",
@@ -602,23 +629,23 @@ const ANY_WORKFLOW: [&str; 15] = [
     "description",
 ];
 
-/// Whether what the configuration says of the workflow has its own steps, or names the workflow whose
-/// steps they are.
+/// Returns true if the configured workflow has its own steps, or names the workflow whose steps
+/// they are.
 fn names_its_steps(flow: &YamlNode) -> bool {
     let own = ["steps", "sequence", "extends", "template"];
     own.iter().any(|key| flow.get(key).is_some())
 }
 
-/// Whether a name is that of a file.
+/// Returns true if a name is that of a file.
 pub fn is_file(name: &str) -> bool {
     let ending = Path::new(name).extension();
     ending.is_some_and(|ending| ending == "yml" || ending == "yaml")
 }
 
-/// A file's text, if there is one. What belongs to a repository must not lead out of it: its roles
-/// are told to models.
+/// Reads a file, if it exists. A file of a repository must not lead out of it, because roles are
+/// sent to models.
 fn read(path: &Path, inside: Option<&Path>) -> Result<Option<String>, String> {
-    inside::read(path, inside, MAX_BYTES).map_err(|error| {
+    repo_files::read_text(path, inside, MAX_BYTES).map_err(|error| {
         if error.raw_os_error().is_none() && error.kind() == std::io::ErrorKind::Other {
             error.to_string()
         } else {
@@ -627,7 +654,7 @@ fn read(path: &Path, inside: Option<&Path>) -> Result<Option<String>, String> {
     })
 }
 
-/// The YAML files of a folder by their names, in order.
+/// Returns the YAML files of a folder by their names, sorted.
 fn yaml_files(folder: &Path, prefix: &str) -> Vec<(String, PathBuf)> {
     let files = entries(folder).into_iter().filter(|path| !path.is_dir());
     files
@@ -654,7 +681,7 @@ fn file_name(path: &Path) -> String {
         .unwrap_or_default()
 }
 
-/// A prompt without the comment that some begin with.
+/// Returns a prompt without the comment with which some begin.
 fn without_comment(text: &str) -> String {
     let rest = text.trim_start().strip_prefix("<!--");
     let rest = rest.and_then(|rest| rest.split_once("-->"));

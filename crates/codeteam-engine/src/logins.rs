@@ -1,20 +1,18 @@
-//! The user's subscription logins, lent to the workers that need them.
+//! Lends the user's subscription logins to the workers that need them.
 //!
-//! A worker gets a private copy of its CLI's login and of nothing else: no settings, no history,
-//! no key, no other CLI's login. The CLI renews it as it would anywhere. Servers accept a renewed
-//! token once, so it goes back to the user's file at once and from there to every other worker
-//! (see [`Logins::sync`]). Copies are compared, replaced and given back under one lock.
+//! A worker gets a private copy of its CLI's login and of nothing else: no settings, no history, no
+//! key, no other CLI's login. The CLI renews it as it would anywhere. Servers accept a renewed
+//! token once, so it goes back to the user's file at once and from there to every other worker (see
+//! [`Logins::sync`]). Copies are compared, replaced and given back under one lock.
 //!
-//! A copy is written by a worker, so only the tokens in it are believed: they are put into the
-//! user's file, which otherwise stays as it is. A copy that cannot be believed is
-//! [`LoanOutcome::Refused`]; an `Err` is about the user's own file or codeteam's.
+//! A worker can write its copy, so only the tokens in it are trusted: they are put into the user's
+//! file, which otherwise stays as it is. A copy that cannot be trusted is [`LoanOutcome::Refused`];
+//! an `Err` is about the user's own file or codeteam's.
 
-pub mod clis;
 mod credentials;
 mod error;
 mod files;
-pub mod keys;
-mod lent;
+mod lent_login;
 
 #[cfg(test)]
 mod tests;
@@ -24,34 +22,41 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use clis::WorkerCli;
+pub use crate::worker_clis::WorkerCli;
 pub use error::Error;
 use jiff::Timestamp;
 
 use crate::env::Env;
-use clis::DirectoryVariable;
-use lent::LentLogin;
+use crate::worker_clis::{self, DirectoryVariable};
+use lent_login::LentLogin;
 
-/// The user's logins, and who has them. A clone is another handle to the same.
+/// The user's logins, and the loans of this process. A clone is another handle to the same data.
+///
+/// The life of a loan: [`Logins::lend`] copies the login into a worker's directory,
+/// [`Logins::sync`] is called about once a second while any loan exists, and
+/// [`LoginLoan::give_back`] ends the loan after the worker has exited. If codeteam is killed in
+/// between, [`Logins::recover`] ends the loan from the record on disk.
 #[derive(Debug, Clone)]
 pub struct Logins(Arc<LoginRegistry>);
 
+/// The data that all clones of [`Logins`] share.
 #[derive(Debug)]
 struct LoginRegistry {
-    /// Where the user has each CLI's files.
+    /// The user's directory of each CLI.
     directories: BTreeMap<&'static str, PathBuf>,
     lock: PathBuf,
     loans: Mutex<LoanTable>,
 }
 
+/// The loans of this process, by number.
 #[derive(Debug, Default)]
 struct LoanTable {
     lent: BTreeMap<u64, LentLogin>,
     next: u64,
 }
 
-/// A login that one worker has, until it is given back. If it is dropped instead, the copy stays
-/// for [`Logins::recover`].
+/// A login that is lent to one worker, until it is given back. If it is dropped instead, the copy
+/// stays for [`Logins::recover`].
 #[derive(Debug)]
 pub struct LoginLoan {
     logins: Logins,
@@ -60,49 +65,49 @@ pub struct LoginLoan {
     directory: PathBuf,
 }
 
-/// What came of giving a login back.
+/// The result of giving a login back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoanOutcome {
-    /// The worker had the login that the user has.
+    /// The worker had the same login as the user.
     Unchanged,
     /// The worker had renewed it, and now the user has it too.
     Renewed,
     /// The user has a newer one, or has logged out.
     Kept,
-    /// The worker's copy was not believed.
+    /// The worker's copy was not trusted.
     Refused {
-        /// The copy.
+        /// The path of the copy.
         path: PathBuf,
-        /// What was wrong with it.
+        /// The problem with it.
         reason: &'static str,
     },
 }
 
-/// How a login of the user's stands, as far as its file tells. Whether the server still takes it,
-/// only the server knows.
+/// The state of one of the user's logins, according to its file. Whether the server still accepts
+/// it, only the server knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoginFileStatus {
     /// There is none, or no place to look for one.
     None {
-        /// Where it was looked for.
+        /// The path where it was looked for.
         path: Option<PathBuf>,
     },
-    /// Its tokens were taken out: it has ended.
+    /// Its tokens are empty: the login has ended.
     Ended {
-        /// The file.
+        /// The credential file.
         path: PathBuf,
     },
     /// It can be lent.
     Usable {
-        /// The file.
+        /// The credential file.
         path: PathBuf,
-        /// Until when its token is good, if the file says. Its CLI renews one that is not.
+        /// When its token expires, if the file says so. The CLI renews an expired token.
         until: Option<Timestamp>,
     },
 }
 
 impl Logins {
-    /// The logins below the user's `home`, or where the user's `variable`s say they are. `state`
+    /// Returns the logins below the user's `home`, or where the user's `variable`s point. `state`
     /// is codeteam's own directory.
     pub fn new(
         home: Option<&Path>,
@@ -121,22 +126,22 @@ impl Logins {
         };
         let found = |cli: &'static WorkerCli| Some((cli.name, directory(cli)?));
         Logins(Arc::new(LoginRegistry {
-            directories: clis::ALL.into_iter().filter_map(found).collect(),
+            directories: worker_clis::ALL.into_iter().filter_map(found).collect(),
             lock: state.join("logins.lock"),
             loans: Mutex::default(),
         }))
     }
 
-    /// The logins of the user whose environment this is.
-    pub fn of(env: &Env) -> Logins {
+    /// Returns the logins of the user whose environment this is.
+    pub fn for_user(env: &Env) -> Logins {
         let state = env.state_home.clone().unwrap_or_default().join("codeteam");
         Self::new(env.home.as_deref(), &state, |name| {
-            env.moved.get(name).cloned()
+            env.moved_directories.get(name).cloned()
         })
     }
 
-    /// Copies the user's login, the one in `login` if that is said, into `directory`, which must be
-    /// one worker's alone; `None` if the user has none.
+    /// Copies the user's login, from `login` if that is given, into `directory`, which must belong
+    /// to one worker only. Returns `None` if the user has no login.
     pub fn lend(
         &self,
         cli: &'static WorkerCli,
@@ -144,7 +149,7 @@ impl Logins {
         directory: &Path,
     ) -> Result<Option<LoginLoan>, Error> {
         if let Some(left) = LentLogin::find(cli, directory)? {
-            self.settle(left)?;
+            self.finish_loan(left)?;
         }
         let known = self.0.directories.get(cli.name).map(PathBuf::as_path);
         let Some(users) = login.or(known) else {
@@ -167,8 +172,8 @@ impl Logins {
         }))
     }
 
-    /// How the user's login stands, the one in `login` if that is said. Nothing is copied.
-    pub fn standing(
+    /// Returns the state of the user's login, the one in `login` if that is given. Copies nothing.
+    pub fn file_status(
         &self,
         cli: &'static WorkerCli,
         login: Option<&Path>,
@@ -178,23 +183,23 @@ impl Logins {
             return Ok(LoginFileStatus::None { path: None });
         };
         let path = users.join(cli.credentials.file);
-        Ok(match lent::read_user(cli, &path)? {
+        Ok(match lent_login::read_user(cli, &path)? {
             None => LoginFileStatus::None { path: Some(path) },
             Some((_, login)) if !login.is_usable() => LoginFileStatus::Ended { path },
             Some((_, login)) => LoginFileStatus::Usable {
-                until: login.until(),
+                until: login.expires_at(),
                 path,
             },
         })
     }
 
-    /// Takes renewed logins back and passes them on to everybody else who has them. To be called
-    /// about once a second while anybody has; that costs a few `stat`s if nothing has changed.
-    /// Every login is seen to, and the first error is returned; the next call tries again.
+    /// Takes renewed logins back and passes them on to every other worker that has them. Call it
+    /// about once a second while there are loans; it costs a few `stat`s if nothing has changed.
+    /// Every login is handled, and the first error is returned; the next call tries again.
     pub fn sync(&self) -> Result<(), Error> {
         let mut result = Ok(());
         let mut loans = self.loans();
-        // What the first round takes back, the second one passes on.
+        // The second round passes on what the first round has taken back.
         for _ in 0..2 {
             for lent in loans.lent.values_mut().filter(|lent| lent.is_touched()) {
                 let synced = files::lock(&self.0.lock).and_then(|_lock| lent.sync());
@@ -204,24 +209,24 @@ impl Logins {
         result
     }
 
-    /// Gives back what a killed codeteam has lent in `directory`, and removes the copies. Nobody
-    /// may be working there.
+    /// Gives back what a killed codeteam has lent in `directory`, and removes the copies. No worker
+    /// may be running there.
     pub fn recover(
         &self,
         directory: &Path,
     ) -> Result<Vec<(&'static WorkerCli, LoanOutcome)>, Error> {
         let mut outcomes = Vec::new();
-        for cli in clis::ALL {
+        for cli in worker_clis::ALL {
             if let Some(lent) = LentLogin::find(cli, directory)? {
-                outcomes.push((cli, self.settle(lent)?));
+                outcomes.push((cli, self.finish_loan(lent)?));
             }
         }
         Ok(outcomes)
     }
 
-    fn settle(&self, mut lent: LentLogin) -> Result<LoanOutcome, Error> {
+    fn finish_loan(&self, mut lent: LentLogin) -> Result<LoanOutcome, Error> {
         let _lock = files::lock(&self.0.lock)?;
-        let outcome = lent.give()?;
+        let outcome = lent.return_to_user()?;
         lent.end()?;
         Ok(outcome)
     }
@@ -233,7 +238,7 @@ impl Logins {
 }
 
 impl LoanOutcome {
-    /// What a person should know of it, if there is something to be seen to.
+    /// Returns what a person should know about it, if there is something to be done.
     pub fn objection(&self, cli: &WorkerCli) -> Option<String> {
         let LoanOutcome::Refused { reason, .. } = self else {
             return None;
@@ -246,19 +251,19 @@ impl LoanOutcome {
 }
 
 impl LoginLoan {
-    /// Whose login it is.
+    /// Returns the CLI whose login it is.
     pub fn cli(&self) -> &'static WorkerCli {
         self.cli
     }
 
-    /// What the worker must be able to write: directories of the host, and where they belong
-    /// relative to its home. Whole directories, because a CLI may replace its file by a rename,
-    /// which cannot be done to a mounted file.
+    /// Returns what the worker must be able to write: directories of the host, and their place
+    /// relative to its home. These are whole directories, because a CLI may replace its file by a
+    /// rename, which is impossible for a mounted file.
     pub fn binds(&self) -> Vec<(PathBuf, PathBuf)> {
         vec![(self.directory.clone(), self.cli.directory.into())]
     }
 
-    /// What the worker's environment must have.
+    /// Returns the variables that the worker needs.
     pub fn env(&self) -> &'static [(&'static str, &'static str)] {
         self.cli.env
     }
@@ -267,7 +272,9 @@ impl LoginLoan {
     /// copy stays for [`Logins::recover`].
     pub fn give_back(self) -> Result<LoanOutcome, Error> {
         let lent = self.logins.loans().lent.remove(&self.number);
-        lent.map_or(Ok(LoanOutcome::Unchanged), |lent| self.logins.settle(lent))
+        lent.map_or(Ok(LoanOutcome::Unchanged), |lent| {
+            self.logins.finish_loan(lent)
+        })
     }
 }
 

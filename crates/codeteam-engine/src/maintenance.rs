@@ -1,9 +1,9 @@
-//! Looking after what runs leave: worktrees to remove, snapshots to bring back, a health check.
+//! Maintains what runs leave behind: removes worktrees, restores snapshots, and checks the health
+//! of the project.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use codeteam_core::Run;
@@ -12,57 +12,66 @@ use codeteam_core::workflow::CheckClass;
 use serde::Serialize;
 
 use crate::config::{Config, ConfigOrigins};
-use crate::driver::housekeeping::{close, unescape, workspaces_in, worktree_refs};
+use crate::doctor::inspection::WorkerDiagnosis;
+use crate::driver::housekeeping::{close_workspace, unescape, workspaces_in, worktree_refs};
 use crate::engine::{Engine, Error, project_library};
 use crate::env::Env;
-use crate::git::{Oid, Repo};
-use crate::perform::{SetupCache, clear_attempts, clear_leftovers, with_causes};
-use crate::store::{self, ProcessIdentity, Store};
-use crate::walk::{self, WalkEntry, WalkVisitor};
-use crate::workers::look::WorkerDiagnosis;
-use crate::workspace;
+use crate::perform::{SetupCache, clear_attempts, clear_leftovers};
+use codeteam_host::error_chain::format_error_chain;
+use codeteam_host::git::{Oid, Repo};
+use codeteam_host::store::{self, ProcessIdentity, Store};
+use codeteam_host::walk::size_on_disk;
+use codeteam_host::workspace::{self, WorktreePool};
 
-/// What pruning did, or would do.
+pub use crate::kept_texts::{RemovedTexts, TextBudget, remove_old_texts};
+
+/// The result of pruning, or of a dry run.
 #[derive(Debug, Default, Serialize)]
 pub struct PruneReport {
-    /// Worktrees that are gone.
+    /// The worktrees that were removed.
     pub removed: Vec<RemovedWorktree>,
-    /// Worktrees that were left, and why.
+    /// The worktrees that were left, and why.
     pub left: BTreeMap<String, String>,
-    /// How much room that made.
+    /// The number of bytes freed.
     pub bytes: u64,
-    /// How much of it were results of set-up commands, which are made again when they are needed.
+    /// The part of these bytes that were results of set-up commands, which are produced again when
+    /// needed.
     pub set_ups: u64,
-    /// What else a person should know.
+    /// How many were in work trees that were kept for the next run.
+    pub kept_trees: u64,
+    /// What was removed of completed runs to keep to a bound. Not part of `bytes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub texts: Option<RemovedTexts>,
+    /// Other notes for a person.
     pub notes: Vec<String>,
 }
 
-/// A worktree that is gone.
+/// A worktree that was removed.
 #[derive(Debug, Serialize)]
 pub struct RemovedWorktree {
-    /// Its run.
+    /// The id of its run.
     pub run: String,
-    /// Its name.
+    /// The worktree's name.
     pub name: String,
-    /// The reference that keeps what it held, if that is on no branch.
+    /// The reference that stores its content, if that is on no branch.
     pub kept: Option<String>,
 }
 
-/// Removes the worktrees of runs that have ended and that nobody drives. What they hold and no
-/// branch has is kept as a commit first.
+/// Removes the worktrees of runs that have ended and that no process drives. Content that is on no
+/// branch is stored as a commit first.
 pub fn prune(engine: &Engine, dry_run: bool) -> Result<PruneReport, Error> {
     let mut pruned = PruneReport::default();
     for row in engine.store.runs()? {
         let id = RunId(row.id);
-        let root = engine.workspaces_of(&id);
+        let root = engine.run_workspaces_folder(&id);
         let names = workspaces_in(&root);
         if !root.exists() {
             continue;
         }
-        let loaded = engine.load(&id);
+        let loaded = engine.load_run(&id);
         let needed = match &loaded {
             Ok(run) => still_needed(engine, run)?.map(str::to_owned),
-            Err(error) => Some(with_causes(error)),
+            Err(error) => Some(format_error_chain(error)),
         };
         let (Ok(run), None) = (loaded, &needed) else {
             let why = needed.unwrap_or_default();
@@ -73,30 +82,33 @@ pub fn prune(engine: &Engine, dry_run: bool) -> Result<PruneReport, Error> {
         for name in names {
             pruned.remove(engine, &run, name, dry_run);
         }
-        pruned.bytes += size(&root.join(workspace::TRASH));
+        pruned.bytes += size_on_disk(&root.join(workspace::TRASH));
         if !dry_run {
             workspace::empty_trash(&root)?;
         }
         if !dry_run && workspaces_in(&root).is_empty() {
-            // Only attempts' files are left, of a run that has ended.
+            // Only files of attempts are left, and the run has ended.
             clear_attempts(engine, &id, &mut |note| pruned.notes.push(note.to_owned()));
             let _ = fs::remove_dir_all(root.join(".caches"));
             let _ = fs::remove_dir(&root);
         }
     }
-    let cache = SetupCache::of(engine);
+    let cache = SetupCache::open(engine);
     let bytes = cache.clear(dry_run);
     if bytes > 0 {
         pruned.bytes += bytes;
         pruned.set_ups = bytes;
     }
+    let bytes = WorktreePool::clear(engine.workspaces_folder(), dry_run);
+    pruned.bytes += bytes;
+    pruned.kept_trees = bytes;
     if !dry_run {
         clear_leftovers(engine);
     }
     Ok(pruned)
 }
 
-/// Why nothing of a run may go yet, if it may not.
+/// Returns why a run's worktrees are still needed, if they are.
 fn still_needed(engine: &Engine, run: &Run) -> Result<Option<&'static str>, Error> {
     let own = ProcessIdentity::this_process("");
     let holder = engine.store.holder(run.id.as_str())?;
@@ -108,13 +120,13 @@ fn still_needed(engine: &Engine, run: &Run) -> Result<Option<&'static str>, Erro
 
 impl PruneReport {
     fn remove(&mut self, engine: &Engine, run: &Run, name: String, dry_run: bool) {
-        let bytes = size(&engine.workspaces_of(&run.id).join(&name));
+        let bytes = size_on_disk(&engine.run_workspaces_folder(&run.id).join(&name));
         let closed = if dry_run {
             Ok(None)
         } else {
             engine
                 .workspace(&run.id, run.sandbox, &name)
-                .and_then(|workspace| close(engine, &run.id, &workspace, &name, &run.tip))
+                .and_then(|workspace| close_workspace(engine, &run.id, &workspace, &name, &run.tip))
         };
         let of = run.id.0.clone();
         match closed {
@@ -124,62 +136,32 @@ impl PruneReport {
                 self.removed.push(RemovedWorktree { run, name, kept });
             }
             Err(error) => {
-                let why = with_causes(&error);
+                let why = format_error_chain(&error);
                 self.left.insert(format!("{of}/{name}"), why);
             }
         }
     }
 }
 
-/// The bytes of a file, or of everything in a folder; links are not followed, and what cannot be
-/// looked into counts for nothing.
-pub(crate) fn size(path: &Path) -> u64 {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => {
-            let mut sum = SizeSum(0);
-            let _ = walk::walk(path, &mut sum);
-            sum.0
-        }
-        Ok(metadata) => metadata.len(),
-        Err(_) => 0,
-    }
-}
-
-struct SizeSum(u64);
-
-impl WalkVisitor for SizeSum {
-    fn visit(&mut self, entry: &WalkEntry<'_>) -> io::Result<()> {
-        let bytes = entry.stat().ok().map(|stat| stat.st_size);
-        self.0 += bytes
-            .and_then(|bytes| u64::try_from(bytes).ok())
-            .unwrap_or(0);
-        Ok(())
-    }
-
-    fn unreadable(&mut self, _: &Path, _: io::Error) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// What was kept of a worktree.
+/// The stored content of a worktree.
 #[derive(Clone, Debug)]
 pub struct WorktreeSnapshot {
     /// The worktree's name.
     pub name: String,
-    /// The reference that keeps it.
+    /// The reference that stores it.
     pub reference: String,
     commit: Oid,
 }
 
 impl WorktreeSnapshot {
-    /// The task it was for, or `run`.
+    /// Returns the task it was for, or `run`.
     pub fn task(&self) -> &str {
         self.name.rsplit('+').next().unwrap_or(&self.name)
     }
 }
 
-/// What was kept of a run's worktrees.
-pub fn snapshots(engine: &Engine, run: &RunId) -> Result<Vec<WorktreeSnapshot>, Error> {
+/// Returns the stored content of a run's worktrees.
+pub fn list_snapshots(engine: &Engine, run: &RunId) -> Result<Vec<WorktreeSnapshot>, Error> {
     let prefix = worktree_refs(run);
     let found = engine.repo.refs_under(&prefix)?;
     Ok(found
@@ -192,37 +174,41 @@ pub fn snapshots(engine: &Engine, run: &RunId) -> Result<Vec<WorktreeSnapshot>, 
         .collect())
 }
 
-/// Writes a snapshot's files into a folder that must not exist or be empty; says which folders below
-/// it git would take for repositories.
+/// Writes a snapshot's files into a folder that must not exist or must be empty. Returns the
+/// folders below it that git would take for repositories.
 pub fn restore(
     engine: &Engine,
     kept: &WorktreeSnapshot,
     folder: &Path,
 ) -> Result<Vec<PathBuf>, Error> {
-    Ok(workspace::restore(&engine.repo, &kept.commit, folder)?)
+    Ok(workspace::restore_snapshot(
+        &engine.repo,
+        &kept.commit,
+        folder,
+    )?)
 }
 
-/// One thing a health check looked at.
+/// One result of a health check.
 #[derive(Clone, Debug, Serialize)]
 pub struct HealthCheck {
-    /// What it is.
+    /// The name of what was checked.
     pub name: Cow<'static, str>,
-    /// Whether it is fine.
+    /// Whether it is all right.
     pub ok: bool,
-    /// Whether it should be known all the same.
+    /// Whether a person should know about it nevertheless.
     pub note: bool,
-    /// What was found.
+    /// The result of the check.
     pub found: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: Option<String>,
-    /// The worker, if it is one.
+    /// The worker's diagnosis, if the check is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<Box<WorkerDiagnosis>>,
 }
 
 impl HealthCheck {
-    /// A worker. One that cannot be used is worth knowing; if the project needs it, it must be
-    /// mended.
+    /// Builds the check for a worker. An unusable worker is worth a note; if the project needs it,
+    /// it is a problem.
     pub fn worker(looked: WorkerDiagnosis, needed: bool) -> Self {
         let remedies: Vec<&str> = looked.remedies.iter().map(String::as_str).collect();
         let remedies = remedies.join("; ");
@@ -230,13 +216,13 @@ impl HealthCheck {
             name: looked.name.0.clone().into(),
             ok: looked.usable || !needed,
             note: !looked.usable && !needed,
-            found: looked.words(),
+            found: looked.summary(),
             remedy: Some(remedies).filter(|remedies| !remedies.is_empty()),
             worker: Some(Box::new(looked)),
         }
     }
 
-    /// All is well.
+    /// Builds a check that found nothing wrong.
     pub fn good(name: &'static str, found: String) -> Self {
         Self {
             name: name.into(),
@@ -248,7 +234,7 @@ impl HealthCheck {
         }
     }
 
-    /// Worth knowing.
+    /// Builds a check with a note.
     pub fn note(name: &'static str, found: String) -> Self {
         Self {
             name: name.into(),
@@ -260,7 +246,7 @@ impl HealthCheck {
         }
     }
 
-    /// Must be mended.
+    /// Builds a check that found a problem.
     pub fn bad(name: &'static str, found: String, remedy: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -273,21 +259,23 @@ impl HealthCheck {
     }
 }
 
-/// Role files that cannot be used. A run that needs one refuses; any other does without it.
-fn look_at_roles(config: &Config, env: &Env, folder: &Path, root: &Path) -> Vec<HealthCheck> {
+/// Checks for role files that cannot be used. A run that needs one is refused; any other does
+/// without it.
+fn check_roles(config: &Config, env: &Env, folder: &Path, root: &Path) -> Vec<HealthCheck> {
     let library = project_library(config, env, folder, root);
     let broken = library.broken_roles(config).into_iter();
     let check = |(name, problem): (String, String)| HealthCheck {
         remedy: Some(
-            "mend the file; `codeteam role validate` says everything that is wrong".to_owned(),
+            "fix the file; `codeteam role validate` reports everything that is wrong".to_owned(),
         ),
         ..HealthCheck::note("roles", format!("`{name}` cannot be used: {problem}"))
     };
     broken.map(check).collect()
 }
 
-/// Folders in which other tools keep what codeteam keeps in its own: whoever has one may think it is read.
-fn look_at_other_folders(root: &Path) -> Vec<HealthCheck> {
+/// Checks for folders in which other tools keep what codeteam keeps in its own: their owners may
+/// think that codeteam reads them.
+fn check_foreign_folders(root: &Path) -> Vec<HealthCheck> {
     let there = [".team", ".supervisor"].into_iter();
     let there = there.filter(|name| root.join(name).is_dir());
     let check = |name: &str| HealthCheck {
@@ -297,15 +285,15 @@ fn look_at_other_folders(root: &Path) -> Vec<HealthCheck> {
         )),
         ..HealthCheck::note(
             "config",
-            format!("`{name}` is there, and codeteam does not read it"),
+            format!("`{name}` exists, but codeteam does not read it"),
         )
     };
     there.map(check).collect()
 }
 
-/// How many checks the project has named, and what comes besides.
+/// Describes how many checks the project has configured, and which are added.
 fn checks_in_words(config: &Config) -> String {
-    let checks = config.own_checks();
+    let checks = config.project_checks();
     let proof = checks
         .iter()
         .filter(|check| check.what.class() == CheckClass::Proof);
@@ -319,21 +307,21 @@ fn checks_in_words(config: &Config) -> String {
     } else {
         ""
     };
-    format!("{named}; {more}codeteam's own rules besides")
+    format!("{named}, and in addition {more}codeteam's own rules")
 }
 
-/// Looks at a project: its configuration, its roles, its log, the place for worktrees.
-pub fn examine(repo: &Repo, env: &Env) -> Vec<HealthCheck> {
+/// Checks a project: its configuration, its roles, its log, the folder for worktrees.
+pub fn examine_project(repo: &Repo, env: &Env) -> Vec<HealthCheck> {
     let folder = repo.top_level().join(".codeteam");
     let mut checks = Vec::new();
-    let config = Config::load(&ConfigOrigins::of(env, &folder));
-    checks.extend(look_at_other_folders(repo.top_level()));
+    let config = Config::load(&ConfigOrigins::for_project(env, &folder));
+    checks.extend(check_foreign_folders(repo.top_level()));
     if let Ok(config) = &config {
-        checks.extend(look_at_roles(config, env, &folder, repo.top_level()));
+        checks.extend(check_roles(config, env, &folder, repo.top_level()));
     }
     checks.push(match config {
-        Err(error) => HealthCheck::bad("config", with_causes(&error), "mend the file"),
-        Ok(config) if config.own_checks().is_empty() => HealthCheck {
+        Err(error) => HealthCheck::bad("config", format_error_chain(&error), "fix the file"),
+        Ok(config) if config.project_checks().is_empty() => HealthCheck {
             remedy: Some(
                 "`codeteam init` proposes them; or name the project's tests in `.codeteam/config.yml` \
                  under `verification.commands`"
@@ -349,17 +337,17 @@ pub fn examine(repo: &Repo, env: &Env) -> Vec<HealthCheck> {
     });
     let away = "move the file away to keep it; `codeteam status` then rebuilds";
     checks.push(match Store::open_existing(&folder.join("state.db")) {
-        Err(error) => HealthCheck::bad("log", with_causes(&error), away),
+        Err(error) => HealthCheck::bad("log", format_error_chain(&error), away),
         Ok(None) => HealthCheck::good("log", "none yet".to_owned()),
         Ok(Some(store)) => match store.verify().and_then(|()| store.runs()) {
             Ok(runs) => HealthCheck::good("log", format!("{} runs", runs.len())),
             Err(error @ store::Error::Damaged { .. }) => {
-                HealthCheck::bad("log", with_causes(&error), away)
+                HealthCheck::bad("log", format_error_chain(&error), away)
             }
             Err(error) => HealthCheck::bad(
                 "log",
-                with_causes(&error),
-                "free the disk or mend its rights",
+                format_error_chain(&error),
+                "free the disk or fix its rights",
             ),
         },
     });
@@ -370,7 +358,7 @@ pub fn examine(repo: &Repo, env: &Env) -> Vec<HealthCheck> {
     checks
 }
 
-/// What is to be said of a folder `.team`, in which Team MCP keeps what `.codeteam` has here.
+/// Returns a note about a folder `.team`, in which Team MCP keeps what is in `.codeteam` here.
 pub fn foreign_layout(root: &Path) -> Option<String> {
     let folder = root.join(".team");
     folder.is_dir().then(|| {
@@ -397,7 +385,7 @@ fn worktrees(env: &Env) -> HealthCheck {
         Err(error) => HealthCheck::bad(
             "worktrees",
             format!("`{}` cannot be written: {error}", root.display()),
-            "mend its rights, or set `XDG_STATE_HOME`",
+            "fix its rights, or set `XDG_STATE_HOME`",
         ),
     }
 }

@@ -1,72 +1,101 @@
-//! Performs one effect to its end and says what came of it.
+//! Performs one effect to its end and returns the result as an input for core.
 //!
-//! [`perform`] is one function with a small context (cancel, lines, fence in the job's id), so
-//! that another driver, or a remote one, can call it. It never chooses: whatever happens becomes
-//! an [`Input`], and every effect is idempotent by its id.
+//! [`perform`] is one function with a small context (cancellation, output lines, the fence in the
+//! job's id), so that another driver, or a remote one, can call it. It never makes decisions:
+//! whatever happens becomes an [`Input`], and every effect is idempotent by its id.
 
 mod baseline;
 mod caches;
+mod certificates;
 mod checks;
-mod clock;
 mod deliver;
-mod halt;
-mod homes;
 mod integrate;
-mod places;
-mod reach;
+mod interfaces;
+mod lent_homes;
+mod move_branch;
+mod notice;
+mod program_query;
+mod sandbox_view;
+mod session_submission;
 mod setup;
-mod take;
-mod view;
 mod worker;
+mod worker_access;
+mod workspaces;
 
+pub(crate) use self::baseline::clear_leftovers;
 pub use self::baseline::{
-    BaselineReport, FailingCheck, ProgressCallbacks, clear_leftovers, try_base,
+    BaselineReport, FailingCheck, ProgressCallbacks, try_baseline, try_merged_tree,
 };
-pub(crate) use self::clock::not_before;
-pub use self::clock::now;
-pub use self::halt::Halt;
-pub(crate) use self::homes::{clear as clear_attempts, recover as recover_logins};
-pub use self::integrate::trailer;
-pub(crate) use self::integrate::trailers;
-pub use self::places::workspace_name;
-pub use self::reach::WorkerAccess;
-pub(crate) use self::reach::{placed, said};
+pub use self::deliver::uncommitted_base;
+pub(crate) use self::lent_homes::{clear as clear_attempts, recover as recover_logins};
+pub use self::notice::ApprovalNotice;
+pub(crate) use self::program_query::{ProgramAnswer, ProgramQuery, locate};
 pub(crate) use self::setup::SetupCache;
-pub(crate) use self::worker::{replayed, spent};
+pub use self::worker::LogLineKind;
+pub(crate) use self::worker::{
+    TranscriptReader, read_unfinished, replayed, spent, trace_transcript,
+};
+pub use self::worker_access::WorkerAccess;
+pub(crate) use self::worker_access::{endpoint_settings, locate_upstream};
+pub(crate) use self::workspaces::workspace_name;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codeteam_core::assignment::{Assignment, assignment};
+use codeteam_core::assignment::{Assignment, build_assignment};
+use codeteam_core::checks::CheckResult;
+use codeteam_core::commit_message::draft_message;
 use codeteam_core::event::{BaselineFailure, GateSettings, SandboxKind};
 use codeteam_core::failure::FailureCause;
 use codeteam_core::frame::{Frame, FrameChange, FrameItem, SlotState, Tip};
-use codeteam_core::hands::Operator;
-use codeteam_core::ids::{AttemptId, BodyId, PatchId, RunId, Tree};
+use codeteam_core::ids::{AttemptId, BodyId, PatchId, RunId, StepId, Tree};
 use codeteam_core::input::Input;
-use codeteam_core::message;
+use codeteam_core::locks::{InterfaceFile, InterfaceLock};
+use codeteam_core::operator::Operator;
 use codeteam_core::role::RoleKind;
 use codeteam_core::run::HeldFiles;
 use codeteam_core::submission;
-use codeteam_core::workflow::{Check, DeliveryMethod, StepKind};
+use codeteam_core::workflow::{Check, CheckClass, DeliveryMethod, StepKind};
 use codeteam_core::{Effect, Run};
 
 use codeteam_sandbox::egress;
 
-use crate::artifacts;
-use crate::bodies;
+use crate::clock::now;
 use crate::engine::Engine;
-use crate::git;
-use crate::process::{self, CancelToken, WaitLimit};
-use crate::workspace;
+use crate::halt::Halt;
+use codeteam_host::bodies;
+use codeteam_host::error_chain::format_error_chain;
+use codeteam_host::git;
+use codeteam_host::process::{self, CancelToken, WaitLimit};
+use codeteam_host::workspace;
+use codeteam_report::artifacts;
+use codeteam_report::records::RecordsError;
+use codeteam_report::trailers::task_name;
 
-/// Something due, with everything needed to do it.
+/// An effect that is due, with everything needed to perform it.
+///
+/// A job is plain data: `job_for_effect` and `job_for_submission` copy into it what it needs from
+/// the run, so that [`perform`] does not touch the run's state and can work on a thread of its own.
+/// The driver starts it, and feeds the [`Input`] that [`perform`] returns back to core.
+///
+/// The `id` names the attempt and carries the fence, by which the processes, files and logins of
+/// one launch are told apart from those of others. An effect that is repeated after a crash
+/// recognises what was done already, for example a commit by its trailers.
+///
+/// Templates, strategies and, if a session began the run, the settings of gates are those that the
+/// run has pinned, not those of the current configuration.
+///
+/// Most jobs work in the workspace of their frame. Checks, and reviewers in other slots than the
+/// first (`side_slot`), have workspaces of their own, so that none can disturb another.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The attempt it is.
+    /// The attempt that this job performs.
     pub id: AttemptId,
-    /// The run it is for.
+    /// The slot, unless it is the first of those asked at the step: all others have worktrees of
+    /// their own.
+    pub side_slot: Option<u32>,
+    /// The run that the job belongs to.
     pub run: RunId,
     /// The run's branch.
     pub branch: String,
@@ -74,7 +103,7 @@ pub struct Job {
     pub started_from: Tip,
     /// The commit the frame's work is based on.
     pub base: Tip,
-    /// The task, for trailers; `run` for the run's own frame.
+    /// The task's id, for commit trailers; `run` for the run's own frame.
     pub task: String,
     /// The patch from the base to the frame's tree, if it has a change.
     pub change: Option<BodyId>,
@@ -82,37 +111,50 @@ pub struct Job {
     pub tree: Tree,
     /// The files that differ between the base and the frame's tree.
     pub changed: Vec<String>,
-    /// Whether what workers are told and say is kept as files for people.
+    /// Whether the prompts and output of workers are stored as files for people.
     pub audit: bool,
-    /// Whether a session has worked on it: the run's branch may hold what it submitted on the way,
-    /// and the user's checkout holds the change.
-    pub in_session: bool,
-    /// Whether a session has it now, and with it a shell in the repository.
-    pub by_session: bool,
-    /// What the run's gates go by beside their checks, if a session began it.
-    pub basis: Option<Arc<GateSettings>>,
-    /// What may still fail of what failed before anything was changed, as far as that is recorded.
+    /// The operator that started the run: workers or a session.
+    pub started_by: Operator,
+    /// The operator that carries out assignments now.
+    pub operator: Operator,
+    /// The settings that the run's gates use in addition to their checks, if a session began it.
+    pub gate_settings: Option<Arc<GateSettings>>,
+    /// The failures on the base that are still allowed, as far as they are recorded.
     pub baseline: Arc<Vec<BaselineFailure>>,
-    /// What becomes of tests that fail with this change and failed before the run.
+    /// The treatment of tests that fail with this change and failed before the run as well.
     pub old_failures: OldFailures,
-    /// What confines the run's workers and gates.
+    /// The sandbox of the run's workers and gates.
     pub sandbox: SandboxKind,
-    /// The context strategies that the run has pinned.
+    /// The context strategies that the run has pinned, by name.
     pub strategies: Arc<BTreeMap<String, String>>,
-    /// The templates of prompts that the run has pinned.
+    /// The prompt templates that the run has pinned, by name.
     pub templates: Arc<BTreeMap<String, String>>,
-    /// What to do.
-    pub what: JobKind,
+    /// The operation to perform.
+    pub kind: JobKind,
 }
 
-/// What becomes of tests that fail with a change and failed before the run, too.
+impl Job {
+    /// Returns true if a session has worked on the run: then the run's branch may contain
+    /// intermediate submissions, and the user's checkout contains the change.
+    pub(crate) fn in_session(&self) -> bool {
+        self.started_by == Operator::Session
+    }
+
+    /// Returns true if a session has the run now, and with it a shell in the repository.
+    pub(crate) fn by_session(&self) -> bool {
+        self.operator == Operator::Session
+    }
+}
+
+/// The treatment of tests that fail with a change and failed before the run as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OldFailures {
-    /// They count like any others: the checks must pass now.
+    /// They count like any other failure: the checks must pass now.
     Count,
     /// They are left to other tasks, which must repair them in the end.
     LeftToOthers,
-    /// They do not count if they were recorded when the run started, or as the configuration says.
+    /// They do not count if they were recorded when the run started, or if the configuration allows
+    /// them.
     Configured,
 }
 
@@ -128,121 +170,168 @@ impl OldFailures {
     }
 }
 
-/// What a job does.
+/// The operation that a job performs.
 #[derive(Clone, Debug)]
 pub enum JobKind {
-    /// A worker carries an assignment out.
-    Work(Box<Assignment>),
-    /// What a session says it has done is taken in.
-    Take(Box<SessionSubmission>),
-    /// Checks run on a tree.
-    Check {
-        /// The tree.
+    /// Lets a worker carry out an assignment.
+    StartWorker(Box<Assignment>),
+    /// Accepts a session's submission.
+    TakeSubmission(Box<SessionSubmission>),
+    /// Runs the checks of a gate on a tree.
+    RunGate {
+        /// The tree to check.
         tree: Tree,
-        /// The checks.
+        /// The checks of the gate, in order.
         checks: Vec<Check>,
-        /// What the change is judged by, beside itself.
+        /// Facts about the change that the checks need in addition to the tree.
         about: Box<ChangeFacts>,
     },
-    /// A change is replayed on the tip.
+    /// Replays a change on the tip of the run's branch.
     Rebase {
-        /// The tree it led to.
+        /// The tree with the change.
         tree: Tree,
-        /// The tip.
+        /// The tip to replay it on.
         onto: Tip,
-        /// The attempt that made it.
+        /// The attempt that made the change.
         by: String,
     },
-    /// A tree is committed.
+    /// Commits a tree to the run's branch.
     Integrate {
-        /// The tree.
+        /// The tree to commit.
         tree: Tree,
-        /// The tip.
+        /// The tip that becomes the parent.
         onto: Tip,
-        /// The message, without trailers.
+        /// The commit message, without trailers.
         message: String,
-        /// The attempt that made it.
+        /// The attempt that made the change.
         by: String,
-        /// Who accepted it over what was held against it.
+        /// The person who accepted it despite objections, if somebody did.
         accepted_by: Option<String>,
     },
-    /// What was committed is handed over.
+    /// Delivers the run's commits to the user.
     Deliver {
-        /// How.
+        /// Whether to move a branch forward or to write a patch.
         how: DeliveryMethod,
         /// The tip of the run's branch.
         tip: Tip,
     },
-    /// A command is run on the host.
+    /// Moves the run's branch back to an earlier commit.
+    MoveBranch {
+        /// That commit.
+        to: Tip,
+    },
+    /// Reads the facts about the risk of a change.
+    AssessRisk {
+        /// The tree to read.
+        tree: Tree,
+        /// The named sets of paths.
+        paths: Arc<BTreeMap<String, Vec<String>>>,
+    },
+    /// Notifies people of a pending approval.
+    Notify(Box<ApprovalNotice>),
+    /// Writes interfaces to their files.
+    WriteInterfaces {
+        /// The commit whose tree they are written into.
+        base: Tip,
+        /// The files.
+        files: Vec<InterfaceFile>,
+    },
+    /// Runs a publish command on the host.
     Publish {
-        /// The command.
+        /// The shell command.
         command: String,
-        /// The goal in a line, for a pull request.
+        /// The goal in one line, as the title of a pull request.
         title: String,
-        /// The goal in full, and the run.
-        body: String,
     },
 }
 
-/// An answer that a session has given to an assignment.
+impl JobKind {
+    /// Returns the name of the kind, for the diagnostic log.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::StartWorker(_) => "worker",
+            Self::TakeSubmission(_) => "submission of the session",
+            Self::RunGate { .. } => "gate",
+            Self::Rebase { .. } => "rebase",
+            Self::Integrate { .. } => "integrate",
+            Self::Deliver { .. } => "deliver",
+            Self::MoveBranch { .. } => "move of the branch",
+            Self::AssessRisk { .. } => "risk",
+            Self::Notify(_) => "notification",
+            Self::WriteInterfaces { .. } => "write_interfaces",
+            Self::Publish { .. } => "publish",
+        }
+    }
+}
+
+/// A session's answer to an assignment.
 #[derive(Clone, Debug)]
 pub struct SessionSubmission {
-    /// What it was asked.
+    /// The kind of role that the assignment was for.
     pub kind: RoleKind,
-    /// What it says.
+    /// The text of the answer.
     pub text: String,
-    /// The tree that is judged.
+    /// The frame's tree, which a judging role judges.
     pub tree: Tree,
-    /// The message of the commit that keeps it, if one does.
+    /// The message of the commit that stores the change, if one does.
     pub draft: Option<String>,
-    /// Whether that is on the run's branch, or apart.
+    /// Whether that commit goes on the run's branch or is stored separately.
     pub on_branch: bool,
 }
 
-/// What a change is judged by, beside itself.
+/// Facts about a change that its checks need in addition to the tree itself.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeFacts {
-    /// The files of the task.
+    /// The files that the task is planned to change.
     pub files: Vec<String>,
-    /// Tests that a session's task says are to change, as patterns: such a task has no list of files.
-    pub tests_to_change: Vec<String>,
-    /// The files of the plan's other tasks that are not done.
+    /// Patterns of the files that the goal, the task, its requirements or its design say are to
+    /// change. Tests among them may change even if no list of files names them.
+    pub files_to_change: Vec<String>,
+    /// The files of the plan's other tasks that are not done yet.
     pub held: Vec<HeldFiles>,
     /// Files that the plan forbids to change.
     pub forbidden: Vec<String>,
+    /// The files of interfaces that it must leave as they are.
+    pub locked: Vec<InterfaceLock>,
     /// The attempt that made the change.
     pub by: String,
-    /// The change, whatever base it is applied to.
+    /// The id of the patch, which is the same on any base.
     pub patch: Option<PatchId>,
-    /// What its author says of it.
+    /// What its author claims about it.
     pub claimed: Option<submission::ClaimedChange>,
-    /// The changes of other tasks of the run: whose, which, and the patch.
+    /// The changes of other tasks of the run: a description of the task, the patch id, and the
+    /// patch.
     pub others: Vec<(String, PatchId, BodyId)>,
+    /// What the gate has found out about the tests of the same patch on another base.
+    pub known_evidence: Vec<CheckResult>,
 }
 
-/// What a job may use while it runs.
+/// The environment of a running job: the engine, cancellation, and callbacks.
+///
+/// Only `report` affects the run: it hands inputs to the driver before the job ends, such as the
+/// usage so far. `lines` and `busy` are for display, and may be called from any thread of the job.
 pub struct JobContext<'a> {
-    /// Where things are and how they are done.
+    /// The project that the job works on.
     pub engine: &'a Engine,
-    /// Ends the job early.
+    /// Ends the job early when it is cancelled.
     pub cancel: CancelToken,
-    /// Takes what is worth showing, line by line.
+    /// Receives output worth showing, line by line.
     pub lines: &'a (dyn Fn(&AttemptId, &str) + Sync),
-    /// Takes what the run is to know before the job's end.
+    /// Receives inputs that the run needs before the job ends.
     pub report: &'a dyn Fn(Input),
-    /// Takes what a job that takes long is at, and that it has ended (see `Context::busy_with`).
+    /// Receives what a long job is doing, and `None` when that has ended (see `busy_with`).
     pub busy: &'a (dyn Fn(&AttemptId, Option<&str>) + Sync),
 }
 
 impl<'a> JobContext<'a> {
-    /// Tells what a job is at, until the result is dropped.
+    /// Reports what a job is doing, until the returned guard is dropped.
     fn busy_with(&'a self, id: &'a AttemptId, what: &str) -> BusyGuard<'a> {
         (self.busy)(id, Some(what));
         BusyGuard { context: self, id }
     }
 }
 
-/// Something that takes long is under way.
+/// Reports the end of a long operation when it is dropped.
 struct BusyGuard<'a> {
     context: &'a JobContext<'a>,
     id: &'a AttemptId,
@@ -254,32 +343,35 @@ impl Drop for BusyGuard<'_> {
     }
 }
 
-/// Why a job could not be done at all.
+/// The reasons why a job could not be performed at all.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file for people could not be written.
     #[error(transparent)]
     Artifacts(#[from] artifacts::Error),
-    /// Git.
+    /// A git command failed.
     #[error(transparent)]
     Git(#[from] git::Error),
-    /// The workspace.
+    /// The workspace could not be prepared, read or removed.
     #[error(transparent)]
     Workspace(#[from] workspace::Error),
-    /// A body could not be kept.
+    /// A body could not be stored.
     #[error(transparent)]
     Bodies(#[from] bodies::Error),
-    /// The process.
+    /// The run's log could not be read.
     #[error(transparent)]
-    Process(#[from] crate::process::Error),
-    /// A file.
+    Records(#[from] RecordsError),
+    /// A process could not be started or controlled.
+    #[error(transparent)]
+    Process(#[from] codeteam_host::process::Error),
+    /// A file operation failed.
     #[error("could not {doing} `{}`", path.display())]
     Io {
-        /// What was tried.
+        /// The operation, as a verb for the message.
         doing: &'static str,
-        /// The file.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// A worker has neither a key nor a login, and would wait for an API that never answers it.
@@ -288,68 +380,70 @@ pub enum Error {
     /// A login could not be lent or given back.
     #[error(transparent)]
     Login(#[from] crate::logins::Error),
-    /// A host that cannot be allowed.
+    /// A host in the list of allowed hosts is invalid.
     #[error(transparent)]
     Host(#[from] egress::BadEntry),
-    /// A key that cannot be sent.
+    /// A key cannot be sent as a header.
     #[error(transparent)]
     Key(#[from] egress::BadHeader),
-    /// An API that cannot be asked.
+    /// The endpoint of an API is invalid.
     #[error(transparent)]
-    Server(#[from] crate::logins::keys::EndpointError),
-    /// More is to be hidden from a role than can be.
+    Server(#[from] crate::api_keys::EndpointError),
+    /// A role excludes more files than can be hidden from it.
     #[error(
         "the role's `exclude` names {count} files and folders, more than can be covered one by one; \
          name folders (`src/internal/**`) instead of files"
     )]
     TooMuchHidden {
-        /// How many.
+        /// The number of files and folders.
         count: usize,
     },
-    /// The job was ended before it had begun.
+    /// The job was cancelled before it began.
     #[error("it was cancelled")]
     Cancelled,
-    /// There is no prompt.
+    /// The prompt could not be rendered.
     #[error(transparent)]
     Prompt(#[from] crate::prompt::Error),
-    /// What a role is shown cannot be put together.
+    /// The context of a prompt could not be assembled.
     #[error(transparent)]
     Context(#[from] crate::context::Error),
-    /// A strategy that was pinned cannot be read.
+    /// A pinned strategy cannot be read.
     #[error(transparent)]
     Strategy(#[from] crate::context::strategies::Error),
-    /// The work tree cannot be read.
+    /// The worktree cannot be read.
     #[error(transparent)]
     Tree(#[from] codeteam_context::tree::Error),
-    /// Nobody speaks to this worker.
+    /// No dialect knows this worker.
     #[error("codeteam does not know the worker `{0}`")]
     UnknownWorker(String),
-    /// Only a person can see to it.
+    /// Codeteam has to stop until a person resolves the cause.
     #[error(transparent)]
     Halt(#[from] Halt),
     /// A thread of codeteam's own panicked.
     #[error("a thread ended unexpectedly")]
     Panicked,
-    /// What was pinned of the configuration cannot be read.
+    /// The pinned configuration of the gates cannot be read.
     #[error("what the run keeps of the configuration it began with cannot be read")]
-    Grounds(#[source] serde_json::Error),
-    /// What looks like a secret and is none.
+    GateConfig(#[source] serde_json::Error),
+    /// The redactor could not be created from the list of allowed texts.
     #[error(transparent)]
     Engine(#[from] Box<crate::engine::Error>),
-    /// An id that is not one of git's.
+    /// An id is not a git object id.
     #[error("`{0}` is not an object of git")]
     NotAnObject(String),
 }
 
 impl Error {
-    /// Whether it comes from what codeteam itself does on this machine (worktrees, git, processes,
-    /// files) and not from what it was told to do: the next try may well succeed.
-    fn is_of_the_machine(&self) -> bool {
+    /// Returns true if the failure comes from what codeteam itself does on this machine (worktrees,
+    /// git, processes, files) and not from what it was asked to do: then another attempt may well
+    /// succeed.
+    fn is_local_failure(&self) -> bool {
         match self {
             Self::Artifacts(_)
             | Self::Git(_)
             | Self::Workspace(_)
             | Self::Bodies(_)
+            | Self::Records(_)
             | Self::Io { .. }
             | Self::Tree(_)
             | Self::Panicked => true,
@@ -362,20 +456,26 @@ impl Error {
     }
 }
 
-/// The job of an effect, if there is anything to be performed.
-pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
+/// Builds the job of an effect. Returns `None` if there is nothing to perform, for example for a
+/// question.
+pub(crate) fn job_for_effect(run: &Run, effect: &Effect) -> Option<Job> {
     let id = effect.attempt()?.clone();
     let frame = run.frames.get(&id.frame)?;
     let what = match effect {
-        Effect::StartWorker { id, .. } => JobKind::Work(Box::new(assignment(run, id)?)),
+        Effect::StartWorker { id, .. } => {
+            JobKind::StartWorker(Box::new(build_assignment(run, id)?))
+        }
         Effect::RunGate { step, tree, .. } => {
             let StepKind::Gate { checks } = &run.step(step)?.kind else {
                 return None;
             };
-            JobKind::Check {
+            JobKind::RunGate {
                 tree: tree.clone(),
                 checks: checks.clone(),
-                about: Box::new(about(run, frame)),
+                about: Box::new(ChangeFacts {
+                    known_evidence: known_evidence(frame, step, tree),
+                    ..change_facts(run, frame)
+                }),
             }
         }
         Effect::Rebase { tree, onto, .. } => JobKind::Rebase {
@@ -405,34 +505,45 @@ pub fn job(run: &Run, effect: &Effect) -> Option<Job> {
             how: how.clone(),
             tip: tip.clone(),
         },
+        Effect::WriteInterfaces { base, files, .. } => JobKind::WriteInterfaces {
+            base: base.clone(),
+            files: files.clone(),
+        },
+        Effect::MoveBranch { to, .. } => JobKind::MoveBranch { to: to.clone() },
         Effect::Publish { command, .. } => JobKind::Publish {
             command: command.clone(),
             title: title(&run.goal),
-            body: format!("{}\n\nCodeteam-Run: {}\n", run.goal.trim(), run.id),
         },
+        Effect::AssessRisk { tree, .. } => JobKind::AssessRisk {
+            tree: tree.clone(),
+            paths: Arc::new(run.approval.as_ref()?.paths.clone()),
+        },
+        Effect::Notify { id } => JobKind::Notify(Box::new(notice::approval_notice(run, id)?)),
         Effect::Ask(_) | Effect::Wait { .. } => return None,
     };
-    Some(job_of(run, frame, id, what))
+    Some(build_job(run, frame, id, what))
 }
 
-/// The job of taking in what a session says, if that assignment is under way.
-pub(crate) fn submitted(run: &Run, id: &AttemptId, text: String) -> Option<Job> {
-    let assignment = assignment(run, id)?;
+/// Builds the job that accepts a session's submission, if its assignment is still running.
+pub(crate) fn job_for_submission(run: &Run, id: &AttemptId, text: String) -> Option<Job> {
+    let assignment = build_assignment(run, id)?;
     let frame = run.frames.get(&id.frame)?;
     let running = frame.slot(id)?.state == SlotState::Running;
     let taken = SessionSubmission {
         kind: assignment.kind,
         text,
         tree: frame.tree.clone(),
-        draft: message::draft(run, id),
-        on_branch: run.workflow.delivery().is_none(),
+        draft: draft_message(run, id),
+        on_branch: run.workflow.delivery_step().is_none(),
     };
-    let what = JobKind::Take(Box::new(taken));
-    running.then(|| job_of(run, frame, id.clone(), what))
+    let what = JobKind::TakeSubmission(Box::new(taken));
+    running.then(|| build_job(run, frame, id.clone(), what))
 }
 
-fn job_of(run: &Run, frame: &Frame, id: AttemptId, what: JobKind) -> Job {
+fn build_job(run: &Run, frame: &Frame, id: AttemptId, what: JobKind) -> Job {
+    let first_slot = frame.slots.iter().map(|slot| slot.id.slot).min();
     Job {
+        side_slot: first_slot.and_then(|first| (id.slot > first).then_some(id.slot)),
         id,
         run: run.id.clone(),
         branch: run.branch.clone(),
@@ -446,22 +557,36 @@ fn job_of(run: &Run, frame: &Frame, id: AttemptId, what: JobKind) -> Job {
             .as_ref()
             .map(|change| change.files.clone())
             .unwrap_or_default(),
-        in_session: run.began_in == Operator::Session,
-        by_session: run.hands == Operator::Session,
-        basis: run.basis.clone(),
+        started_by: run.started_by,
+        operator: run.operator,
+        gate_settings: run.gate_settings.clone(),
         audit: artifacts::is_audited(run),
         baseline: Arc::clone(&run.baseline),
         old_failures: OldFailures::of(run, frame),
         sandbox: run.sandbox,
         templates: Arc::clone(&run.templates),
         strategies: Arc::clone(&run.strategies),
-        what,
+        kind: what,
     }
 }
 
-/// What a frame's change is judged by.
-fn about(run: &Run, frame: &Frame) -> ChangeFacts {
-    let tasks = run.frames.values().chain(run.failed.values());
+/// Returns what a gate has found out about the tests of a change before it was replayed on another
+/// commit. As a reviewer's verdict, it stands if the patch is equal.
+fn known_evidence(frame: &Frame, step: &StepId, tree: &Tree) -> Vec<CheckResult> {
+    let patch = frame.change.as_ref().map(|change| &change.patch);
+    let gate = frame.judgements.gates.get(step);
+    let gate = gate.filter(|gate| gate.tree != *tree && patch.is_some());
+    let gate = gate.filter(|gate| gate.patch.as_ref() == patch);
+    let results = gate.into_iter().flat_map(|gate| &gate.results);
+    results
+        .filter(|result| result.passed && result.class == CheckClass::Evidence)
+        .cloned()
+        .collect()
+}
+
+/// Collects the facts about a frame's change that its checks need.
+fn change_facts(run: &Run, frame: &Frame) -> ChangeFacts {
+    let tasks = run.frames.values().chain(run.failed_frames.values());
     let others = tasks
         .filter(|other| other.path != frame.path && other.item != frame.item)
         .filter(|other| matches!(other.item, FrameItem::Task(_)))
@@ -478,7 +603,8 @@ fn about(run: &Run, frame: &Frame) -> ChangeFacts {
             .as_ref()
             .map(|plan| plan.forbidden.clone())
             .unwrap_or_default(),
-        tests_to_change: codeteam_core::session::files_to_change(run, frame),
+        locked: run.interface_locks(),
+        files_to_change: codeteam_core::wanted_changes::files_to_change(run, frame),
         by: frame
             .change
             .as_ref()
@@ -487,13 +613,14 @@ fn about(run: &Run, frame: &Frame) -> ChangeFacts {
         patch: frame.change.as_ref().map(|change| change.patch.clone()),
         claimed: frame.outputs.change.clone(),
         others: others.collect(),
+        known_evidence: Vec::new(),
     }
 }
 
-/// The index that a look at the user's checkout is made by, beside a run's worktrees.
+/// The name of the git index used to read the user's checkout, in the folder of a run's worktrees.
 pub(crate) const SCRATCH: &str = ".session-index";
 
-/// What leads from a base to a tree, with its diff kept.
+/// Builds the change that leads from a base to a tree, and stores its diff.
 pub(crate) fn frame_change(
     engine: &Engine,
     by: String,
@@ -509,7 +636,7 @@ pub(crate) fn frame_change(
     })
 }
 
-/// The first line of a goal, short enough for a title.
+/// Returns the first line of a goal, short enough for a title.
 fn title(goal: &str) -> String {
     let line = goal.trim().lines().next().unwrap_or_default();
     match line.char_indices().nth(72) {
@@ -518,19 +645,19 @@ fn title(goal: &str) -> String {
     }
 }
 
-/// Performs a job to its end. Whatever happens becomes an input, unless codeteam itself is stopped:
-/// then nothing came of it, and it is to be done again.
+/// Performs a job to its end. Whatever happens becomes an input, unless codeteam itself has to
+/// stop: then the effect counts as not performed and must be repeated.
 pub fn perform(job: &Job, context: &JobContext<'_>) -> Result<Input, Halt> {
-    // Git and walks through folders end with the job.
-    let _obeys = WaitLimit::obey(&context.cancel);
-    let done = match &job.what {
-        JobKind::Work(assignment) => worker::work(job, assignment, context),
-        JobKind::Take(taken) => take::take(job, taken, context),
-        JobKind::Check {
+    // Git commands and directory walks on this thread end when the job is cancelled.
+    let _obeys = WaitLimit::obey_cancel(&context.cancel);
+    let done = match &job.kind {
+        JobKind::StartWorker(assignment) => worker::carry_out_assignment(job, assignment, context),
+        JobKind::TakeSubmission(taken) => session_submission::take_submission(job, taken, context),
+        JobKind::RunGate {
             tree,
             checks,
             about,
-        } => checks::check(job, tree, checks, about, context),
+        } => checks::run_gate(job, tree, checks, about, context),
         JobKind::Rebase { tree, onto, by } => integrate::rebase(job, tree, onto, by, context),
         JobKind::Integrate {
             tree,
@@ -546,48 +673,30 @@ pub fn perform(job: &Job, context: &JobContext<'_>) -> Result<Input, Halt> {
             integrate::integrate(job, tree, onto, message, &made, context)
         }
         JobKind::Deliver { how, tip } => deliver::deliver(job, how, tip, context),
-        JobKind::Publish { command, .. } => checks::publish(job, command, context),
+        JobKind::WriteInterfaces { base, files } => {
+            interfaces::write_interfaces(job, base, files, context)
+        }
+        JobKind::MoveBranch { to } => move_branch::move_branch(job, to, context),
+        JobKind::AssessRisk { tree, paths } => checks::assess_risk(job, tree, paths, context),
+        JobKind::Notify(about) => Ok(notice::send_notice(job, about, context)),
+        JobKind::Publish { command, title } => checks::publish(job, command, title, context),
     };
-    let folder = context.engine.workspaces_of(&job.run);
+    let folder = context.engine.run_workspaces_folder(&job.run);
     match done {
-        Ok(input) => match halt::full_by_result(&input, &folder) {
+        Ok(input) => match crate::halt::disk_full_from_result(&input, &folder) {
             Some(halt) => Err(halt),
             None => Ok(input),
         },
         Err(Error::Halt(halt)) => Err(halt),
-        Err(error) => match halt::full_by_error(&error, &folder) {
+        Err(error) => match crate::halt::disk_full_from_error(&error, &folder) {
             Some(halt) => Err(halt),
             None => Ok(Input::EffectFailed {
                 at: now(),
                 id: job.id.clone(),
-                trouble: error.is_of_the_machine().then_some(FailureCause::Machine),
-                message: with_causes(&error),
+                trouble: error.is_local_failure().then_some(FailureCause::Machine),
+                message: format_error_chain(&error),
             }),
         },
-    }
-}
-
-/// An error with everything that led to it, in one line.
-pub fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let line = error.to_string();
-        if !text.contains(&line) {
-            text.push_str(": ");
-            text.push_str(&line);
-        }
-        cause = error.source();
-    }
-    text
-}
-
-/// The name a frame goes by in trailers.
-pub fn task_name(frame: &Frame) -> String {
-    match &frame.item {
-        FrameItem::Run => "run".to_owned(),
-        FrameItem::Phase(phase) => phase.0.clone(),
-        FrameItem::Task(task) => task.0.clone(),
     }
 }
 

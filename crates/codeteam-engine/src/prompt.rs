@@ -1,20 +1,22 @@
-//! Puts an assignment into words, by templates. Pure: what lies in files and bodies is handed in.
+//! Renders an assignment as a prompt, from templates. It is pure: the content of files and bodies
+//! is passed in.
 //!
-//! **What others wrote is a value, never a template**: it is put in once, and what comes out is not
-//! looked at again. Every value goes through the redactor before it is put in, and the whole prompt
-//! once more for what templates say themselves.
+//! **Text that others wrote is a value, never a template**: it is inserted once, and the output is
+//! not parsed again. Every value goes through the redactor before it is inserted, and the whole
+//! prompt once more, to cover the text of the templates themselves.
 
 mod check;
 mod filters;
 mod sample;
 mod tags;
+mod team;
 mod templates;
 mod values;
 pub mod variables;
 
-pub use self::sample::{AssignmentRequest, first};
-pub use self::templates::{BUILT_IN, TemplateCatalog};
-pub(crate) use self::values::redact;
+pub(crate) use self::sample::{AssignmentRequest, first_assignment};
+pub(crate) use self::templates::BUILT_IN;
+pub use self::templates::TemplateCatalog;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -23,104 +25,104 @@ use codeteam_context::redact::Redactor;
 use codeteam_context::tokens;
 use codeteam_core::assignment::Assignment;
 use codeteam_core::role::Contract;
-use codeteam_core::yaml::FileProblems;
+use codeteam_workflow::yaml::FileProblems;
 use minijinja::value::Serde;
 use minijinja::{Environment, Value};
 use serde_json::Map;
 
-/// No part of a prompt is longer.
+/// The maximum length of each part of a prompt.
 const MAX_PROMPT: usize = 16 << 20;
 
-/// What a worker is told.
+/// The text that a worker is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prompt {
-    /// Who it is, for every turn.
+    /// The system prompt: the worker's role, for every turn.
     pub system: String,
-    /// What it is to do now.
+    /// The user message: what it is to do now.
     pub user: String,
 }
 
 impl Prompt {
-    /// About how many tokens it is.
+    /// Estimates the number of tokens.
     pub fn tokens(&self) -> usize {
         tokens::count(&self.system) + tokens::count(&self.user)
     }
 }
 
-/// What an assignment refers to.
+/// Content that an assignment refers to but does not contain: diffs, files and documents.
 #[derive(Clone, Debug, Default)]
 pub struct PromptAttachments {
     /// The diff that is to be judged.
     pub diff: Option<String>,
-    /// What belongs to the feedback.
+    /// The output that belongs to the feedback.
     pub feedback: Vec<String>,
-    /// What has changed since it was judged before.
+    /// The changes since the last judgement.
     pub changes: Option<String>,
-    /// What is shown of the project, the most important first.
+    /// The parts of the project that are shown, most important first.
     pub context: Vec<ShownPart>,
-    /// What of it is shown shortened for want of room, by part.
+    /// The files that are shown shortened for lack of room, by part.
     pub squeezed: Vec<(String, Vec<String>)>,
-    /// What is not shown for want of room, by part.
+    /// The files that are not shown for lack of room, by part.
     pub left_out: Vec<(String, Vec<String>)>,
-    /// What the project says about itself.
+    /// The project's documents about itself.
     pub documents: Vec<ProjectDocument>,
-    /// The documents there was no room for.
+    /// The documents for which there was no room.
     pub unshown: Vec<String>,
-    /// All files as a tree, where a template asks for it.
+    /// All files as a tree, if a template asks for it.
     pub repo_map: String,
-    /// The files that the task names, where a template asks for them.
+    /// The files that the task names, if a template asks for them.
     pub relevant: Vec<(String, Option<String>)>,
-    /// All that is said of the matter itself, where the role's contract says what that is.
+    /// The whole input, if the role's contract prescribes it exactly.
     pub input: Option<String>,
-    /// Whether the worker gets the schema of its answer besides the prompt.
+    /// Whether the worker gets the schema of its answer separately from the prompt.
     pub schema_given: bool,
 }
 
-/// A part of what is shown of a project.
+/// A part of the project that is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShownPart {
-    /// What it is called.
+    /// The part's name in the strategy.
     pub name: String,
-    /// What it says, if it is not made of files.
+    /// Its text, if it does not consist of files.
     pub text: String,
-    /// Its files.
+    /// Its files, most important first.
     pub files: Vec<ShownFile>,
 }
 
 /// A file that is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShownFile {
-    /// Where it is.
+    /// Its path in the repository.
     pub path: String,
-    /// What is shown of it; `None` if it is not there yet.
+    /// The text that is shown; `None` if the file does not exist yet.
     pub content: Option<String>,
-    /// Whether that is less than the whole.
+    /// Whether the text is less than the whole file.
     pub shortened: bool,
 }
 
-/// What a project says about itself.
+/// A document that the project has about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectDocument {
-    /// Where it stands.
+    /// Its path.
     pub path: String,
-    /// What it says, from its beginning.
+    /// The beginning of its text.
     pub text: String,
-    /// How many bytes at its end are left out.
+    /// The number of bytes at its end that are left out.
     pub left_out: usize,
 }
 
-/// Why there is no prompt.
+/// The reasons why a prompt cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A template is wrong.
+    /// A template is invalid.
     #[error(transparent)]
     Invalid(#[from] FileProblems),
-    /// A role names a template that is not there.
+    /// A role names a template that does not exist.
     #[error("there is no template `{name}`")]
     Unknown {
-        /// What was named.
+        /// The name of the template.
         name: String,
-        /// What may have been meant.
+        /// A suggestion of what may have been meant.
         near: Option<String>,
     },
     /// A template cannot be read.
@@ -128,18 +130,18 @@ pub enum Error {
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A template is longer than any may be.
+    /// A template is too long.
     #[error("the template `{}` is longer than {} KiB", .0.display(), templates::MAX_BYTES >> 10)]
     TooLong(PathBuf),
-    /// There are more templates than any project needs.
+    /// A folder contains too many templates.
     #[error("there are too many templates in `{}`", .0.display())]
     TooMany(PathBuf),
 }
 
-/// Renders an assignment.
+/// Renders an assignment as a prompt.
 pub fn render(
     assignment: &Assignment,
     attached: &PromptAttachments,
@@ -147,77 +149,81 @@ pub fn render(
     redactor: &Redactor,
 ) -> Result<Prompt, Error> {
     let role = format!("the prompt of role `{}`", assignment.role);
-    let wrong =
-        |error: &minijinja::Error| check::problem(error, templates, &role, &assignment.prompt);
+    let wrong = |error: &minijinja::Error| {
+        check::problem(error, templates, &role, &assignment.instructions.prompt)
+    };
     let told = |env: &Environment<'_>| -> Result<Prompt, minijinja::Error> {
-        let mut values = values::of(assignment, attached, redactor);
-        let feedback = by(&built_in_feedback()?, templates::FEEDBACK, &values)?;
+        let mut values = values::template_values(assignment, attached, redactor);
+        let feedback = render_named(&built_in_feedback()?, templates::FEEDBACK, &values)?;
         put(
             &mut values,
             variables::VERIFICATION_FEEDBACK,
             feedback.trim(),
         );
-        let prompt = env.template_from_named_str(&role, &assignment.prompt)?;
-        let prompt = rendered(&prompt, &values)?;
+        let prompt = env.template_from_named_str(&role, &assignment.instructions.prompt)?;
+        let prompt = render_template(&prompt, &values)?;
         put(
             &mut values,
             "prompt",
             redactor.redact(prompt.trim()).text.as_ref(),
         );
-        if is_exact(assignment) {
-            // Without secrets already, and not a letter of it is ours to change.
+        if has_exact_input(assignment) {
+            // The input is redacted already, and must not be changed otherwise.
             let user = attached.input.clone().unwrap_or_default();
-            let system = by(env, templates::EXACT, &values)?;
+            let system = render_named(env, templates::EXACT, &values)?;
             let system = redactor.redact(system.trim()).text.into_owned();
             return Ok(Prompt { system, user });
         }
-        let system = by(env, templates::SYSTEM, &values)?;
+        let system = render_named(env, templates::SYSTEM, &values)?;
         put(&mut values, "prompt", "");
-        let name = templates.of_role(assignment.template.as_deref());
-        let user = by(env, name.unwrap_or(templates::ASSIGNMENT), &values)?;
+        let name = templates.template_for_role(assignment.instructions.template.as_deref());
+        let user = render_named(env, name.unwrap_or(templates::ASSIGNMENT), &values)?;
         Ok(Prompt {
             system: redactor.redact(system.trim()).text.into_owned(),
             user: redactor.redact(&user).text.into_owned(),
         })
     };
-    templates.of_role(assignment.template.as_deref())?;
+    templates.template_for_role(assignment.instructions.template.as_deref())?;
     let env = templates.environment().map_err(|error| wrong(&error))?;
     Ok(told(&env).map_err(|error| wrong(&error))?)
 }
 
-/// Who the worker is asked to be, without the rest of its assignment: the role's own prompt, and its
-/// stance.
-pub(crate) fn instructions(
+/// Renders the role's own prompt and its stance, without the rest of the assignment.
+pub(crate) fn render_instructions(
     assignment: &Assignment,
     templates: &TemplateCatalog,
     redactor: &Redactor,
 ) -> Result<String, Error> {
     let role = format!("the prompt of role `{}`", assignment.role);
     let told = |env: &Environment<'_>| -> Result<String, minijinja::Error> {
-        let values = values::of(assignment, &PromptAttachments::default(), redactor);
-        let prompt = env.template_from_named_str(&role, &assignment.prompt)?;
-        let mut text = rendered(&prompt, &values)?.trim().to_owned();
+        let values = values::template_values(assignment, &PromptAttachments::default(), redactor);
+        let prompt = env.template_from_named_str(&role, &assignment.instructions.prompt)?;
+        let mut text = render_template(&prompt, &values)?.trim().to_owned();
         if text.is_empty() {
             text = format!("You play the role `{}`.", assignment.role);
         }
-        if !assignment.stance.is_empty() {
+        if !assignment.instructions.stance.is_empty() {
             text.push_str("\n\nYour stance: ");
-            text.push_str(&assignment.stance);
+            text.push_str(&assignment.instructions.stance);
         }
         Ok(redactor.redact(&text).text.into_owned())
     };
     let env = templates.environment();
     let done = env.and_then(|env| told(&env));
-    Ok(done.map_err(|error| check::problem(&error, templates, &role, &assignment.prompt))?)
+    Ok(done.map_err(|error| {
+        check::problem(&error, templates, &role, &assignment.instructions.prompt)
+    })?)
 }
 
-/// Whether the role's contract says to the letter what its worker is given: then that is all of the
-/// message, and what else there is to say is said before. A template of the role's own is used as any.
-pub(crate) fn is_exact(assignment: &Assignment) -> bool {
-    assignment.contract == Contract::Strict && assignment.template.is_none()
+/// Returns true if the role's contract prescribes exactly what its worker is given. Then the input
+/// is the whole message, and everything else is in the system prompt. If the role has a template of
+/// its own, that is used as usual.
+pub(crate) fn has_exact_input(assignment: &Assignment) -> bool {
+    assignment.expected.contract == Contract::Strict && assignment.instructions.template.is_none()
 }
 
-/// What is wrong is told in the same words wherever a template puts it, and cannot refer to itself.
+/// Returns an environment with the built-in feedback template only: the feedback has the same
+/// wording wherever a template inserts it, and cannot refer to itself.
 fn built_in_feedback() -> Result<Environment<'static>, minijinja::Error> {
     let mut env = templates::environment();
     let known = BUILT_IN
@@ -232,15 +238,15 @@ fn put(values: &mut Map<String, serde_json::Value>, name: &str, text: &str) {
     values.insert(name.to_owned(), text.into());
 }
 
-fn by(
+fn render_named(
     env: &Environment<'_>,
     name: &str,
     values: &Map<String, serde_json::Value>,
 ) -> Result<String, minijinja::Error> {
-    rendered(&env.get_template(name)?, values)
+    render_template(&env.get_template(name)?, values)
 }
 
-fn rendered(
+fn render_template(
     template: &minijinja::Template<'_, '_>,
     values: &Map<String, serde_json::Value>,
 ) -> Result<String, minijinja::Error> {
@@ -249,7 +255,7 @@ fn rendered(
     Ok(String::from_utf8_lossy(&output.0).into_owned())
 }
 
-/// Takes no more than a prompt may be.
+/// A writer that accepts no more than the maximum length of a prompt.
 struct BoundedWriter(Vec<u8>);
 
 impl Write for BoundedWriter {

@@ -1,10 +1,10 @@
-//! A session that leads itself through a run: its checkout is the workspace, its answers are the
-//! results of attempts. The same loop drives the run; it runs beside the session, for as long as the
-//! session's process has the run.
+//! Lets a session carry out a run: its checkout is the workspace, and its answers are the results
+//! of attempts. The same loop as for workers drives the run; it runs alongside the session, for as
+//! long as the session's process holds the run.
 
 mod brief;
+mod calling_session;
 mod checkout;
-mod inside;
 mod transfer;
 
 use std::collections::VecDeque;
@@ -14,37 +14,46 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use codeteam_core::event::{FrameOutcome, RunStarted};
+use codeteam_core::event::RunStarted;
+use codeteam_core::frame::FrameOutcome;
 use codeteam_core::ids::{AttemptId, EpochMillis, RunId};
 use codeteam_core::input::{Decision, Input};
-use codeteam_core::session::{SessionTurn, examine, turn};
+use codeteam_core::session::{SessionTurn, check_answer, next_turn};
 use codeteam_core::{Effect, Event, Run};
 
-pub use self::brief::{CHOOSE, SessionBrief, brief, chosen};
+pub use self::brief::{SessionBrief, brief, files_for_attempt};
+pub use self::calling_session::{calling_session, calling_session_of_run};
 pub use self::checkout::{
-    CheckoutUpdate, advance, alone, bring, commits_since, prepare, start, unsubmitted,
-    was_taken_back,
+    CheckoutUpdate, advance_branch, commits_since, lock_task_start, prepare, unsubmitted,
+    update_checkout, was_taken_back,
 };
-pub use self::inside::{calling_session, inside};
 pub use self::transfer::{
-    HandoverResult, TakeBackError, hand_over, is_driven, open_runs, take_back,
+    HandoverResult, TakeBackError, is_driven, open_runs, request_handover, take_back,
 };
+use crate::clock::now;
 use crate::driver::{
     self, DriverMessage, DriverOptions, RunObserver, SessionLink, SessionMessage, StopReason,
 };
 use crate::engine::Engine;
-use crate::perform::{now, with_causes};
-use crate::process::CancelToken;
+use codeteam_host::error_chain::format_error_chain;
+use codeteam_host::process::CancelToken;
 
-/// The workflow that leads a session, unless the project has one of its own.
-pub const WORKFLOW: &str = "adversarial";
-/// So many of the last lines that checks have said are kept for those who ask.
+/// The number of recent output lines of checks that are kept for those who ask.
 const LINES: usize = 8;
-/// How long a new session waits for its run to be ready.
+/// The time in which a new session's run must be ready.
 const READY: Duration = Duration::from_secs(30);
 
-/// A run that this process leads a session through. Dropped, it is given back, and goes on where it
-/// stands when it is taken up again.
+/// A run in which this process serves a session.
+///
+/// [`SessionRun::start`] and [`SessionRun::attach`] spawn a thread that drives the run exactly as
+/// for workers; only the assignments are carried out by the session. The caller then repeats this
+/// cycle: [`SessionRun::wait_for_turn`] until it is the session's or a person's turn, read
+/// [`SessionRun::state`], and answer with [`SessionRun::submit`], [`SessionRun::reply`] or
+/// [`SessionRun::abort`]. The answers are only queued: their effect is visible in a later state,
+/// and a refusal in [`SessionRun::last_refusal`].
+///
+/// Dropping it stops the driver and releases the run, which continues from the same point when it
+/// is attached or resumed again.
 pub struct SessionRun {
     id: RunId,
     shared: Arc<SharedSession>,
@@ -52,66 +61,69 @@ pub struct SessionRun {
     failed: Arc<Mutex<Option<driver::Error>>>,
 }
 
-/// How a run stands.
+/// The state of a run, as a session sees it.
 #[derive(Clone, Debug)]
 pub struct SessionState {
-    /// The run.
+    /// The run's state after the last event.
     pub run: Arc<Run>,
-    /// Why it is no longer led from here, if it is not.
+    /// Why this process no longer leads the run, if it does not.
     pub end: Option<SessionEnd>,
-    /// What codeteam's own work has said lately.
+    /// The most recent output of codeteam's own work, such as checks.
     pub progress: Vec<String>,
 }
 
-/// Why a run is no longer led from here.
+/// The reason why this process no longer leads a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SessionEnd {
-    /// It has ended.
+    /// The run has ended.
     Over(FrameOutcome),
-    /// Workers go on with it.
-    Handed,
-    /// codeteam itself cannot go on.
+    /// The run was handed over to workers.
+    HandedOver,
+    /// Codeteam itself cannot go on.
     Failed(String),
 }
 
+/// The state that a session shares with the thread that drives its run. The driver sees it as a
+/// `SessionLink` and as a `RunObserver`.
 struct SharedSession {
     state: Mutex<SharedState>,
     changed: Condvar,
-    /// How much was said.
+    /// The number of messages sent to the driver.
     said: AtomicU64,
     interrupt: CancelToken,
 }
 
+/// The part of it that is behind the lock.
 struct SharedState {
     run: Arc<Run>,
     end: Option<SessionEnd>,
     lines: VecDeque<String>,
     sender: Option<Sender<DriverMessage>>,
-    /// How much of what was said has been heard.
+    /// The number of these messages that the driver has handled.
     heard: u64,
     busy: bool,
-    /// Why the last thing that was said was refused.
+    /// Why the last message was refused, if it was.
     refused: Option<String>,
     warnings: Vec<String>,
 }
 
 impl SessionRun {
-    /// Starts a run in the session's hands. `label` names the session to others.
+    /// Starts a run that the session carries out. `label` identifies the session to others.
     pub fn start(
         engine: &Arc<Engine>,
         started: RunStarted,
         label: &str,
     ) -> Result<Self, driver::Error> {
         let id = started.run.clone();
-        Self::lead(engine, id, label, move |engine, options, observer| {
+        Self::spawn_driver(engine, id, label, move |engine, options, observer| {
             driver::start(engine, started, options, observer).map(|(_, stop)| stop)
         })
     }
 
-    /// Takes a run up; it fails at once if another process leads it.
+    /// Attaches to an existing run. Fails at once if another process leads it.
     pub fn attach(engine: &Arc<Engine>, run: &RunId, label: &str) -> Result<Self, driver::Error> {
         let id = run.clone();
-        Self::lead(
+        Self::spawn_driver(
             engine,
             id.clone(),
             label,
@@ -121,7 +133,7 @@ impl SessionRun {
         )
     }
 
-    fn lead(
+    fn spawn_driver(
         engine: &Arc<Engine>,
         id: RunId,
         label: &str,
@@ -150,12 +162,12 @@ impl SessionRun {
         });
         let failed: Arc<Mutex<Option<driver::Error>>> = Arc::default();
         let mut options = DriverOptions::new(true, shared.interrupt.clone(), label);
-        options.desk = Some(Arc::clone(&shared) as Arc<dyn SessionLink>);
+        options.session_link = Some(Arc::clone(&shared) as Arc<dyn SessionLink>);
         let (engine, own, error) = (Arc::clone(engine), Arc::clone(&shared), Arc::clone(&failed));
         let body = move || {
             let observer: Arc<dyn RunObserver> = Arc::clone(&own) as _;
             let stop = drive(&engine, &options, &observer);
-            own.ended(stop, &error);
+            own.driver_ended(stop, &error);
         };
         let thread = std::thread::Builder::new()
             .name("session".to_owned())
@@ -176,12 +188,12 @@ impl SessionRun {
         }
     }
 
-    /// The run.
+    /// Returns the run's id.
     pub fn id(&self) -> &RunId {
         &self.id
     }
 
-    /// How it stands now. Never waits.
+    /// Returns the current state. Never waits.
     pub fn state(&self) -> SessionState {
         let inner = self.shared.lock();
         SessionState {
@@ -191,38 +203,45 @@ impl SessionRun {
         }
     }
 
-    /// Why codeteam itself cannot go on, if it cannot and this was not asked before.
+    /// Takes the error that stopped the driver, if there is one that was not taken before.
     pub fn failure(&self) -> Option<driver::Error> {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         failed.take()
     }
 
-    /// What went wrong beside the run since this was last asked.
+    /// Takes the warnings since the last call: problems that do not affect the run itself.
     pub fn warnings(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.lock().warnings)
     }
 
-    /// Waits until it is the session's turn or a person's, or the time is up: then `false`.
-    pub fn settled(&self, wait: Duration) -> bool {
+    /// Waits until it is the session's turn or a person's. Returns `false` if the time is up first.
+    pub fn wait_for_turn(&self, wait: Duration) -> bool {
         let said = self.shared.said.load(Ordering::SeqCst);
         self.shared.wait(wait, |inner| {
             let still = inner.heard >= said && !inner.busy;
-            let waits = || matches!(turn(&inner.run), SessionTurn::Work(_) | SessionTurn::Ask(_));
+            let waits = || {
+                matches!(
+                    next_turn(&inner.run),
+                    SessionTurn::Work(_) | SessionTurn::Ask(_)
+                )
+            };
             inner.end.is_some() || (still && waits())
         })
     }
 
-    /// Hands an answer to an assignment in, if it can be one; what comes of it is seen later.
+    /// Submits an answer to an assignment if its form is valid; its effect is visible in a later
+    /// state.
     pub fn submit(&self, id: &AttemptId, text: String) -> Result<(), String> {
-        examine(&self.state().run, id, &text)?;
+        check_answer(&self.state().run, id, &text)?;
         let id = id.clone();
-        self.shared.say(SessionMessage::Submitted { id, text })
+        self.shared
+            .send_message(SessionMessage::Submitted { id, text })
     }
 
-    /// Passes on what a person said; what comes of it is seen later.
+    /// Passes on a person's answer to a question; its effect is visible in a later state.
     pub fn reply(&self, by: &str, question: &AttemptId, answer: &str) -> Result<(), String> {
         self.shared
-            .say(SessionMessage::Input(Box::new(Input::Replied {
+            .send_message(SessionMessage::Input(Box::new(Input::Replied {
                 at: now(),
                 by: by.to_owned(),
                 question: question.clone(),
@@ -230,19 +249,20 @@ impl SessionRun {
             })))
     }
 
-    /// Ends the run.
+    /// Aborts the run.
     pub fn abort(&self, by: &str, reason: &str) -> Result<(), String> {
         let reason = reason.to_owned();
         self.shared
-            .say(SessionMessage::Input(Box::new(Input::Decided {
+            .send_message(SessionMessage::Input(Box::new(Input::Decided {
                 at: now(),
                 by: by.to_owned(),
+                identity: None,
                 decision: Decision::Abort { reason },
             })))
     }
 
-    /// Why the last thing that was said was refused, if it was.
-    pub fn refused(&self) -> Option<String> {
+    /// Takes the reason why the last message was refused, if it was.
+    pub fn last_refusal(&self) -> Option<String> {
         self.shared.lock().refused.take()
     }
 }
@@ -280,29 +300,29 @@ impl SharedSession {
         true
     }
 
-    fn say(&self, said: SessionMessage) -> Result<(), String> {
+    fn send_message(&self, said: SessionMessage) -> Result<(), String> {
         let mut inner = self.lock();
         inner.refused = None;
         let sender = inner.sender.as_ref().filter(|_| inner.end.is_none());
         let sent = sender.is_some_and(|sender| {
             self.said.fetch_add(1, Ordering::SeqCst);
-            sender.send(DriverMessage::Said(said)).is_ok()
+            sender.send(DriverMessage::FromSession(said)).is_ok()
         });
         sent.then_some(())
             .ok_or_else(|| "the run is no longer led from here".to_owned())
     }
 
-    fn ended(
+    fn driver_ended(
         &self,
         stop: Result<StopReason, driver::Error>,
         failed: &Mutex<Option<driver::Error>>,
     ) {
         let end = match stop {
             Ok(StopReason::Ended(outcome)) => Some(SessionEnd::Over(outcome)),
-            Ok(StopReason::Handed(_)) => Some(SessionEnd::Handed),
+            Ok(StopReason::HandedOver(_)) => Some(SessionEnd::HandedOver),
             Ok(StopReason::Interrupted | StopReason::Waiting(_) | StopReason::Limited(_)) => None,
             Err(error) => {
-                let why = with_causes(&error);
+                let why = format_error_chain(&error);
                 *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                 Some(SessionEnd::Failed(why))
             }
@@ -321,7 +341,7 @@ impl SessionLink for SharedSession {
         self.change(|inner| inner.sender = Some(sender));
     }
 
-    fn shows(&self, run: &Run, heard: u64, busy: bool) {
+    fn publish_state(&self, run: &Run, heard: u64, busy: bool) {
         let mut inner = self.lock();
         let same = inner.run.seq == run.seq && inner.heard == heard && inner.busy == busy;
         if same {
@@ -356,7 +376,7 @@ impl RunObserver for SharedSession {
         });
     }
 
-    fn waits(&self, _run: &Run, _effects: &[Effect]) {}
+    fn waiting(&self, _run: &Run, _effects: &[Effect]) {}
 
     fn warn(&self, message: &str) {
         self.change(|inner| inner.warnings.push(message.to_owned()));

@@ -1,10 +1,10 @@
-//! What the user trusts repositories with: kept in the user's own state folder, never in a
+//! Records what the user trusts repositories with, in the user's own state folder and never in a
 //! repository.
 //!
-//! A record belongs to one repository on this machine: the place of its git directory, and when
-//! that was made. Another clone in the same place is another repository. It names every request
-//! that was trusted, to the letter (see `config::access` for what a request is), so whatever changes
-//! in a repository's files asks again.
+//! A record belongs to one repository on this machine, identified by the path of its git directory
+//! and when that was created. Another clone in the same place is another repository. The record
+//! names every trusted request, to the letter (see `config::access` for what a request is), so any
+//! change in a repository's files asks the user again.
 
 mod logs;
 
@@ -25,55 +25,56 @@ use crate::env::Env;
 /// The folder of the records, in codeteam's own state folder.
 const FOLDER: &str = "codeteam/trust";
 
-/// No record is longer.
+/// The maximum length of a record.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Why something cannot be trusted, or no longer be.
+/// The reasons why trust cannot be recorded or revoked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no place for it.
+    /// There is no place for the records.
     #[error(
         "neither `HOME` nor `XDG_STATE_HOME` is set, so there is no place to keep what is trusted"
     )]
     NoHome,
-    /// It would be kept where the repository's own files are.
+    /// The records would be among the repository's own files.
     #[error("`{}` is inside the repository, so what is trusted cannot be kept there", .0.display())]
     Inside(PathBuf),
-    /// There is nothing to trust.
+    /// The folder is not a repository.
     #[error("`{}` is not a git repository", .0.display())]
     NotARepository(PathBuf),
-    /// It could not be kept.
+    /// A record could not be written or removed.
     #[error("could not {doing} `{}`", path.display())]
     Io {
-        /// What was tried.
+        /// The operation, as a verb for the message.
         doing: &'static str,
-        /// On what.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// What the user trusts one repository with.
+/// The record of what the user trusts one repository with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustRecord {
     /// Its git directory.
     pub repository: PathBuf,
-    /// When that was made, in nanoseconds since 1970, where the file system says so.
+    /// When that was created, in nanoseconds since 1970, if the file system records it.
     #[serde(default)]
     pub born: Option<u64>,
-    /// Its inode: clocks are too coarse to tell apart what was made within a few milliseconds.
+    /// Its inode: clocks are too coarse to distinguish directories created within a few
+    /// milliseconds.
     #[serde(default)]
     pub inode: u64,
-    /// The top of the checkout it was trusted in.
+    /// The top level of the checkout in which it was trusted.
     pub checkout: PathBuf,
-    /// What it may have.
+    /// The trusted requests.
     pub granted: BTreeSet<AccessGrant>,
-    /// A digest of that, by which people compare.
+    /// A digest of the requests, for people to compare.
     pub digest: String,
     /// When it was trusted.
     pub at: EpochMillis,
-    /// By whom.
+    /// The user who trusted it.
     pub by: String,
 }
 
@@ -84,20 +85,20 @@ pub struct TrustStore {
 }
 
 impl TrustStore {
-    /// The user's own.
-    pub fn of(env: &Env) -> Option<Self> {
+    /// Returns the user's own records.
+    pub fn for_user(env: &Env) -> Option<Self> {
         let folder = env.state_home.as_ref()?.join(FOLDER);
         Some(Self { folder })
     }
 
-    /// What the repository with this top folder may have; nothing if there is no record that can be
-    /// read, or if the records would be among the repository's own files.
+    /// Returns what the repository with this top level is trusted with; nothing if there is no
+    /// readable record, or if the records would be among the repository's own files.
     pub fn granted(&self, root: &Path) -> BTreeSet<AccessGrant> {
         let record = self.record(root);
         record.map(|record| record.granted).unwrap_or_default()
     }
 
-    /// The record of the repository with this top folder.
+    /// Returns the record of the repository with this top level.
     pub fn record(&self, root: &Path) -> Option<TrustRecord> {
         let (repository, born, inode) = identity(root)?;
         if self.is_inside(root, &repository) {
@@ -108,7 +109,7 @@ impl TrustStore {
         same.then_some(record)
     }
 
-    /// Trusts a repository with exactly this, in place of what it was trusted with before.
+    /// Trusts a repository with exactly these requests, replacing what it was trusted with before.
     pub fn trust(
         &self,
         root: &Path,
@@ -135,7 +136,7 @@ impl TrustStore {
         Ok(record)
     }
 
-    /// Forgets what a repository was trusted with; whether there was anything.
+    /// Removes the record of a repository. Returns whether there was one.
     pub fn revoke(&self, root: &Path) -> Result<bool, Error> {
         let found = identity(root).ok_or_else(|| Error::NotARepository(root.to_owned()))?;
         let path = self.file(&found.0);
@@ -146,7 +147,7 @@ impl TrustStore {
         }
     }
 
-    /// All records, by repository.
+    /// Returns all records, sorted by repository.
     pub fn list(&self) -> Vec<TrustRecord> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let paths = entries.map(|entry| entry.path());
@@ -166,13 +167,14 @@ impl TrustStore {
         self.folder.join(format!("{}.json", &hash.to_hex()[..24]))
     }
 
-    /// Whether what a repository brings along could be taken for the user's word.
+    /// Returns true if the records are inside the repository, so that files it brings along could
+    /// be taken for the user's decisions.
     fn is_inside(&self, root: &Path, repository: &Path) -> bool {
         is_inside(&self.folder, root) || is_inside(&self.folder, repository)
     }
 }
 
-/// Whether a folder, which need not be there yet, is below another one.
+/// Returns true if a folder, which need not exist yet, is below another one.
 fn is_inside(folder: &Path, root: &Path) -> bool {
     let existing = folder.ancestors().find_map(|at| at.canonicalize().ok());
     let folder = existing.unwrap_or_else(|| folder.to_owned());
@@ -180,7 +182,7 @@ fn is_inside(folder: &Path, root: &Path) -> bool {
     folder.starts_with(root)
 }
 
-/// Writes a file that only the user can read, whole or not at all.
+/// Writes a file that only the user can read, atomically.
 fn write_record(folder: &Path, path: &Path, text: &str) -> Result<(), Error> {
     let mut builder = fs::DirBuilder::new();
     let made = builder.recursive(true).mode(0o700).create(folder);
@@ -196,21 +198,22 @@ fn write_record(folder: &Path, path: &Path, text: &str) -> Result<(), Error> {
     written.map_err(failed("write", path.to_owned()))
 }
 
-/// When a file was made, in nanoseconds since 1970, where the file system says so.
+/// Returns when a file was created, in nanoseconds since 1970, if the file system records it.
 fn birth_of(found: &fs::Metadata) -> Option<u64> {
     let born = found.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
     u64::try_from(born.as_nanos()).ok()
 }
 
-/// A digest of what a repository may have.
+/// Returns a digest of the trusted requests.
 pub fn digest(granted: &BTreeSet<AccessGrant>) -> String {
     let text = serde_json::to_string(granted).unwrap_or_default();
     blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
 }
 
-/// The git directory that all work trees of a repository share, and when it was made. A folder that
-/// only says it is a work tree of some repository, by a link or a file that the repository does not
-/// know of, is one by itself: whoever made it must not inherit what that one is trusted with.
+/// Returns the git directory that all worktrees of a repository share, with its creation time and
+/// inode. A folder that only claims to be a worktree of some repository, through a link or a file
+/// that the repository does not know, is treated as a repository of its own: whoever made it must
+/// not inherit what that repository is trusted with.
 fn identity(root: &Path) -> Option<(PathBuf, Option<u64>, u64)> {
     let root = root.canonicalize().ok()?;
     let own = root.join(".git");
@@ -218,14 +221,15 @@ fn identity(root: &Path) -> Option<(PathBuf, Option<u64>, u64)> {
     let git = if found.is_dir() {
         own
     } else {
-        linked(&own).unwrap_or(own)
+        linked_git_dir(&own).unwrap_or(own)
     };
     let found = git.symlink_metadata().ok()?;
     Some((git, birth_of(&found), found.ino()))
 }
 
-/// The shared git directory of a linked work tree whose `.git` is this file, if that knows it.
-fn linked(file: &Path) -> Option<PathBuf> {
+/// Returns the shared git directory of a linked worktree whose `.git` is this file, if that
+/// directory knows the worktree.
+fn linked_git_dir(file: &Path) -> Option<PathBuf> {
     let text = read_text(file)?;
     let own = file.parent()?.join(text.strip_prefix("gitdir:")?.trim());
     let back = own.join(read_text(&own.join("gitdir"))?.trim());

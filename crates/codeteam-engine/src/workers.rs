@@ -1,11 +1,8 @@
-//! Workers by name: how each is spoken to, with which model, on whose account.
+//! Looks workers up by name: their dialect, their model, and the account they use.
 
-pub mod knock;
-pub mod look;
 pub mod parks;
 pub mod prices;
 pub mod probe;
-pub mod trial;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,121 +13,51 @@ use codeteam_core::event::{RunStarted, SandboxKind};
 use codeteam_core::failure::{FailureCause, FailureFacts};
 use codeteam_core::ids::{Account, WorkerName};
 use codeteam_core::role::Role;
-use codeteam_sandbox::egress::ApiRoute;
-use serde::{Deserialize, Serialize};
 
+use crate::api_keys::ApiKeys;
 use crate::config::Config;
 use crate::dialect;
 use crate::env::Env;
-use crate::logins::clis::{self, WorkerCli};
-use crate::logins::keys::ApiKeys;
 use crate::logins::{LoginFileStatus, Logins};
+use crate::model_api::{ApiProtocol, SamplingOptions};
+use crate::worker_clis::{DirectoryVariable, WorkerCli};
 
-/// Which model API is spoken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ApiProtocol {
-    /// Anthropic's Messages.
-    Anthropic,
-    /// `OpenAI`'s Chat Completions, which most local servers speak too.
-    Openai,
-    /// Gemini's `generateContent`.
-    Gemini,
-}
-
-impl ApiProtocol {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Anthropic, Self::Openai, Self::Gemini];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic",
-            Self::Openai => "openai",
-            Self::Gemini => "gemini",
-        }
-    }
-
-    /// The variable that has its key.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Anthropic => "ANTHROPIC_API_KEY",
-            Self::Openai => "OPENAI_API_KEY",
-            Self::Gemini => "GEMINI_API_KEY",
-        }
-    }
-
-    /// All that the built-in worker asks of such an API, below the path of its address.
-    pub(crate) fn route(self, path: &str) -> ApiRoute {
-        let path = path.trim_end_matches('/');
-        let path = match self {
-            // People name local servers by host and port only.
-            Self::Openai if path.is_empty() => "/v1/chat/completions".to_owned(),
-            Self::Openai => format!("{path}/chat/completions"),
-            Self::Anthropic => {
-                format!("{}/v1/messages", path.strip_suffix("/v1").unwrap_or(path))
-            }
-            Self::Gemini if path.ends_with("/v1beta") || path.ends_with("/v1") => {
-                format!("{path}/models/*:generateContent")
-            }
-            Self::Gemini => format!("{path}/v1beta/models/*:generateContent"),
-        };
-        ApiRoute::new("POST", path)
-    }
-
-    /// The CLI of the same provider: its keys and servers are the same.
-    pub fn cli(self) -> &'static WorkerCli {
-        match self {
-            Self::Anthropic => &clis::CLAUDE,
-            Self::Openai => &clis::CODEX,
-            Self::Gemini => &clis::GEMINI,
-        }
-    }
-}
-
-/// A worker, with all the configuration says of it.
+/// A worker with everything the configuration says about it.
+///
+/// A worker is found by its name: either an entry of `workers` in the configuration, or a dialect
+/// of the same name with its defaults. The built-in worker additionally needs an API, which
+/// [`Worker::with_protocol`] determines before it is used.
 #[derive(Clone, Debug)]
 pub struct Worker {
-    /// Its name.
+    /// The name by which roles refer to it.
     pub name: WorkerName,
-    /// How it is spoken to.
+    /// The dialect that drives it.
     pub dialect: dialect::DialectName,
-    /// The model it asks, unless its role names one.
+    /// Its model, unless the role names one.
     pub model: Option<String>,
-    /// Whose quota it uses up.
+    /// The account whose quota it uses.
     pub account: Account,
-    /// Which API it speaks, where it speaks several.
+    /// The API it uses, where it supports several.
     pub protocol: Option<ApiProtocol>,
-    /// Where that API is, if the user says.
+    /// The address of that API, if the user sets one.
     pub base_url: Option<String>,
-    /// The variable that has its key, if the user says.
+    /// The variable that contains its key, if the user sets one.
     pub key: Option<String>,
-    /// Where its login is, if the user says.
+    /// The folder of its login, if the user sets one.
     pub login: Option<PathBuf>,
-    /// What the built-in worker is told of its model.
+    /// The options with which the built-in worker calls its model.
     pub sampling: SamplingOptions,
     program: Option<PathBuf>,
 }
 
-/// What the built-in worker is told of its model.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SamplingOptions {
-    /// How many tokens the model takes in.
-    pub context_tokens: Option<u64>,
-    /// How many it may write at once.
-    pub max_tokens: Option<u32>,
-    /// How freely it chooses among them.
-    pub temperature: Option<f64>,
-}
-
 impl Worker {
-    /// Whether a worker gets the schema of its answer besides the prompt.
+    /// Returns true if a worker gets the schema of its answer separately from the prompt.
     pub(crate) fn takes_schema(config: &Config, name: &WorkerName) -> bool {
         let worker = Self::find(config, name);
         worker.is_some_and(|worker| worker.dialect.dialect().takes_schema())
     }
 
-    /// The worker of a name, if there is one.
+    /// Finds a worker by its name.
     pub fn find(config: &Config, name: &WorkerName) -> Option<Self> {
         let said = config.workers.get(name.as_str());
         let said = said.cloned().unwrap_or_default();
@@ -155,9 +82,14 @@ impl Worker {
         })
     }
 
-    /// The same with an API to speak: the one whose key the user has, if none is said. Only the
-    /// built-in worker needs one. Says what is missing.
-    pub fn speaking(mut self, keys: &ApiKeys, model: Option<&str>) -> Result<Self, FailureFacts> {
+    /// Determines the API of the built-in worker: the configured one, or else one for which the
+    /// user has a key or a server. Other workers are returned unchanged. Fails with what is
+    /// missing.
+    pub fn with_protocol(
+        mut self,
+        keys: &ApiKeys,
+        model: Option<&str>,
+    ) -> Result<Self, FailureFacts> {
         if self.dialect != dialect::DialectName::Builtin {
             return Ok(self);
         }
@@ -174,31 +106,31 @@ impl Worker {
                  `GEMINI_API_KEY` or `OPENAI_BASE_URL`, or say `workers.{name}.protocol` and \
                  `base_url` in your own configuration"
             );
-            return Err(probe::unusable(FailureCause::Login, message));
+            return Err(probe::unusable_program(FailureCause::Login, message));
         };
         let is_served = self.key.is_some()
             || self.base_url.is_some()
             || has_key(&protocol)
             || has_server(&protocol);
         if !is_served {
-            let (api, variable) = (protocol.as_str(), protocol.key());
+            let (api, variable) = (protocol.as_str(), protocol.key_variable());
             let message = format!(
                 "there is no key for `{name}` to ask the {api} API with; set `{variable}`, or say \
                  `workers.{name}.base_url` in your own configuration"
             );
-            return Err(probe::unusable(FailureCause::Login, message));
+            return Err(probe::unusable_program(FailureCause::Login, message));
         }
         if model.is_none() {
             let message = format!(
                 "`{name}` has no model to ask; say `workers.{name}.model` in the configuration, \
                  or `model` in the role"
             );
-            return Err(probe::unusable(FailureCause::Model, message));
+            return Err(probe::unusable_program(FailureCause::Model, message));
         }
         Ok(self)
     }
 
-    /// The names of all workers there are, those of the configuration first.
+    /// Returns the names of all workers, those of the configuration first.
     pub fn names(config: &Config) -> Vec<String> {
         let mut names: Vec<String> = config.workers.keys().cloned().collect();
         for dialect in dialect::DialectName::ALL {
@@ -210,17 +142,17 @@ impl Worker {
         names
     }
 
-    /// The CLI it is, or whose keys it takes.
+    /// Returns the CLI that it is, or whose keys it uses.
     pub fn cli(&self) -> Option<&'static WorkerCli> {
         match self.dialect {
             dialect::DialectName::Builtin => self.protocol.map(ApiProtocol::cli),
-            other => WorkerCli::named(other.as_str()),
+            other => WorkerCli::find(other.as_str()),
         }
     }
 
-    /// The program to start.
+    /// Returns the program to start.
     pub fn program(&self) -> OsString {
-        let needs = self.dialect.dialect().needs();
+        let needs = self.dialect.dialect().requirements();
         match (&self.program, needs) {
             (Some(path), _) => path.clone().into(),
             (None, Some(needs)) => needs.program.into(),
@@ -229,19 +161,19 @@ impl Worker {
     }
 }
 
-/// Who works if nobody is named: the first CLI that is installed and has a login or a key; or else
-/// the first that is installed, which will say what it lacks.
-pub fn default(config: &Config, env: &Env) -> Option<WorkerName> {
-    let logins = Logins::of(env);
+/// Returns the worker to use if none is named: the first CLI that is installed and has a login or a
+/// key, or else the first that is installed, which will report what it lacks.
+pub(crate) fn default_worker(config: &Config, env: &Env) -> Option<WorkerName> {
+    let logins = Logins::for_user(env);
     let installed: Vec<Worker> = dialect::DialectName::ALL
         .into_iter()
-        .filter(|name| name.dialect().needs().is_some())
+        .filter(|name| name.dialect().requirements().is_some())
         .filter_map(|name| Worker::find(config, &name.as_str().into()))
         .filter(|worker| is_installed(config, env, worker))
         .collect();
     let is_ready = |worker: &&Worker| {
         worker.cli().is_some_and(|cli| {
-            let standing = logins.standing(cli, worker.login.as_deref());
+            let standing = logins.file_status(cli, worker.login.as_deref());
             env.keys.has_any(cli) || matches!(standing, Ok(LoginFileStatus::Usable { .. }))
         })
     };
@@ -251,15 +183,18 @@ pub fn default(config: &Config, env: &Env) -> Option<WorkerName> {
         .map(|worker| worker.name.clone())
 }
 
-/// Whether a worker's program is here. What an image has, only the image can tell.
+/// Returns true if a worker's program is installed. In an image this cannot be checked here, so it
+/// is assumed.
 pub fn is_installed(config: &Config, env: &Env, worker: &Worker) -> bool {
     let is_elsewhere = config.sandbox.backend == Some(SandboxKind::Container);
-    let needs_one = worker.dialect.dialect().needs().is_some();
-    is_elsewhere || !needs_one || probe::find(worker.program().as_ref(), &env.path).is_some()
+    let needs_one = worker.dialect.dialect().requirements().is_some();
+    is_elsewhere
+        || !needs_one
+        || codeteam_host::process::find_program(worker.program().as_ref(), &env.path).is_some()
 }
 
-/// Whether the first worker of a role asks one of Anthropic's models.
-pub fn speaks_claude(config: &Config, role: &Role) -> bool {
+/// Returns true if the first worker of a role uses one of Anthropic's models.
+pub(crate) fn speaks_claude(config: &Config, role: &Role) -> bool {
     let first = role
         .workers
         .first()
@@ -271,19 +206,20 @@ pub fn speaks_claude(config: &Config, role: &Role) -> bool {
     })
 }
 
-/// Whether an account of a run is one that a model is asked with. A script has no quota: what it
-/// says of one is for its own run, and no repository's script parks an account of the user's.
-pub fn has_quota(config: &Config, run: &Run, account: &Account) -> bool {
+/// Returns true if an account of a run is used with a model. A script has no quota: a limit that it
+/// reports applies to its own run, and a repository's script cannot park one of the user's
+/// accounts.
+pub(crate) fn has_quota(config: &Config, run: &Run, account: &Account) -> bool {
     let mut workers = run.roles.values().flat_map(|role| &role.workers);
     workers.any(|name| {
         let worker = Worker::find(config, name);
         worker.is_some_and(|worker| {
-            worker.dialect != dialect::DialectName::Scripted && run.account(name) == *account
+            worker.dialect != dialect::DialectName::Scripted && run.worker_account(name) == *account
         })
     })
 }
 
-/// The accounts of the workers of roles.
+/// Returns the accounts of the workers of these roles.
 pub fn accounts<'r>(
     config: &Config,
     roles: impl Iterator<Item = &'r Role>,
@@ -295,9 +231,9 @@ pub fn accounts<'r>(
         .collect()
 }
 
-/// What a person should know who limits money or tokens: whose use cannot be counted, or not while it
-/// works.
-pub fn uncounted(config: &Config, started: &RunStarted) -> Vec<String> {
+/// Returns warnings for a person who limits money or tokens: the workers whose usage cannot be
+/// counted, or not while they work.
+pub(crate) fn usage_warnings(config: &Config, started: &RunStarted) -> Vec<String> {
     let limits = &started.limits;
     let limits_money = limits
         .money_microusd
@@ -326,7 +262,7 @@ pub fn uncounted(config: &Config, started: &RunStarted) -> Vec<String> {
                 worker.dialect,
                 dialect::DialectName::Claude | dialect::DialectName::Scripted
             );
-            let is_priced = prices::find(model.as_deref(), &config.prices).is_some();
+            let is_priced = prices::find_price(model.as_deref(), &config.prices).is_some();
             if limits_money && !tells_cost && !is_priced {
                 let model = model.map_or_else(
                     || format!("the model of `{name}`"),
@@ -345,4 +281,28 @@ pub fn uncounted(config: &Config, started: &RunStarted) -> Vec<String> {
         }
     }
     notes.into_iter().collect()
+}
+
+/// Returns instructions for giving a worker a login or a key.
+pub(crate) fn login_instructions(cli: &WorkerCli, worker: &Worker) -> String {
+    let needs = worker.dialect.dialect().requirements();
+    let known = cli.keys.keys.iter().map(|key| key.variable);
+    let known: Vec<&str> = known.filter(|name| name.ends_with("_API_KEY")).collect();
+    let known = known.join("` or `");
+    let key = worker.key.as_deref().unwrap_or(&known);
+    let Some(needs) = needs else {
+        return format!("set `{key}`");
+    };
+    let place = worker
+        .login
+        .as_deref()
+        .and_then(|login| match cli.moved_by {
+            DirectoryVariable::Directory(name) => Some(format!("{name}={} ", login.display())),
+            DirectoryVariable::Home(name) => {
+                let home = login.ends_with(cli.directory).then(|| login.parent())??;
+                Some(format!("{name}={} ", home.display()))
+            }
+        });
+    let place = place.unwrap_or_default();
+    format!("log in with `{place}{}`, or set `{key}`", needs.login)
 }

@@ -1,10 +1,11 @@
-//! What codeteam's own program is to the sandbox, for the tests.
+//! The stand-in for codeteam's own program that the sandbox uses in tests.
 
 use std::io::{Write as _, stderr};
 use std::process::ExitCode;
 
-use codeteam_engine::confine::{SHIM, shim};
-use codeteam_engine::perform::with_causes;
+use codeteam_host::confine::shim;
+use codeteam_host::error_chain::format_error_chain;
+use codeteam_host::process::SHIM;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
@@ -13,6 +14,6 @@ fn main() -> ExitCode {
     }
     let Err(error) = shim::main(args);
     // Whoever reads it may be gone.
-    let _ = writeln!(stderr(), "{}", with_causes(&error));
+    let _ = writeln!(stderr(), "{}", format_error_chain(&error));
     ExitCode::from(error.exit_code())
 }

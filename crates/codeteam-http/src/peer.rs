@@ -1,7 +1,8 @@
-//! Which program of this machine is at the other end of a connection, as Linux tells it.
+//! Finds the program of this machine at the other end of a connection, from what Linux reports.
 //!
-//! Clients of a revision without sessions have nothing else to be told apart by: names are chosen freely,
-//! and connections come and go. A program is known by its process id and the time it started.
+//! Clients of a protocol revision without sessions cannot be distinguished in any other way: names
+//! are chosen freely, and connections come and go. A program is identified by its process id and
+//! the time it started.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,12 +12,16 @@ use std::sync::{Arc, OnceLock};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+/// How often the process at the other end is looked for. The kernel hands out its table of
+/// connections in pieces, and one that moves between two pieces is missing from both.
+const LOOKUPS: usize = 3;
+
 /// A connection of a client.
 #[derive(Debug)]
 pub struct ClientConnection {
     own: SocketAddr,
     peer: SocketAddr,
-    process: OnceLock<Option<PeerProcess>>,
+    process: OnceLock<PeerProcess>,
 }
 
 /// A process of a client.
@@ -47,23 +52,31 @@ impl ClientConnection {
         }
     }
 
-    /// The process at the other end; `None` if it cannot be seen: it is another user's, or the port is
-    /// forwarded by one. The likely one is looked at first, because looking at all of them takes
-    /// milliseconds.
+    /// Returns the process at the other end, or `None` if it cannot be seen: it belongs to another
+    /// user, or another user forwards the port. The likely process is checked first, because
+    /// checking all of them takes milliseconds.
     pub fn process(&self, likely: Option<&PeerProcess>) -> Option<PeerProcess> {
-        let found = self.process.get_or_init(|| {
-            let inode = inode(self.peer, self.own)?;
-            let likely = likely.filter(|process| !process.is_gone() && has(process.pid, inode));
-            likely.cloned().or_else(|| PeerProcess::of(owner(inode)?))
-        });
-        found.clone()
+        if let Some(found) = self.process.get() {
+            return Some(found.clone());
+        }
+        let found = (0..LOOKUPS).find_map(|_| self.find_process(likely))?;
+        Some(self.process.get_or_init(|| found).clone())
+    }
+
+    fn find_process(&self, likely: Option<&PeerProcess>) -> Option<PeerProcess> {
+        let inode = socket_inode(self.peer, self.own)?;
+        let likely =
+            likely.filter(|process| !process.is_gone() && holds_socket(process.pid, inode));
+        likely
+            .cloned()
+            .or_else(|| PeerProcess::from_pid(socket_owner(inode)?))
     }
 }
 
 impl PeerProcess {
     /// A process that runs.
-    pub fn of(pid: u32) -> Option<Self> {
-        let started = started(pid)?;
+    pub fn from_pid(pid: u32) -> Option<Self> {
+        let started = process_start(pid)?;
         let raw = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
         // An old kernel has none: the process is known all the same.
         let mark = pidfd_open(raw, PidfdFlags::empty()).ok().map(Arc::new);
@@ -74,15 +87,15 @@ impl PeerProcess {
         })
     }
 
-    /// Whether it has ended.
+    /// Returns true if the process has ended.
     pub fn is_gone(&self) -> bool {
-        started(self.pid) != Some(self.started)
+        process_start(self.pid) != Some(self.started)
     }
 }
 
 /// When a process started, in ticks since the machine did. What has ended and is not yet collected by
 /// its parent is gone.
-fn started(pid: u32) -> Option<u64> {
+fn process_start(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is the name in parentheses and may hold anything.
     let mut rest = text.rsplit_once(')')?.1.split_whitespace();
@@ -91,15 +104,15 @@ fn started(pid: u32) -> Option<u64> {
 }
 
 /// The socket of an established connection between these two, from the first one's side.
-fn inode(from: SocketAddr, to: SocketAddr) -> Option<u64> {
+fn socket_inode(from: SocketAddr, to: SocketAddr) -> Option<u64> {
     ["/proc/net/tcp", "/proc/net/tcp6"]
         .into_iter()
-        .find_map(|table| in_table(&fs::read_to_string(table).ok()?, from, to))
+        .find_map(|table| find_in_table(&fs::read_to_string(table).ok()?, from, to))
 }
 
-fn in_table(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u64> {
+fn find_in_table(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u64> {
     let is = |text: &str, address: SocketAddr| {
-        parse(text).is_some_and(|(ip, port)| {
+        parse_address(text).is_some_and(|(ip, port)| {
             ip.to_canonical() == address.ip().to_canonical() && port == address.port()
         })
     };
@@ -114,7 +127,7 @@ fn in_table(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u64> {
 }
 
 /// An address as the kernel writes it: words of 32 bits in the order of this machine.
-fn parse(text: &str) -> Option<(IpAddr, u16)> {
+fn parse_address(text: &str) -> Option<(IpAddr, u16)> {
     let (address, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
     let mut bytes = Vec::new();
@@ -130,18 +143,20 @@ fn parse(text: &str) -> Option<(IpAddr, u16)> {
     Some((ip, port))
 }
 
-/// The process that has a socket open.
-fn owner(inode: u64) -> Option<u32> {
+/// Returns the process that opened a socket. While a process starts another one, both have the
+/// socket: the one that started first opened it. Process ids say nothing about that, because the
+/// kernel uses them again.
+fn socket_owner(inode: u64) -> Option<u32> {
     let all = fs::read_dir("/proc").ok()?.flatten();
-    let mut pids: Vec<u32> = all
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
-    // Where several share it, the one that had it first.
-    pids.sort_unstable();
-    pids.into_iter().find(|pid| has(*pid, inode))
+    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let holders = pids.filter(|pid| holds_socket(*pid, inode));
+    holders
+        .filter_map(|pid| Some((process_start(pid)?, pid)))
+        .min()
+        .map(|(_, pid)| pid)
 }
 
-fn has(pid: u32, inode: u64) -> bool {
+fn holds_socket(pid: u32, inode: u64) -> bool {
     let wanted = PathBuf::from(format!("socket:[{inode}]"));
     let files = fs::read_dir(Path::new("/proc").join(pid.to_string()).join("fd"));
     let mut files = files.into_iter().flatten().flatten();
@@ -163,7 +178,7 @@ mod tests {
             let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let (taken, peer) = listener.accept().unwrap();
             let connection = ClientConnection::new(taken.local_addr().unwrap(), peer);
-            let own = PeerProcess::of(std::process::id()).unwrap();
+            let own = PeerProcess::from_pid(std::process::id()).unwrap();
             assert_eq!(connection.process(None), Some(own.clone()), "{address}");
             assert!(!own.is_gone());
             // What was found stays found when the connection is closed.
@@ -180,7 +195,7 @@ mod tests {
             2: 0100007F:C000 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1000        0 79 1 0\n";
         let find = |from: &str| {
             let to = "127.0.0.1:8080".parse().unwrap();
-            in_table(table, from.parse().unwrap(), to)
+            find_in_table(table, from.parse().unwrap(), to)
         };
         if cfg!(target_endian = "little") {
             assert_eq!(find("127.0.0.1:49152"), Some(79));
@@ -197,6 +212,6 @@ mod tests {
             _mark: None,
         };
         assert!(gone.is_gone());
-        assert_eq!(PeerProcess::of(u32::MAX), None);
+        assert_eq!(PeerProcess::from_pid(u32::MAX), None);
     }
 }

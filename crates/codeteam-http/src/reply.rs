@@ -8,17 +8,28 @@ use hyper::body::Bytes;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
 
-/// What is sent back.
-pub(crate) type HttpReply = Response<BoxBody<Bytes, Infallible>>;
+/// The reply to a request.
+pub type HttpReply = Response<BoxBody<Bytes, Infallible>>;
+
+/// Why a request is not answered by the handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectionRefusal {
+    /// It has more bytes than are read.
+    TooLong,
+    /// Its bytes did not come in time, or not at all.
+    Broken,
+    /// There are as many connections, or bytes on their way, as there may be.
+    Busy,
+}
 
 /// Why a request is not passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestRefusal {
     /// It does not say whom it is for, or says it twice.
     NoHost,
-    /// It is for somebody else.
+    /// It names another host.
     Host,
-    /// A web page of somebody else's sent it.
+    /// It was sent by a web page from elsewhere.
     Origin,
     /// There is nothing at its path.
     Path,
@@ -36,8 +47,18 @@ pub(crate) enum RequestRefusal {
     Busy,
 }
 
+impl From<ConnectionRefusal> for RequestRefusal {
+    fn from(why: ConnectionRefusal) -> Self {
+        match why {
+            ConnectionRefusal::TooLong => Self::TooLong,
+            ConnectionRefusal::Broken => Self::Broken,
+            ConnectionRefusal::Busy => Self::Busy,
+        }
+    }
+}
+
 impl RequestRefusal {
-    fn told(self) -> (StatusCode, &'static str) {
+    fn status_and_text(self) -> (StatusCode, &'static str) {
         match self {
             Self::NoHost => (StatusCode::BAD_REQUEST, "one `Host` header is needed"),
             Self::Host => (
@@ -81,8 +102,8 @@ impl RequestRefusal {
     }
 
     /// As an answer.
-    pub(crate) fn reply(self) -> HttpReply {
-        let (status, words) = self.told();
+    pub(crate) fn into_reply(self) -> HttpReply {
+        let (status, words) = self.status_and_text();
         let mut reply = Response::new(Full::from(words).boxed());
         *reply.status_mut() = status;
         let headers = reply.headers_mut();

@@ -1,8 +1,8 @@
-//! The sessions there are, how many there may be, and whose client seems to be gone.
+//! Keeps the open sessions, limits their number, and notices clients that seem to be gone.
 //!
 //! Revisions of the protocol before 2026-07-28 have sessions: a client opens one and ought to end
-//! it. One that dies does not. It is not known of a client whether it still lives, only whether it
-//! has a stream open and when it last asked for something.
+//! it. A client that dies does not. Whether a client still lives cannot be known, only whether it
+//! has a stream open and when its last request came.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -19,29 +19,29 @@ use rmcp::transport::streamable_http_server::session::{
 };
 use tokio_stream::Stream;
 
-/// What clients may take.
+/// The limits for clients.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientLimits {
-    /// How many sessions there may be.
+    /// The most sessions.
     pub sessions: usize,
-    /// How many connections there may be of those who have shown the token.
+    /// The most connections that have shown the token.
     pub connections: usize,
-    /// How many there may be of others.
+    /// The most connections that have not.
     pub newcomers: usize,
-    /// How long those others may take to show it.
-    pub introduction: Duration,
-    /// How many bytes a request may have.
+    /// The time in which a connection must show the token.
+    pub authentication_timeout: Duration,
+    /// The most bytes of a request.
     pub bytes: usize,
-    /// How many bytes all requests under way may have together.
+    /// The most bytes of all requests under way together.
     pub all_bytes: usize,
-    /// How long a request may take to arrive.
-    pub arrival: Duration,
+    /// The time in which a request must arrive.
+    pub arrival_timeout: Duration,
     /// When a client that had a stream open and closed it counts as gone.
-    pub parted: Duration,
-    /// When a client that never had one counts as gone after it last asked for something.
-    pub silent: Duration,
+    pub disconnect_timeout: Duration,
+    /// The time after its last request when a client that never had a stream counts as gone.
+    pub silence_timeout: Duration,
     /// When a session in which nothing happens is ended.
-    pub idle: Duration,
+    pub idle_timeout: Duration,
 }
 
 impl Default for ClientLimits {
@@ -50,14 +50,14 @@ impl Default for ClientLimits {
             sessions: 32,
             connections: 128,
             newcomers: 64,
-            introduction: Duration::from_secs(5),
+            authentication_timeout: Duration::from_secs(5),
             bytes: 4 << 20,
             all_bytes: 16 << 20,
-            arrival: Duration::from_secs(30),
-            parted: Duration::from_secs(30),
+            arrival_timeout: Duration::from_secs(30),
+            disconnect_timeout: Duration::from_secs(30),
             // A model may work as long on one assignment.
-            silent: Duration::from_mins(30),
-            idle: Duration::from_hours(12),
+            silence_timeout: Duration::from_mins(30),
+            idle_timeout: Duration::from_hours(12),
         }
     }
 }
@@ -78,12 +78,12 @@ struct ActivityTable {
 
 #[derive(Clone, Copy, Debug)]
 struct SessionActivity {
-    /// How many streams it has open.
+    /// The number of open streams.
     open: usize,
-    /// Whether it had one of its own open, beside those of its requests.
+    /// Whether it had a stream of its own, apart from those of its requests.
     listened: bool,
-    /// Whether it knows of events without data, which streams begin with since revision 2025-11-25.
-    /// Earlier clients take one for a broken message and leave: Gemini's does.
+    /// Whether the client understands events without data, with which streams begin since revision
+    /// 2025-11-25. Earlier clients take one for a broken message and leave, as Gemini's does.
     primed: bool,
     last: Instant,
 }
@@ -100,21 +100,21 @@ impl SessionActivity {
 
     fn is_gone(self, limits: &ClientLimits) -> bool {
         let patience = if self.listened {
-            limits.parted
+            limits.disconnect_timeout
         } else {
-            limits.silent
+            limits.silence_timeout
         };
         self.open == 0 && self.last.elapsed() >= patience
     }
 }
 
 impl ActivityTable {
-    fn all(&self) -> MutexGuard<'_, HashMap<SessionId, SessionActivity>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, SessionActivity>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, id: &SessionId, how: impl FnOnce(&mut SessionActivity)) {
-        if let Some(sight) = self.all().get_mut(id) {
+    fn update(&self, id: &SessionId, how: impl FnOnce(&mut SessionActivity)) {
+        if let Some(sight) = self.lock().get_mut(id) {
             how(sight);
             sight.last = Instant::now();
         }
@@ -125,7 +125,7 @@ impl ClientSessions {
     /// None yet.
     pub fn new(limits: ClientLimits) -> Self {
         let mut inner = LocalSessionManager::default();
-        inner.session_config.keep_alive = Some(limits.idle);
+        inner.session_config.keep_alive = Some(limits.idle_timeout);
         Self {
             inner,
             limits,
@@ -133,22 +133,22 @@ impl ClientSessions {
         }
     }
 
-    /// What clients may take.
+    /// Returns the limits for clients.
     pub fn limits(&self) -> &ClientLimits {
         &self.limits
     }
 
-    /// Whether the client of a session has ended it, or seems to be gone.
+    /// Returns true if the client of a session has ended it, or seems to be gone.
     pub fn is_gone(&self, id: &str) -> bool {
-        let sight = self.seen.all().get(id).copied();
+        let sight = self.seen.lock().get(id).copied();
         sight.is_none_or(|sight| sight.is_gone(&self.limits))
     }
 
-    /// Makes room for one more session, if need be by ending one; `false` if every client is there.
-    /// One whose client still lives is told so by its next answer, and opens another.
-    pub(crate) async fn room(&self) -> bool {
+    /// Makes room for one more session, if necessary by ending one. Returns false if every client
+    /// is alive. A client whose session was ended is told so by its next answer, and opens another.
+    pub(crate) async fn make_room(&self) -> bool {
         let victim = {
-            let seen = self.seen.all();
+            let seen = self.seen.lock();
             if seen.len() < self.limits.sessions {
                 return true;
             }
@@ -163,9 +163,9 @@ impl ClientSessions {
         }
     }
 
-    fn open<S>(&self, id: &SessionId, stream: S, listens: bool) -> CountedStream<S> {
+    fn open_stream<S>(&self, id: &SessionId, stream: S, listens: bool) -> CountedStream<S> {
         let mut primed = false;
-        self.seen.change(id, |sight| {
+        self.seen.update(id, |sight| {
             sight.open += 1;
             sight.listened |= listens;
             primed = sight.primed;
@@ -203,11 +203,11 @@ impl<S: Stream<Item = ServerSseMessage>> Stream for CountedStream<S> {
 
 impl<S> Drop for CountedStream<S> {
     fn drop(&mut self) {
-        self.seen.change(&self.id, |sight| sight.open -= 1);
+        self.seen.update(&self.id, |sight| sight.open -= 1);
     }
 }
 
-/// Whether the client that begins like this knows of events without data.
+/// Returns true if the client that sent this first message understands events without data.
 fn is_primed(message: &ClientJsonRpcMessage) -> bool {
     let ClientJsonRpcMessage::Request(request) = message else {
         return false;
@@ -225,7 +225,7 @@ impl SessionManager for ClientSessions {
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         let (id, transport) = self.inner.create_session().await?;
         self.seen
-            .all()
+            .lock()
             .insert(Arc::clone(&id), SessionActivity::new());
         Ok((id, transport))
     }
@@ -236,7 +236,7 @@ impl SessionManager for ClientSessions {
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
         let primed = is_primed(&message);
-        self.seen.change(id, |sight| sight.primed = primed);
+        self.seen.update(id, |sight| sight.primed = primed);
         self.inner.initialize_session(id, message).await
     }
 
@@ -245,7 +245,7 @@ impl SessionManager for ClientSessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        self.seen.all().remove(id);
+        self.seen.lock().remove(id);
         self.inner.close_session(id).await
     }
 
@@ -255,7 +255,7 @@ impl SessionManager for ClientSessions {
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         let stream = self.inner.create_stream(id, message).await?;
-        Ok(self.open(id, stream, false))
+        Ok(self.open_stream(id, stream, false))
     }
 
     async fn accept_message(
@@ -263,7 +263,7 @@ impl SessionManager for ClientSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<(), Self::Error> {
-        self.seen.change(id, |_| {});
+        self.seen.update(id, |_| {});
         self.inner.accept_message(id, message).await
     }
 
@@ -272,7 +272,7 @@ impl SessionManager for ClientSessions {
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         let stream = self.inner.create_standalone_stream(id).await?;
-        Ok(self.open(id, stream, true))
+        Ok(self.open_stream(id, stream, true))
     }
 
     async fn resume(
@@ -281,6 +281,6 @@ impl SessionManager for ClientSessions {
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         let stream = self.inner.resume(id, last_event_id).await?;
-        Ok(self.open(id, stream, true))
+        Ok(self.open_stream(id, stream, true))
     }
 }

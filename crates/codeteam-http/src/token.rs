@@ -1,4 +1,4 @@
-//! What a client must know to be served.
+//! The token that a client must have to be served.
 
 use std::fmt;
 use std::io;
@@ -10,7 +10,7 @@ use crate::Error;
 
 /// The bytes of a token that is made here.
 const BYTES: usize = 32;
-/// The fewest characters of a token that somebody chose.
+/// The fewest characters of a chosen token.
 const SHORTEST: usize = 16;
 
 /// A bearer token.
@@ -21,8 +21,8 @@ pub struct BearerToken {
 }
 
 impl BearerToken {
-    /// A new one that nobody can guess.
-    pub fn fresh() -> Result<Self, Error> {
+    /// Creates a token that nobody can guess.
+    pub fn generate() -> Result<Self, Error> {
         let mut bytes = [0; BYTES];
         let flags = rustix::rand::GetRandomFlags::empty();
         // That many come at once, or none.
@@ -31,11 +31,11 @@ impl BearerToken {
         if got != BYTES {
             return Err(Error::Random(io::ErrorKind::UnexpectedEof.into()));
         }
-        Ok(Self::of(URL_SAFE_NO_PAD.encode(bytes)))
+        Ok(Self::new(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// One that somebody chose; blanks round it are not part of it.
-    pub fn given(secret: &str) -> Result<Self, Error> {
+    /// Uses a chosen token, without blanks around it.
+    pub fn from_secret(secret: &str) -> Result<Self, Error> {
         let secret = secret.trim();
         if secret.len() < SHORTEST {
             return Err(Error::Token("it has less than 16 characters"));
@@ -45,10 +45,10 @@ impl BearerToken {
                 "it has characters other than letters, digits and signs",
             ));
         }
-        Ok(Self::of(secret.to_owned()))
+        Ok(Self::new(secret.to_owned()))
     }
 
-    fn of(secret: String) -> Self {
+    fn new(secret: String) -> Self {
         let hash = blake3::hash(secret.as_bytes());
         Self { secret, hash }
     }
@@ -58,9 +58,9 @@ impl BearerToken {
         &self.secret
     }
 
-    /// Whether somebody knows it. How long this takes tells nothing of how near they are: hashes are
-    /// compared, and those in constant time.
-    pub(crate) fn is(&self, said: &[u8]) -> bool {
+    /// Returns true if this is the token. The time it takes does not show how similar they are:
+    /// hashes are compared, and in constant time.
+    pub(crate) fn matches(&self, said: &[u8]) -> bool {
         blake3::hash(said) == self.hash
     }
 }
@@ -77,37 +77,40 @@ mod tests {
 
     #[test]
     fn a_new_one_is_long_and_never_the_same() {
-        let (one, other) = (BearerToken::fresh().unwrap(), BearerToken::fresh().unwrap());
+        let (one, other) = (
+            BearerToken::generate().unwrap(),
+            BearerToken::generate().unwrap(),
+        );
         assert_eq!(one.secret().len(), 43);
         assert_ne!(one.secret(), other.secret());
-        assert!(one.is(one.secret().as_bytes()));
-        assert!(!one.is(other.secret().as_bytes()));
+        assert!(one.matches(one.secret().as_bytes()));
+        assert!(!one.matches(other.secret().as_bytes()));
     }
 
     #[test]
     fn only_the_whole_token_is_it() {
-        let token = BearerToken::given(" 0123456789abcdef\n").unwrap();
-        assert!(token.is(b"0123456789abcdef"));
+        let token = BearerToken::from_secret(" 0123456789abcdef\n").unwrap();
+        assert!(token.matches(b"0123456789abcdef"));
         for near in [
             "",
             "0123456789abcde",
             "0123456789abcdeff",
             "0123456789abcdeF",
         ] {
-            assert!(!token.is(near.as_bytes()), "{near}");
+            assert!(!token.matches(near.as_bytes()), "{near}");
         }
     }
 
     #[test]
     fn one_that_is_short_or_does_not_fit_a_header_is_refused() {
-        assert!(BearerToken::given("0123456789abcde").is_err());
-        assert!(BearerToken::given("0123456789 abcdef").is_err());
-        assert!(BearerToken::given("0123456789abcdefé").is_err());
+        assert!(BearerToken::from_secret("0123456789abcde").is_err());
+        assert!(BearerToken::from_secret("0123456789 abcdef").is_err());
+        assert!(BearerToken::from_secret("0123456789abcdefé").is_err());
     }
 
     #[test]
     fn it_is_not_printed_by_accident() {
-        let token = BearerToken::given("0123456789abcdef").unwrap();
+        let token = BearerToken::from_secret("0123456789abcdef").unwrap();
         assert!(!format!("{token:?}").contains("0123"));
     }
 }

@@ -41,7 +41,7 @@ impl TestServer {
                 .enable_all()
                 .build()
                 .unwrap();
-            let token = BearerToken::given(TOKEN).unwrap();
+            let token = BearerToken::from_secret(TOKEN).unwrap();
             let end = async { ended.await.unwrap() };
             let served = serve(listener, token, shared, || EmptyHandler, end);
             runtime.block_on(served).unwrap();
@@ -144,7 +144,7 @@ fn ping() -> String {
     json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" }).to_string()
 }
 
-/// What came back.
+/// A reply that a test received.
 #[derive(Debug)]
 struct TestReply {
     status: u16,
@@ -311,7 +311,7 @@ fn a_long_body_is_not_read() {
 #[test]
 fn one_that_does_not_come_is_not_waited_for() {
     let limits = ClientLimits {
-        arrival: Duration::from_millis(50),
+        arrival_timeout: Duration::from_millis(50),
         ..ClientLimits::default()
     };
     let server = TestServer::with(limits);
@@ -343,7 +343,7 @@ fn there_are_so_many_sessions_and_the_one_that_is_silent_longest_makes_room() {
 fn one_that_listens_stays() {
     let limits = ClientLimits {
         sessions: 1,
-        parted: Duration::ZERO,
+        disconnect_timeout: Duration::ZERO,
         ..ClientLimits::default()
     };
     let server = TestServer::with(limits);
@@ -371,7 +371,7 @@ fn one_that_was_ended_is_gone() {
 #[test]
 fn one_that_is_silent_for_long_seems_gone() {
     let limits = ClientLimits {
-        silent: Duration::ZERO,
+        silence_timeout: Duration::ZERO,
         ..ClientLimits::default()
     };
     let server = TestServer::with(limits);
@@ -393,8 +393,8 @@ fn nothing_is_served_to_other_machines() {
 fn those_without_the_token_keep_nobody_out() {
     let limits = ClientLimits {
         newcomers: 8,
-        introduction: Duration::from_mins(10),
-        arrival: Duration::from_mins(10),
+        authentication_timeout: Duration::from_mins(10),
+        arrival_timeout: Duration::from_mins(10),
         ..ClientLimits::default()
     };
     let server = TestServer::with(limits);
@@ -424,7 +424,7 @@ fn those_without_the_token_keep_nobody_out() {
 #[test]
 fn one_that_does_not_introduce_itself_is_not_waited_for() {
     let limits = ClientLimits {
-        introduction: Duration::from_millis(50),
+        authentication_timeout: Duration::from_millis(50),
         ..ClientLimits::default()
     };
     let server = TestServer::with(limits);

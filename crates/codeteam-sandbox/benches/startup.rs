@@ -56,7 +56,7 @@ fn main() -> BenchResult<()> {
     let backend = probe(&path, shim, &scratch)?;
     let mut policy = SandboxPolicy::new(
         SandboxProfile::Executor,
-        system::root(),
+        system::root_entries(),
         SandboxLimits::default(),
     );
     policy.show(&scratch.canonicalize()?, MountAccess::Writable);
@@ -101,8 +101,8 @@ fn main() -> BenchResult<()> {
 fn shim() -> Shim {
     let given = std::env::args_os().skip(1).find(|arg| arg != "--bench");
     given.map_or_else(
-        || Shim::alone(env!("CARGO_BIN_EXE_sandbox-shim").into()),
-        |codeteam| Shim::of(codeteam.as_ref(), "sandbox-shim"),
+        || Shim::standalone(env!("CARGO_BIN_EXE_sandbox-shim").into()),
+        |codeteam| Shim::for_codeteam(codeteam.as_ref(), "sandbox-shim"),
     )
 }
 
@@ -115,7 +115,7 @@ fn plain() -> BenchResult<Duration> {
 fn bubblewrap(backend: &SandboxBackend, policy: &SandboxPolicy) -> BenchResult<Duration> {
     let started = Instant::now();
     let mut held = Vec::new();
-    let options = bwrap::options(policy, |source| -> BenchResult<_> {
+    let options = bwrap::bwrap_options(policy, |source| -> BenchResult<_> {
         let fd = match source {
             DescriptorSource::Path(path) => open(path, OFlags::PATH, Mode::empty())?,
             DescriptorSource::Contents(path) => open(path, OFlags::RDONLY, Mode::empty())?,
@@ -131,7 +131,7 @@ fn bubblewrap(backend: &SandboxBackend, policy: &SandboxPolicy) -> BenchResult<D
         bytes.push(0);
     }
     let args = memory(&bytes)?;
-    let mut command = Command::new(backend.bwrap().ok_or("not bubblewrap")?);
+    let mut command = Command::new(backend.bwrap_path().ok_or("not bubblewrap")?);
     command.arg("--args").arg(args.as_raw_fd().to_string());
     timed(
         command
@@ -175,7 +175,7 @@ fn confined(
 
 /// A proxy on each of the ports.
 fn serve(lifeline: &Lifeline, ports: usize) -> BenchResult<Vec<PortServer>> {
-    let listeners = lifeline.listeners(ports, Duration::from_secs(10))?;
+    let listeners = lifeline.receive_listeners(ports, Duration::from_secs(10))?;
     let serve = |listener| {
         let log: EgressLog = Arc::new(|_| {});
         Ok(EgressProxy::new(EgressRules::default(), log).serve(listener)?)

@@ -1,4 +1,4 @@
-//! The way a command is confined on this host.
+//! The backend that confines commands on this host, and the shim it starts.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -12,30 +12,30 @@ use crate::policy::SandboxPolicy;
 use crate::shim::BUILD;
 use crate::spec::{self, ShimSpec};
 
-/// How the running program is brought into [`shim::main`](crate::shim::main).
+/// The program and arguments that run [`shim::main`](crate::shim::main).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shim {
-    /// The program; usually the running one.
+    /// The path of the program; usually the running one.
     pub program: PathBuf,
-    /// Its first arguments; `shim::main` is given those that follow.
+    /// The first arguments; `shim::main` gets the ones that follow.
     pub entry: Vec<String>,
 }
 
-/// The program beside codeteam's own that is nothing but the shim.
+/// The name of the separate shim program, installed next to codeteam's own.
 const ALONE: &str = "codeteam-shim";
 
 impl Shim {
-    /// A program that is nothing but the [shim](crate::shim::program).
-    pub fn alone(program: PathBuf) -> Self {
+    /// Uses a program that is nothing but the [shim](crate::shim::run_standalone).
+    pub fn standalone(program: PathBuf) -> Self {
         let entry = vec![BUILD.to_owned()];
         Self { program, entry }
     }
 
-    /// What the codeteam at this place uses: the small program beside it, if it
-    /// is there and of the same build, or else itself by way of `entry`.
-    pub fn of(codeteam: &Path, entry: &str) -> Self {
-        let beside = Self::alone(codeteam.with_file_name(ALONE));
-        if beside.is_there() {
+    /// Returns the shim for the codeteam at this path: the small program next to it, if it exists
+    /// and is of the same build, or else codeteam itself with the argument `entry`.
+    pub fn for_codeteam(codeteam: &Path, entry: &str) -> Self {
+        let beside = Self::standalone(codeteam.with_file_name(ALONE));
+        if beside.exists() {
             return beside;
         }
         Self {
@@ -44,9 +44,9 @@ impl Shim {
         }
     }
 
-    /// The arguments with which the shim becomes a program, whose name and
-    /// arguments follow them, that does not outlive this process.
-    pub fn guard(&self) -> Vec<String> {
+    /// Returns the arguments with which the shim turns into another program that does not outlive
+    /// this process. The name and arguments of that program follow them.
+    pub fn guard_arguments(&self) -> Vec<String> {
         let mut args = self.entry.clone();
         args.push(spec::GUARD.to_owned());
         args.push(std::process::id().to_string());
@@ -57,7 +57,7 @@ impl Shim {
         clippy::disallowed_methods,
         reason = "only it can say of which build it is"
     )]
-    fn is_there(&self) -> bool {
+    fn exists(&self) -> bool {
         let asked = Command::new(&self.program)
             .args(&self.entry)
             .arg(spec::CHECK)
@@ -70,9 +70,22 @@ impl Shim {
     }
 }
 
-/// Bubblewrap or containers, found to work by [`probe`](crate::probe()) or
-/// [`container::probe`](crate::container::probe()). What follows is the same
-/// for both.
+/// A way to confine commands that was tested and works: bubblewrap or containers.
+///
+/// [`probe`](crate::probe()) and [`probe_containers`](crate::probe::probe_containers) create it by
+/// confining a trial command. After that, callers need not know which of the two it is.
+/// [`SandboxBackend::confine`] turns a [`SandboxPolicy`] and a command into a [`ConfinedCommand`]:
+/// it creates the cgroup (for bubblewrap; a container engine makes its own) and writes the
+/// specification that the shim reads. It starts nothing; the caller spawns the result with a
+/// [`Lifeline`](crate::Lifeline) as standard input.
+///
+/// ```ignore
+/// let backend = probe(path, shim, scratch)?;
+/// let confined = backend.confine(policy, &spec, program, &args)?;
+/// let (lifeline, stdin) = Lifeline::new()?;
+/// let child = Command::new(&confined.program).args(&confined.args).stdin(stdin).spawn()?;
+/// let listeners = lifeline.receive_listeners(ports, timeout)?; // serve these, see `egress`
+/// ```
 #[derive(Debug, Clone)]
 pub struct SandboxBackend {
     shim: Shim,
@@ -99,33 +112,41 @@ impl SandboxBackend {
         Self { shim, means }
     }
 
-    /// The bubblewrap that is used, if it is.
-    pub fn bwrap(&self) -> Option<&Path> {
+    /// Returns the path of bubblewrap, if that is the backend.
+    pub fn bwrap_path(&self) -> Option<&Path> {
         match &self.means {
             BackendKind::Bubblewrap { bwrap, .. } => Some(bwrap),
             BackendKind::Container(_) => None,
         }
     }
 
-    /// The engine and image that are used, if they are.
-    pub fn containers(&self) -> Option<&ContainerBackend> {
+    /// Returns the engine and image, if containers are the backend.
+    pub fn container_backend(&self) -> Option<&ContainerBackend> {
         match &self.means {
             BackendKind::Bubblewrap { .. } => None,
             BackendKind::Container(container) => Some(container),
         }
     }
 
-    /// What is limited for a command as a whole.
-    pub fn limited(&self) -> EnforceableLimits {
+    /// Returns which limits apply to a command as a whole.
+    pub fn enforceable_limits(&self) -> EnforceableLimits {
         match &self.means {
-            BackendKind::Bubblewrap { hierarchy, .. } => hierarchy.limits(),
-            BackendKind::Container(container) => container.limited(),
+            BackendKind::Bubblewrap { hierarchy, .. } => hierarchy.enforceable_limits(),
+            BackendKind::Container(container) => container.enforceable_limits(),
         }
     }
 
-    /// The same without cgroups, for commands so short that joining one, which
-    /// takes the kernel some ten milliseconds, is not worth it. Containers are
-    /// not made for such commands, and stay as they are.
+    /// Makes the start of a command in the next moments quicker, where there is something to prepare.
+    /// It returns at once.
+    pub fn expect_command(&self) {
+        if let BackendKind::Bubblewrap { hierarchy, .. } = &self.means {
+            hierarchy.expect_joining();
+        }
+    }
+
+    /// Returns this backend without cgroups, for commands so short that joining one, which takes
+    /// the kernel some ten milliseconds, is not worth it. Containers are not meant for such
+    /// commands, and stay as they are.
     #[must_use]
     pub fn without_cgroups(mut self) -> Self {
         if let BackendKind::Bubblewrap { hierarchy, .. } = &mut self.means {
@@ -134,19 +155,17 @@ impl SandboxBackend {
         self
     }
 
-    /// Removes containers of orchestrators that are gone, and says how many
-    /// there were. Of bubblewrap nothing is ever left but an empty cgroup, which
-    /// is removed when the next one is probed.
-    pub fn sweep(&self) -> io::Result<usize> {
+    /// Removes containers whose orchestrator no longer exists, and returns how many there were.
+    /// Bubblewrap leaves nothing behind but an empty cgroup, which the next probe removes.
+    pub fn remove_stale(&self) -> io::Result<usize> {
         match &self.means {
             BackendKind::Bubblewrap { .. } => Ok(0),
-            BackendKind::Container(container) => sweep::sweep(&container.engine),
+            BackendKind::Container(container) => sweep::remove_stale(&container.engine),
         }
     }
 
-    /// Prepares to run a command under a policy. What the shim has to know is
-    /// written to `spec`, a path that must not exist, in a directory that no
-    /// confined command sees.
+    /// Prepares to run a command under a policy. The specification for the shim is written to
+    /// `spec`, a path that must not exist, in a directory that no confined command can see.
     pub fn confine(
         &self,
         policy: SandboxPolicy,
@@ -156,10 +175,10 @@ impl SandboxBackend {
     ) -> io::Result<ConfinedCommand> {
         let (means, cgroup) = match &self.means {
             BackendKind::Bubblewrap { bwrap, hierarchy } => {
-                let cgroup = hierarchy.make(&policy.limits)?;
+                let cgroup = hierarchy.create(&policy.limits)?;
                 let means = spec::SpecBackend::Bubblewrap {
                     bwrap: bwrap.clone(),
-                    cgroups: cgroup.join(),
+                    cgroups: cgroup.membership_files(),
                 };
                 (means, Some(cgroup))
             }
@@ -182,14 +201,14 @@ impl SandboxBackend {
     }
 }
 
-/// A command that will run confined. To be spawned with a
-/// [`Lifeline`](crate::Lifeline) as standard input and pipes (or nothing) as
-/// standard output and error; kept until its end, and then dropped.
+/// A command that is ready to run confined. Spawn it with a [`Lifeline`](crate::Lifeline) as
+/// standard input and pipes (or nothing) as standard output and error. Keep it until the command
+/// has ended, then drop it.
 #[derive(Debug)]
 pub struct ConfinedCommand {
     /// The program to spawn.
     pub program: PathBuf,
-    /// Its arguments.
+    /// The arguments, without the program.
     pub args: Vec<OsString>,
     spec: PathBuf,
     _cgroup: Option<Cgroup>,
@@ -197,8 +216,8 @@ pub struct ConfinedCommand {
 
 impl Drop for ConfinedCommand {
     fn drop(&mut self) {
-        // The shim has removed them, unless it never ran or was killed.
+        // The shim has removed these, unless it never ran or was killed.
         let _ = fs::remove_file(&self.spec);
-        let _ = fs::remove_dir_all(spec::room(&self.spec));
+        let _ = fs::remove_dir_all(spec::handover_path(&self.spec));
     }
 }

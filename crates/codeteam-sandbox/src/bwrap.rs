@@ -1,34 +1,34 @@
-//! The words of bubblewrap: a policy as its options.
+//! Translates a policy into bubblewrap's options.
 //!
-//! Pure but for the file descriptors, which are asked for. Options go to bwrap
-//! through a descriptor and not on its command line, which every user of the
-//! host can read and which is visible inside.
+//! The translation is pure except for file descriptors, which the caller opens. Options are passed
+//! to bwrap through a descriptor and not on its command line, which every user of the host can read
+//! and which is visible inside.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::RawFd;
 use std::path::Path;
 
-use crate::policy::{MountAccess, MountEntry, PathKind, SandboxPolicy, UID, grounds};
+use crate::policy::{MountAccess, MountEntry, PathKind, SandboxPolicy, UID, entries_underneath};
 use crate::seccomp;
 
-/// What the options refer to by a file descriptor.
+/// The source of a file descriptor that the options refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DescriptorSource<'a> {
     /// A path of the host, none of whose components is a symbolic link.
     Path(&'a Path),
-    /// What a file of the host says, to be read. The same is true of its path.
+    /// The contents of a file of the host, to be read. No component of its path is a symbolic link
+    /// either.
     Contents(&'a Path),
     /// These bytes.
     Data(&'a [u8]),
 }
 
-/// What no policy can change: no privileges, nothing shared with the host, no
-/// namespaces of its own.
+/// The options that no policy can change: no privileges, nothing shared with the host, and no new
+/// namespaces inside.
 ///
-/// Two options of bwrap are missing on purpose. `--die-with-parent` has a
-/// moment in which it leaves processes behind for ever; see `shim`, which does
-/// it otherwise. And with `--as-pid-1` the shim is the init process, so that
-/// nothing inside can stop or kill it.
+/// Two options of bwrap are missing on purpose. `--die-with-parent` has a moment in which it leaves
+/// processes behind for ever; `shim` achieves the same in another way. And with `--as-pid-1` the
+/// shim is the init process, so that nothing inside can stop or kill it.
 const ALWAYS: &[&str] = &[
     "--unshare-user",
     "--unshare-pid",
@@ -46,9 +46,8 @@ const ALWAYS: &[&str] = &[
     "--clearenv",
 ];
 
-/// The options for `policy`. `fd` opens what is referred to by a descriptor
-/// that bwrap will inherit.
-pub fn options<E>(
+/// Returns the options for `policy`. `fd` opens a descriptor that bwrap will inherit.
+pub fn bwrap_options<E>(
     policy: &SandboxPolicy,
     mut fd: impl FnMut(DescriptorSource<'_>) -> Result<RawFd, E>,
 ) -> Result<Vec<OsString>, E> {
@@ -59,37 +58,37 @@ pub fn options<E>(
         options.add("--setenv", [name, value]);
     }
     options.add("--proc", ["/proc"]);
-    // To the kernel the files below belong to whoever owns the host's root, and
-    // that is the user inside when root starts a sandbox.
+    // To the kernel, the files below belong to the owner of the host's root, and that is the user
+    // inside when root starts a sandbox.
     options.add("--ro-bind", ["/proc/sys", "/proc/sys"]);
     options.add("--dev", ["/dev"]);
     let entries = policy.layers();
-    for (entry, below) in entries.iter().zip(grounds(&entries)) {
-        options.entry(entry, ground(entry.target(), below), &mut fd)?;
+    for (entry, below) in entries.iter().zip(entries_underneath(&entries)) {
+        options.entry(entry, mount_base(entry.target(), below), &mut fd)?;
     }
-    // What lies below these two in memory has no size limit.
+    // The parts of these two that are in memory have no size limit.
     options.add("--remount-ro", ["/dev"]);
     options.add("--remount-ro", ["/"]);
     options.add("--chdir", [&policy.cwd]);
-    for program in seccomp::programs(policy.profile) {
+    for program in seccomp::filter_programs(policy.profile) {
         let program = fd(DescriptorSource::Data(&program))?;
         options.add("--add-seccomp-fd", [program.to_string()]);
     }
     Ok(options.0)
 }
 
-/// What a file of our own would lie on.
+/// What a generated file would be placed on.
 #[derive(Clone, Copy)]
 enum MountBase {
-    /// The directory in memory at the root, which is read-only in the end: the
-    /// file can simply be put there. A mount more would have bwrap read the list
-    /// of all mounts once more, which takes longer the longer it is.
+    /// The directory in memory at the root, which is read-only in the end: the file can simply be
+    /// written there. Another mount would make bwrap read the list of all mounts once more, which
+    /// takes longer the longer the list is.
     Root,
     /// Something else, such as a work tree, where nothing may be written.
     Other,
 }
 
-fn ground(target: &Path, below: Option<&MountEntry>) -> MountBase {
+fn mount_base(target: &Path, below: Option<&MountEntry>) -> MountBase {
     let is_taken = ["/proc", "/dev"]
         .iter()
         .any(|path| target.starts_with(path));
@@ -125,7 +124,7 @@ impl BwrapOptions {
                     MountAccess::ReadOnly => "--ro-bind-fd",
                     MountAccess::Writable => "--bind-fd",
                 };
-                self.on(option, fd(DescriptorSource::Path(source))?, target);
+                self.add_descriptor(option, fd(DescriptorSource::Path(source))?, target);
             }
             MountEntry::Scratch { target, bytes } => {
                 self.add("--perms", ["0700"]);
@@ -162,10 +161,10 @@ impl BwrapOptions {
             MountBase::Other => "--ro-bind-data",
         };
         self.add("--perms", ["0444"]);
-        self.on(option, contents, target);
+        self.add_descriptor(option, contents, target);
     }
 
-    fn on(&mut self, option: &str, fd: RawFd, target: &Path) {
+    fn add_descriptor(&mut self, option: &str, fd: RawFd, target: &Path) {
         self.add(option, [OsStr::new(&fd.to_string()), target.as_os_str()]);
     }
 }
@@ -182,7 +181,7 @@ mod tests {
     /// One option a line, descriptors numbered from 10 in the order asked for.
     fn shown(policy: &SandboxPolicy) -> String {
         let mut next = 9;
-        let Ok(options) = options(policy, |_| {
+        let Ok(options) = bwrap_options(policy, |_| {
             next += 1;
             Ok::<_, Infallible>(next)
         });

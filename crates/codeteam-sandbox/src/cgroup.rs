@@ -1,26 +1,57 @@
-//! Limits for all processes of a command together, where the host lets us.
+//! Limits for all processes of a command together, where the host permits it.
 //!
-//! A cgroup can be had by root, and by a user in a systemd session, whose part
-//! of the hierarchy is delegated. Elsewhere there are only limits per process
-//! (and per user inside, for their number): then memory as a whole is not
-//! limited, and [`CgroupHierarchy::limits`] says so.
+//! Root can create cgroups, and so can a user in a systemd session, whose part of the hierarchy is
+//! delegated. Elsewhere there are only limits per process (and per user inside, for the number of
+//! processes): memory as a whole is then not limited, and [`CgroupHierarchy::enforceable_limits`]
+//! reports that.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::policy::SandboxLimits;
 
 const PREFIX: &str = "codeteam-";
 
-/// How often, a millisecond apart, the kernel is asked to remove a cgroup whose
-/// last process has just ended.
+/// How many times, a millisecond apart, the kernel is asked to remove a cgroup whose last process
+/// has just ended.
 const PATIENCE: u32 = 100;
 
-/// Where cgroups can be made.
+/// How long a process that is announced may take until it joins, and how long the kernel is not
+/// asked again meanwhile.
+const EXPECTED_MS: u64 = 60;
+const EXPECTED_PAUSE: Duration = Duration::from_millis(5);
+
+/// Until when processes are expected to join, in milliseconds of this process's clock.
+static EXPECTED_UNTIL: AtomicU64 = AtomicU64::new(0);
+
+/// Returns the milliseconds since this was first called, and never zero.
+fn now_ms() -> u64 {
+    static BEGUN: OnceLock<Instant> = OnceLock::new();
+    let since = BEGUN.get_or_init(Instant::now).elapsed().as_millis();
+    u64::try_from(since)
+        .unwrap_or(u64::MAX - EXPECTED_MS)
+        .max(1)
+}
+
+/// Moves this process to the cgroup in which it is. Returns `None` if that is not possible.
+fn join_own_cgroup() -> Option<()> {
+    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    // The first place is where this process is; others may be one above.
+    let place = candidate_parents(&own, &mounts).into_iter().next()?;
+    fs::write(
+        place.directory.join("cgroup.procs"),
+        std::process::id().to_string(),
+    )
+    .ok()
+}
+
+/// The places where cgroups can be created.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CgroupHierarchy {
     /// One directory for both controllers, or one for each.
@@ -40,39 +71,39 @@ enum CgroupController {
     Memory,
 }
 
-/// What a hierarchy can limit for a command as a whole.
+/// The limits that a hierarchy can enforce for a command as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EnforceableLimits {
-    /// The number of processes.
+    /// Whether the number of processes can be limited.
     pub processes: bool,
-    /// Their memory.
+    /// Whether their memory can be limited.
     pub memory: bool,
 }
 
 impl CgroupHierarchy {
-    /// Finds out by making one, and removes what runs of codeteam that are gone
-    /// have left.
+    /// Finds the usable hierarchies by creating a cgroup, and removes leftovers of codeteam
+    /// processes that no longer exist.
     pub fn detect() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
-        let found = candidates(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"));
+        let found = candidate_parents(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"));
         let mut usable = Self::default();
         for parent in found {
-            sweep(&parent.directory, Duration::ZERO);
-            sweep_others(&parent.directory);
+            remove_stale(&parent.directory, Duration::ZERO);
+            remove_stale_elsewhere(&parent.directory);
             let alone = Self {
                 parents: vec![parent.clone()],
             };
-            let (has, adds) = (usable.limits(), alone.limits());
+            let (has, adds) = (usable.enforceable_limits(), alone.enforceable_limits());
             let is_new = (adds.processes && !has.processes) || (adds.memory && !has.memory);
-            if is_new && alone.make(&SandboxLimits::default()).is_ok() {
+            if is_new && alone.create(&SandboxLimits::default()).is_ok() {
                 usable.parents.push(parent);
             }
         }
         usable
     }
 
-    /// What it can limit.
-    pub fn limits(&self) -> EnforceableLimits {
+    /// Returns the limits that can be enforced.
+    pub fn enforceable_limits(&self) -> EnforceableLimits {
         let has = |kind| {
             let mut parents = self.parents.iter();
             parents.any(|parent| parent.kind == CgroupController::Unified || parent.kind == kind)
@@ -83,8 +114,30 @@ impl CgroupHierarchy {
         }
     }
 
-    /// Makes a cgroup for one command.
-    pub fn make(&self, limits: &SandboxLimits) -> io::Result<Cgroup> {
+    /// Makes it quick for processes to join cgroups in the next moments. No effect if none can be
+    /// created here.
+    ///
+    /// Whoever joins first after a pause waits for a grace period of the kernel, five to fifteen
+    /// milliseconds; whoever follows within such a period does not. So a thread moves this process
+    /// to the cgroup where it is already, again and again, while a command is prepared.
+    pub fn expect_joining(&self) {
+        let until = now_ms() + EXPECTED_MS;
+        if self.parents.is_empty() || EXPECTED_UNTIL.fetch_max(until, Ordering::SeqCst) > now_ms() {
+            // There is such a thread already.
+            return;
+        }
+        let thread = thread::Builder::new().name("cgroup".to_owned());
+        // It only makes something faster.
+        let _ = thread.spawn(|| {
+            while now_ms() < EXPECTED_UNTIL.load(Ordering::SeqCst) && join_own_cgroup().is_some() {
+                thread::sleep(EXPECTED_PAUSE);
+            }
+            EXPECTED_UNTIL.store(0, Ordering::SeqCst);
+        });
+    }
+
+    /// Creates a cgroup for one command.
+    pub fn create(&self, limits: &SandboxLimits) -> io::Result<Cgroup> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{PREFIX}{}-{number}", std::process::id());
@@ -100,14 +153,14 @@ impl CgroupHierarchy {
                 CgroupController::Unified => {
                     set("pids.max", limits.processes)?;
                     set("memory.max", limits.memory)?;
-                    // Not every kernel has these two; they only make it stricter.
+                    // Some kernels lack these two; they only make the limits stricter.
                     let _ = set("memory.swap.max", 0);
                     let _ = set("memory.oom.group", 1);
                 }
                 CgroupController::Pids => set("pids.max", limits.processes)?,
                 CgroupController::Memory => {
                     set("memory.limit_in_bytes", limits.memory)?;
-                    // Only where swap is accounted for.
+                    // This exists only where swap is accounted for.
                     let _ = set("memory.memsw.limit_in_bytes", limits.memory);
                 }
             }
@@ -116,16 +169,16 @@ impl CgroupHierarchy {
     }
 }
 
-/// The cgroup of one command, in one or two hierarchies. Removed when dropped,
-/// which is for after the command's end.
+/// The cgroup of one command, in one or two hierarchies. It is removed when dropped, which must be
+/// after the command's end.
 #[derive(Debug)]
 pub struct Cgroup {
     directories: Vec<PathBuf>,
 }
 
 impl Cgroup {
-    /// The files a process writes to, to become a member.
-    pub fn join(&self) -> Vec<PathBuf> {
+    /// Returns the files that a process writes to in order to join.
+    pub fn membership_files(&self) -> Vec<PathBuf> {
         let files = self.directories.iter();
         files.map(|path| path.join("cgroup.procs")).collect()
     }
@@ -139,7 +192,7 @@ impl Drop for Cgroup {
                     Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                         thread::sleep(Duration::from_millis(1));
                     }
-                    // Gone; or left to the next start.
+                    // It is gone, or is left to the next start.
                     _ => break,
                 }
             }
@@ -147,19 +200,19 @@ impl Drop for Cgroup {
     }
 }
 
-/// Removes what was left in other sessions than this one.
-fn sweep_others(own: &Path) {
-    // A process that this one does not see may be about to use what is new.
+/// Removes leftovers in sessions other than this one.
+fn remove_stale_elsewhere(own: &Path) {
+    // A process that this one cannot see may be about to use a new cgroup.
     const OLD: Duration = Duration::from_mins(1);
     let siblings = own.parent().map(fs::read_dir);
     for sibling in siblings.into_iter().flatten().flatten().flatten() {
-        sweep(&sibling.path(), OLD);
+        remove_stale(&sibling.path(), OLD);
     }
 }
 
-/// Removes the cgroups of processes that are gone, if they are at least that
-/// old. One that still has members cannot be removed.
-fn sweep(parent: &Path, age: Duration) {
+/// Removes cgroups of processes that no longer exist, if they are at least `age` old. A cgroup that
+/// still has members cannot be removed.
+fn remove_stale(parent: &Path, age: Duration) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
     };
@@ -181,9 +234,9 @@ fn is_older(entry: &fs::DirEntry, age: Duration) -> bool {
     age.is_zero() || made.is_ok_and(|made| made.elapsed().is_ok_and(|since| since >= age))
 }
 
-/// Where this process may be able to make cgroups, best first: given the text
-/// of `/proc/self/cgroup` and `/proc/self/mountinfo`.
-fn candidates(own: &str, mounts: &str) -> Vec<CgroupParent> {
+/// Returns where this process may be able to create cgroups, best first, from the text of
+/// `/proc/self/cgroup` and `/proc/self/mountinfo`.
+fn candidate_parents(own: &str, mounts: &str) -> Vec<CgroupParent> {
     let mut found = Vec::new();
     for line in own.lines() {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -191,13 +244,13 @@ fn candidates(own: &str, mounts: &str) -> Vec<CgroupParent> {
             continue;
         };
         let mut add = |kind, controller, path: &str| {
-            let directory = mounted(mounts, controller, path);
+            let directory = mounted_directory(mounts, controller, path);
             found.extend(directory.map(|directory| CgroupParent { directory, kind }));
         };
         if controllers.is_empty() {
             add(CgroupController::Unified, None, path);
-            // With processes of its own a cgroup has no limited children, but
-            // it may have limited siblings.
+            // A cgroup that contains processes cannot have limited children, but it may have
+            // limited siblings.
             if let Some((parent, _)) = path.trim_end_matches('/').rsplit_once('/') {
                 add(CgroupController::Unified, None, parent);
             }
@@ -214,9 +267,9 @@ fn candidates(own: &str, mounts: &str) -> Vec<CgroupParent> {
     found
 }
 
-/// The directory of a cgroup, if its hierarchy is mounted: the unified one, or
-/// the one with this controller.
-fn mounted(mounts: &str, controller: Option<&str>, cgroup: &str) -> Option<PathBuf> {
+/// Returns the directory of a cgroup if its hierarchy is mounted: the unified one, or the one with
+/// this controller.
+fn mounted_directory(mounts: &str, controller: Option<&str>, cgroup: &str) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let (mount, filesystem) = line.split_once(" - ")?;
         let mut mount = mount.split(' ').skip(3);
@@ -239,7 +292,7 @@ mod tests {
     fn found(own: &str, mounts: &str) -> Vec<String> {
         let show =
             |parent: &CgroupParent| format!("{:?} {}", parent.kind, parent.directory.display());
-        candidates(own, mounts).iter().map(show).collect()
+        candidate_parents(own, mounts).iter().map(show).collect()
     }
 
     #[test]
@@ -274,6 +327,15 @@ mod tests {
         let mounts = "31 30 0:27 /docker/1 /cg/pids ro - cgroup cgroup rw,pids\n";
         assert_eq!(found("8:pids:/docker/1/x\n", mounts), ["Pids /cg/pids/x"]);
         assert_eq!(found("8:pids:/elsewhere\n", mounts), [""; 0]);
+    }
+
+    #[test]
+    fn joining_the_own_cgroup_changes_nothing() {
+        let own = || fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let before = own();
+        // Where it is not allowed, nothing happens either.
+        let _ = join_own_cgroup();
+        assert_eq!(own(), before);
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! Knows by name what holds keys, tokens and logins, and finds it in folders that
-//! commands are shown, so that it can be covered there.
+//! Recognises files with keys, tokens and logins by name, and finds them in folders that are shown
+//! to commands, so that they can be covered.
 //!
-//! A net below the wall: what is shown is chosen so that nothing of this should be in
-//! it. Nothing is followed through a link, and only the upper levels of a folder are
-//! looked at, which is where programs keep such files.
+//! This is a second line of defence: what is shown is chosen so that none of this should be in it.
+//! No link is followed, and only the upper levels of a folder are searched, which is where programs
+//! keep such files.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 
 use crate::policy::PathKind;
 
-/// Levels of a folder that are looked at.
+/// The number of levels of a folder that are searched.
 const DEPTH: usize = 4;
 
-/// So many entries of one folder are looked at, the uppermost first.
+/// The number of entries of one folder that are examined, the uppermost first.
 const ENTRIES: usize = 5_000;
 
-/// Files that hold keys, tokens or passwords whatever folder they are in.
+/// Files that hold keys, tokens or passwords in whatever folder they are.
 const FILES: &[&str] = &[
     ".boto",
     ".credentials",
@@ -60,7 +60,7 @@ const FILES: &[&str] = &[
     "settings-security.xml",
 ];
 
-/// Files that do so in a folder of a certain name only.
+/// Files that do so only in a folder with a certain name.
 const FILES_OF: &[(&str, &str)] = &[
     (".docker", "config.json"),
     (".gradle", "gradle.properties"),
@@ -70,8 +70,8 @@ const FILES_OF: &[(&str, &str)] = &[
     ("pnpm", "rc"),
 ];
 
-/// Folders of which nothing is anybody else's business: a repository's own data (its
-/// `config` may have a token in a URL), and where keys are kept.
+/// Folders that are private as a whole: a repository's own data (its `config` may have a token in a
+/// URL), and folders where keys are kept.
 const FOLDERS: &[&str] = &[
     ".aws",
     ".azure",
@@ -85,10 +85,10 @@ const FOLDERS: &[&str] = &[
     "keyrings",
 ];
 
-/// Samples of environment files, which are there to be read.
+/// Suffixes of sample environment files, which are meant to be read.
 const SAMPLES: &[&str] = &["defaults", "dist", "example", "sample", "template"];
 
-/// Whether a file of this path is known to hold keys or logins.
+/// Returns true if a file with this path is known to hold keys or logins.
 pub fn is_credential_file(path: &Path) -> bool {
     let name = |path: &Path| path.file_name()?.to_str().map(str::to_owned);
     let Some(file) = name(path) else {
@@ -108,16 +108,16 @@ pub fn is_credential_file(path: &Path) -> bool {
         || FILES_OF.contains(&(folder.as_str(), file.as_str()))
 }
 
-/// Whether a folder of this name is one of keys and logins as a whole.
+/// Returns true if a folder with this name holds nothing but keys and logins.
 pub fn is_credential_folder(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| FOLDERS.contains(&name))
 }
 
-/// What is to be covered if `folder` is shown: credentials, and pipes and sockets by which
-/// a process of the host could be spoken to. A read-only mount does not keep a command from
-/// writing to those.
-pub fn find_below(folder: &Path) -> BTreeMap<PathBuf, PathKind> {
+/// Returns what must be covered if `folder` is shown: credentials, and pipes and sockets through
+/// which a command could talk to a process of the host. A read-only mount does not keep a command
+/// from writing to those.
+pub fn find_paths_to_hide(folder: &Path) -> BTreeMap<PathBuf, PathKind> {
     let mut found = BTreeMap::new();
     let mut open = VecDeque::from([(folder.to_owned(), DEPTH)]);
     let mut left = ENTRIES;
@@ -198,7 +198,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("/etc", folder.path().join(".ssh")).unwrap();
         std::os::unix::net::UnixListener::bind(folder.path().join("a/door")).unwrap();
-        let found = find_below(folder.path());
+        let found = find_paths_to_hide(folder.path());
         let found: Vec<_> = found
             .iter()
             .map(|(path, kind)| (path.strip_prefix(folder.path()).unwrap(), *kind))

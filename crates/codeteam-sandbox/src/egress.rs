@@ -1,23 +1,23 @@
-//! The way out of a sandbox: the orchestrator's end of its ports.
+//! Controls the network traffic out of a sandbox: the orchestrator's end of its ports.
 //!
-//! A confined worker has a network of its own with nothing in it but the ports
-//! of its policy. Two things can be served there, both in the orchestrator:
+//! A confined worker has its own network with nothing in it but the ports of its policy. The
+//! orchestrator can serve two things there:
 //!
-//! - [`EgressProxy`], an HTTP proxy that connects to the exact pairs of host and port
-//!   that its [`EgressRules`] name, and to nothing else;
-//! - [`ApiEndpoint`], which passes requests on to one fixed API and adds the key
-//!   that the worker is not to have.
+//! - [`EgressProxy`], an HTTP proxy that connects to the exact pairs of host and port in its
+//!   [`EgressRules`], and to nothing else;
+//! - [`ApiEndpoint`], which passes requests on to one fixed API and adds the key that the worker
+//!   must not have.
 //!
-//! What a worker sends is hostile. Every request is parsed strictly and written
-//! anew; one connection carries one request; names are resolved once, here, and
-//! exactly the address that was judged is dialled. Whatever is decided goes to
-//! the [`EgressLog`].
+//! Whatever a worker sends is treated as hostile. Every request is parsed strictly and written
+//! anew; one connection carries one request; names are resolved once, here, and the connection goes
+//! to exactly the address that was checked. Every decision is reported to the [`EgressLog`].
 //!
-//! Not promised: what an allowed host does with what it is sent. A host that
-//! serves many others under one address (a content network) can be asked for
-//! them inside TLS, where nobody sees it; allow such hosts with that in mind.
+//! This does not protect against what an allowed host does with the data it is sent. A host that
+//! serves many others under one address (a content delivery network) can be asked for them inside
+//! TLS, where nobody sees it; allow such hosts with that in mind.
 
 mod address;
+mod connection;
 mod dial;
 mod endpoint;
 mod exchange;
@@ -27,9 +27,8 @@ mod relay;
 mod resolve;
 mod rules;
 mod server;
+mod stream;
 mod tls;
-mod visit;
-mod wire;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -41,62 +40,62 @@ pub use endpoint::{
     ApiEndpoint, ApiRoute, ApiUpstream, BadHeader, BadUpstream, Secret, SecretHeader,
 };
 pub use proxy::EgressProxy;
-pub use resolve::{NameResolver, NameRoute, SystemResolver, look_up};
+pub use resolve::{NameResolver, NameRoute, look_up_name};
 pub use rules::{AllowedHost, BadEntry, EgressRules};
 pub use server::PortServer;
 pub use tls::TrustRoots;
 
-/// How the reason begins for which a host that is allowed is refused, because its name leads into a
-/// private network and nobody has said that it may.
+/// The beginning of the reason for which an allowed host is refused because its name resolves to a
+/// private address and the configuration does not permit that.
 pub const NOT_PUBLIC: &str = "its name leads to no public address";
 
-/// Where everything that is decided is written to, by the thread that serves
-/// the connection: it goes on when this returns.
+/// Receives every decision, on the thread that serves the connection: serving continues when the
+/// callback returns.
 pub type EgressLog = Arc<dyn Fn(EgressRecord) + Send + Sync>;
 
-/// One thing that was decided about a connection from inside, or its end.
+/// A decision about a connection from inside, or the end of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EgressRecord {
-    /// Which connection of its listener, counted from 1.
+    /// The number of the connection at its listener, counted from 1.
     pub connection: u64,
-    /// The host that was asked for: printable, and not longer than a name can
-    /// be. For a request that could not be read, what its first line says.
+    /// The requested host: printable, and no longer than a name can be. For a request that could
+    /// not be parsed, its first line.
     pub host: String,
-    /// The port that was asked for; 0 if there was none to be read.
+    /// The requested port; 0 if it could not be parsed.
     pub port: u16,
-    /// What was decided.
+    /// The decision.
     pub verdict: EgressVerdict,
 }
 
-/// What became of a connection.
+/// The decision about a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EgressVerdict {
-    /// It was made.
+    /// The connection was made.
     Allowed {
-        /// What was dialled: an address of the host, or of the user's own proxy.
+        /// The address that was connected to: the host's, or that of the user's own proxy.
         address: SocketAddr,
     },
-    /// It was refused.
+    /// The connection was refused.
     Denied {
-        /// By which rule.
+        /// The rule that refused it.
         why: String,
     },
-    /// It was allowed but could not be made.
+    /// The connection was allowed but could not be made.
     Failed {
-        /// What went wrong.
+        /// The reason it failed.
         why: String,
     },
-    /// An allowed one is over.
+    /// An allowed connection has ended.
     Ended {
-        /// Bytes that went out.
+        /// The number of bytes sent out.
         up: u64,
-        /// Bytes that came in.
+        /// The number of bytes received.
         down: u64,
     },
 }
 
-/// What may stand in a record or an answer of what somebody inside has sent.
+/// Makes text that was sent from inside safe for a record or an answer.
 fn printable(text: &str) -> String {
     const LONGEST: usize = 255;
     text.chars()

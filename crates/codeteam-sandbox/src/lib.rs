@@ -1,43 +1,41 @@
 //! Confines a command.
 //!
-//! # What is promised
+//! # Guarantees
 //!
 //! A confined command, whatever it does:
 //!
-//! - **sees** only what its [`SandboxPolicy`] names. Everything else of the host's
-//!   filesystem does not exist for it: homes, keys, other repositories, the
-//!   state database, other runs, other processes, their environments, their
-//!   sockets;
-//! - **changes** nothing but what its policy says is writable, and leaves no
-//!   file there that would give its owner's rights to others (setuid, device);
-//! - **reaches** no network, not even the host's loopback. A worker and a setup
-//!   reach what the orchestrator serves on the [`ports`](SandboxPolicy::ports) of their
-//!   own loopback: the hosts of an allowlist, and an API to which a key is added
-//!   that they do not have. See [`egress`];
-//! - **takes** no more than its [`SandboxLimits`], as far as the kernel lets its caller
-//!   set them: see [`cgroup`];
-//! - **ends** as a whole. When the command ends, when the orchestrator lets go
-//!   of its [`Lifeline`], or when the orchestrator is killed at any moment, no
-//!   process of it is left, whatever it did to hide.
+//! - **sees** only what its [`SandboxPolicy`] lists. The rest of the host's filesystem does not
+//!   exist for it: homes, keys, other repositories, the state database, other runs, other
+//!   processes, their environments, their sockets;
+//! - **changes** nothing but what its policy makes writable, and leaves no file there that would
+//!   give its owner's rights to others (setuid, device);
+//! - **reaches** no network, not even the host's loopback. Workers and set-up commands reach what
+//!   the orchestrator serves on the [`ports`](SandboxPolicy::ports) of their own loopback: the
+//!   hosts of an allowlist, and an API to which a key is added that they do not have. See
+//!   [`egress`];
+//! - **takes** no more than its [`SandboxLimits`], as far as the kernel lets its caller set them:
+//!   see [`cgroup`];
+//! - **ends** as a whole. When the command ends, when the orchestrator drops its [`Lifeline`], or
+//!   when the orchestrator is killed at any moment, no process of it is left, whatever it did to
+//!   hide.
 //!
-//! Not promised: protection from holes in the kernel, from side channels
-//! (timing, load), from what a person does with the files it wrote, and from
-//! what an allowed host does with what it is told.
+//! The sandbox does not protect against holes in the kernel, against side channels (timing, load),
+//! against what a person does with the files the command wrote, or against what an allowed host
+//! does with the data it is sent.
 //!
-//! # How
+//! # How it works
 //!
-//! [`policy`] is data. [`system`] and [`toolchains`] find out what a command
-//! needs of this host, and [`credentials`] what it must not see there. [`bwrap`]
-//! turns a policy into options of bubblewrap, and `seccomp` says which system
-//! calls are left. [`shim`] is what is executed: the orchestrator spawns the shim, a small program beside its own or itself, which
-//! becomes bubblewrap, which runs the shim again as the first process inside.
-//! [`probe()`] tries it all and has the [`SandboxBackend`] to do it with. [`container`]
-//! does the same with podman or docker in place of bubblewrap. [`egress`] is the
-//! other end of a network with nothing in it but ports.
+//! [`policy`] is plain data. [`system`] and [`toolchains`] find out what a command needs of this
+//! host, and [`credentials`] what it must not see there. [`bwrap`] turns a policy into options of
+//! bubblewrap, and `seccomp` decides which system calls are allowed. [`shim`] is what is executed:
+//! the orchestrator spawns the shim (a small program next to its own, or itself), which becomes
+//! bubblewrap, which runs the shim again as the first process inside. [`probe()`] tests all of this
+//! and returns the [`SandboxBackend`] to use. [`container`] does the same with podman or docker in
+//! place of bubblewrap. [`egress`] is the orchestrator's end of the sandbox's network, which has
+//! nothing in it but ports.
 //!
-//! Nothing here depends on the engine. Processes are spawned to find the shim, to
-//! probe, to build an image and, by the shim, to start a container; otherwise the
-//! shim replaces itself.
+//! Nothing here depends on the engine. Processes are spawned to find the shim, to probe, to build
+//! an image and, by the shim, to start a container; otherwise the shim replaces itself.
 
 #![cfg(target_os = "linux")]
 
@@ -56,8 +54,8 @@ mod spec;
 pub mod system;
 pub mod toolchains;
 
-/// The variable by which an orchestrator marks what it spawns, to find it again. It is visible from
-/// outside only.
+/// The variable with which an orchestrator marks the processes it spawns, to find them again. It is
+/// visible only from outside the sandbox.
 pub const MARK: &str = "CODETEAM_MARK";
 
 pub use backend::{ConfinedCommand, SandboxBackend, Shim};

@@ -1,17 +1,15 @@
-//! What holds a confined command to life.
+//! The lifeline: a connection that keeps a confined command alive.
 //!
-//! A pair of sockets: one end is the standard input of the shim, of bubblewrap
-//! and of the first process inside (the command itself reads from `/dev/null`),
-//! the other stays with the orchestrator. Into a container the first end is
-//! handed over a connection. When the other
-//! one is closed, by intent or because its process is gone, the first process
-//! ends and the kernel ends all others with it.
+//! It is a pair of sockets. One end is the standard input of the shim, of bubblewrap and of the
+//! first process inside (the command itself reads from `/dev/null`); the other stays with the
+//! orchestrator. For a container, the first end is passed in over a connection. When the
+//! orchestrator's end is closed, on purpose or because its process is gone, the first process ends
+//! and the kernel kills all others with it.
 //!
-//! Sockets, because a pipe could be opened a second time through `/proc` by
-//! what runs inside, and would then never report its end. And because sockets
-//! can carry others: one message comes out of a sandbox when it is there and the
-//! command is about to start, with a listener for each port that its policy
-//! names. Nothing else travels here.
+//! Sockets are used because a process inside could open a pipe a second time through `/proc`, and
+//! the pipe would then never report its end. Sockets can also carry descriptors: when the sandbox
+//! is ready and the command is about to start, it sends one message, with a listener for each port
+//! that its policy lists. Nothing else travels here.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -28,37 +26,53 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recv, recvmsg,
 };
 
-/// The orchestrator's end. Dropping it ends the command.
+/// The orchestrator's end of the connection that keeps a confined command alive. Dropping it ends
+/// the command and everything it started.
+///
+/// Create the pair with [`Lifeline::new`], give the second half to the shim as standard input, and
+/// spawn the shim. Then, if the policy has ports, call [`Lifeline::receive_listeners`] once. After
+/// the end, [`Lifeline::was_ready`] tells whether the sandbox was set up at all or failed before
+/// the command started.
 #[derive(Debug)]
 pub struct Lifeline {
     held: UnixStream,
-    heard: AtomicBool,
+    ready_received: AtomicBool,
 }
 
 impl Lifeline {
-    /// The end to keep, and the standard input for the shim.
+    /// Creates a lifeline and the standard input for the shim.
     pub fn new() -> io::Result<(Self, Stdio)> {
         let (held, given) = UnixStream::pair()?;
         let given = OwnedFd::from(given);
         let heard = AtomicBool::new(false);
-        Ok((Self { held, heard }, given.into()))
+        Ok((
+            Self {
+                held,
+                ready_received: heard,
+            },
+            given.into(),
+        ))
     }
 
-    /// The listeners on the [`ports`](crate::SandboxPolicy::ports) of the policy, of
-    /// which there are `count`, in their order. They are in the sandbox's
-    /// network: what is accepted there comes from inside. To be asked for once,
-    /// after the shim was spawned. The command does not wait for it.
+    /// Receives the listeners on the [`ports`](crate::SandboxPolicy::ports) of the policy, of which
+    /// there are `count`, in their order. They are in the sandbox's network: connections accepted
+    /// there come from inside. Call this once, after the shim was spawned. The command does not
+    /// wait for it.
     ///
-    /// If the shim fails there is an error at once, provided that nobody here
-    /// still holds its standard input: drop the `Command` it was given to.
-    pub fn listeners(&self, count: usize, timeout: Duration) -> io::Result<Vec<TcpListener>> {
-        self.listeners_before(count, timeout, &[])
+    /// If the shim fails, this returns an error at once, provided that this process no longer holds
+    /// the shim's standard input: drop the `Command` it was given to.
+    pub fn receive_listeners(
+        &self,
+        count: usize,
+        timeout: Duration,
+    ) -> io::Result<Vec<TcpListener>> {
+        self.receive_listeners_until(count, timeout, &[])
     }
 
-    /// The same, which also fails as soon as one of `ends` can be read: a descriptor
-    /// of the shim's process (if that is killed at the wrong moment, a child of
-    /// it goes on holding the other end), or whatever else ends the waiting.
-    pub fn listeners_before(
+    /// Does the same, but also fails as soon as one of `ends` is readable: a pidfd of the shim (if
+    /// the shim is killed at the wrong moment, one of its children goes on holding the other end),
+    /// or anything else that ends the wait.
+    pub fn receive_listeners_until(
         &self,
         count: usize,
         timeout: Duration,
@@ -81,11 +95,11 @@ impl Lifeline {
         ))
     }
 
-    /// Whether the sandbox came about and was about to start the command. For
-    /// after the end of what was spawned; does not wait.
+    /// Returns true if the sandbox was set up and about to start the command. Call this after the
+    /// spawned process has ended; it does not wait.
     pub fn was_ready(&self) -> bool {
         let peek = |byte: &mut [u8]| recv(&self.held, byte, RecvFlags::DONTWAIT);
-        self.heard.load(Ordering::Relaxed) || matches!(peek(&mut [0]), Ok((1, _)))
+        self.ready_received.load(Ordering::Relaxed) || matches!(peek(&mut [0]), Ok((1, _)))
     }
 
     fn wait(&self, timeout: Duration, ends: &[BorrowedFd<'_>]) -> io::Result<()> {
@@ -126,7 +140,7 @@ impl Lifeline {
             let ended = "the sandbox ended before it served its ports";
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, ended));
         }
-        self.heard.store(true, Ordering::Relaxed);
+        self.ready_received.store(true, Ordering::Relaxed);
         if received.flags.contains(ReturnFlags::CTRUNC) {
             let more = "the sandbox serves more ports than were asked for";
             return Err(io::Error::new(io::ErrorKind::InvalidData, more));

@@ -1,7 +1,6 @@
-//! What a confined command may see, as plain data.
+//! Describes what a confined command may see and use, as plain data.
 //!
-//! Nothing here touches the system. Order matters: a later entry lies on top of
-//! an earlier one.
+//! Nothing here touches the system. Order matters: a later entry lies on top of an earlier one.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,107 +10,120 @@ use serde::{Deserialize, Serialize};
 
 /// The name of the user inside.
 pub const USER: &str = "agent";
-/// The ids of the user inside, whoever started the sandbox.
+/// The user and group id inside, whoever started the sandbox.
 pub const UID: u32 = 1000;
-/// The private home: empty, writable, gone afterwards.
+/// The private home directory: empty, writable, removed afterwards.
 pub const HOME: &str = "/home/agent";
 
-/// Where programs are, unless more is said.
+/// The default `PATH`.
 pub(crate) const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Everything a command is given. What is not named here does not exist inside.
+/// Everything that a command is given. Whatever is not listed here does not exist inside.
+///
+/// [`SandboxPolicy::new`] starts with a bottom layer, private scratch space and an environment of
+/// only `HOME` and `PATH`. Callers then add to it with [`show`](SandboxPolicy::show),
+/// [`hide`](SandboxPolicy::hide) and [`set_env`](SandboxPolicy::set_env). The order of entries
+/// matters, because each lies on top of those before it: to hide a part of a folder, show the
+/// folder first.
+///
+/// A policy is backend-neutral: [`bwrap`](crate::bwrap) and [`container`](crate::container) each
+/// translate it to the options of their tool. With containers the image takes the place of `root`.
+///
+/// ```ignore
+/// let mut policy = SandboxPolicy::new(SandboxProfile::Worker, system::root_entries(), limits);
+/// policy.show(&work_tree, MountAccess::Writable);
+/// policy.hide(&work_tree.join(".env"), PathKind::File);
+/// policy.set_env("LANG", "C.UTF-8");
+/// policy.cwd = work_tree;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxPolicy {
-    /// For whom the command runs.
+    /// The kind of command, which decides what it may reach.
     pub profile: SandboxProfile,
-    /// The bottom of the filesystem: what every command needs of this host. In a
-    /// container the image takes its place.
+    /// The bottom layer of the filesystem: what every command needs of this host. In a container,
+    /// the image takes its place.
     pub root: Vec<MountEntry>,
-    /// What lies on top of it, from the bottom up.
+    /// The entries on top of it, from the bottom up.
     pub entries: Vec<MountEntry>,
-    /// The directory to start in.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// The whole environment; in a container what the image sets lies below it.
+    /// The whole environment; in a container it is added to the variables of the image.
     #[serde(with = "pairs")]
     pub env: BTreeMap<OsString, OsString>,
-    /// How much it may take.
+    /// The resource limits.
     pub limits: SandboxLimits,
-    /// The ports of its loopback that the orchestrator serves, which is all
-    /// there is of a network: see
-    /// [`Lifeline::listeners`](crate::Lifeline::listeners). An executor can
-    /// have none.
+    /// The ports of its loopback that the orchestrator serves. They are all the network there is:
+    /// see [`Lifeline::receive_listeners`](crate::Lifeline::receive_listeners). An executor cannot
+    /// have any.
     #[serde(default)]
     pub ports: Vec<u16>,
 }
 
-/// For whom a command runs, which decides what it may reach.
+/// The kind of command that is confined, which decides what it may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SandboxProfile {
-    /// A worker: talks to its model, edits its work tree. It may list its
-    /// interfaces, which the runtimes of the CLIs do when they start.
+    /// A worker: talks to its model and edits its work tree. It may list its network interfaces,
+    /// which the runtimes of the CLIs do when they start.
     Worker,
     /// The project's own code, run by the orchestrator: no network at all.
     Executor,
-    /// What prepares a work tree: as a worker, but it talks to package
-    /// registries.
+    /// A command that prepares a work tree: like a worker, but it talks to package registries.
     Setup,
 }
 
-/// One thing in the filesystem of a command.
+/// One entry in the filesystem of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MountEntry {
-    /// A file or directory of the host. No component of `source` may be a
-    /// symbolic link when the command is started: what a worker has put into
-    /// its tree cannot redirect a mount.
+    /// A file or directory of the host. No component of `source` may be a symbolic link when the
+    /// command is started, so that a worker cannot redirect a mount with a link in its tree.
     Bind {
-        /// Where it is on the host.
+        /// The path on the host.
         source: PathBuf,
-        /// Where it appears.
+        /// The path inside.
         target: PathBuf,
-        /// What may be done with it.
+        /// Whether it can be written.
         access: MountAccess,
     },
     /// An empty directory in memory, private to the command.
     Scratch {
-        /// Where it appears.
+        /// The path inside.
         target: PathBuf,
-        /// How much fits in.
+        /// The maximum size.
         bytes: u64,
     },
-    /// A copy of a small public file of the host, as it is when the command is
-    /// started. It costs a command less than a mount. Of `source` is required
-    /// what a `Bind` requires, and that the caller can read it.
+    /// A copy of a small public file of the host, as it is when the command is started. A copy
+    /// costs a command less than a mount. `source` must meet the requirements of a `Bind`, and the
+    /// caller must be able to read it.
     Copy {
-        /// Where it is on the host.
+        /// The path on the host.
         source: PathBuf,
-        /// Where it appears.
+        /// The path inside.
         target: PathBuf,
     },
     /// A small read-only file.
     File {
-        /// Where it appears.
+        /// The path inside.
         target: PathBuf,
-        /// What it says.
+        /// The content of the file.
         text: String,
     },
     /// A symbolic link.
     Link {
-        /// Where it appears.
+        /// The path inside.
         target: PathBuf,
-        /// What it points to.
+        /// The target of the link.
         to: PathBuf,
     },
-    /// Something of an earlier entry that is not to be seen: an empty file or
-    /// an empty directory, read-only, lies over it.
+    /// Hides a part of an earlier entry under an empty, read-only file or directory.
     Hidden {
         /// The path inside.
         target: PathBuf,
-        /// What is there.
+        /// The kind of thing that is hidden.
         kind: PathKind,
     },
 }
 
-/// What may be done with a part of the host's filesystem.
+/// The permitted access to a part of the host's filesystem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MountAccess {
     /// Reading and executing.
@@ -120,36 +132,36 @@ pub enum MountAccess {
     Writable,
 }
 
-/// What a hidden path is.
+/// The kind of a hidden path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PathKind {
-    /// A file of any sort.
+    /// A file of any type.
     File,
     /// A directory.
     Directory,
 }
 
-/// How much a command may take. Time is the business of whoever waits for it.
+/// The resource limits of a command. Time is limited by whoever waits for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxLimits {
-    /// Processes and threads together. By a cgroup where one can be had,
-    /// otherwise by `RLIMIT_NPROC`, which the kernel ignores for root.
+    /// The number of processes and threads together. Limited by a cgroup if possible, otherwise by
+    /// `RLIMIT_NPROC`, which the kernel ignores for root.
     pub processes: u64,
-    /// Memory of all processes together, only by a cgroup.
+    /// The memory of all processes together. Limited only by a cgroup.
     pub memory: u64,
-    /// Address space of one process. Node reserves some 10 GiB of it for every
-    /// `WebAssembly` memory and has one of its own for HTTP, so that 16 GiB are
-    /// not enough for a program with one more.
+    /// The address space of one process. Node reserves some 10 GiB of it for every `WebAssembly`
+    /// memory and has one of its own for HTTP, so that 16 GiB are not enough for a program with one
+    /// more.
     pub address_space: u64,
-    /// The largest file that may be written.
+    /// The size of the largest file that may be written.
     pub file_size: u64,
-    /// Open files of one process.
+    /// The number of open files of one process.
     pub open_files: u64,
-    /// What fits into each of the scratch directories.
+    /// The size of each scratch directory.
     pub scratch: u64,
 }
 
-/// Bytes of a megabyte.
+/// The number of bytes in a mebibyte.
 pub const MIB: u64 = 1024 * 1024;
 
 impl Default for SandboxLimits {
@@ -166,9 +178,9 @@ impl Default for SandboxLimits {
 }
 
 impl SandboxPolicy {
-    /// A command with the given bottom of a filesystem (see
-    /// [`system::root`](crate::system::root)) and nothing else: an empty
-    /// environment but for `HOME` and `PATH`, private scratch space.
+    /// Creates a policy with the given bottom layer (see
+    /// [`system::root_entries`](crate::system::root_entries)), private scratch space, and an
+    /// environment of only `HOME` and `PATH`.
     pub fn new(profile: SandboxProfile, root: Vec<MountEntry>, limits: SandboxLimits) -> Self {
         let scratch = ["/tmp", "/dev/shm", HOME].map(|target| MountEntry::Scratch {
             target: target.into(),
@@ -196,12 +208,12 @@ impl SandboxPolicy {
         }
     }
 
-    /// All entries, from the bottom up.
+    /// Returns all entries, from the bottom up.
     pub(crate) fn layers(&self) -> Vec<&MountEntry> {
         self.root.iter().chain(&self.entries).collect()
     }
 
-    /// Shows a path of the host, at the same place.
+    /// Shows a path of the host at the same path inside.
     pub fn show(&mut self, path: &Path, access: MountAccess) -> &mut Self {
         self.entries.push(MountEntry::Bind {
             source: path.to_owned(),
@@ -211,7 +223,7 @@ impl SandboxPolicy {
         self
     }
 
-    /// Covers a path that an earlier entry has made visible.
+    /// Hides a path that an earlier entry has made visible.
     pub fn hide(&mut self, path: &Path, kind: PathKind) -> &mut Self {
         self.entries.push(MountEntry::Hidden {
             target: path.to_owned(),
@@ -220,7 +232,7 @@ impl SandboxPolicy {
         self
     }
 
-    /// Sets a variable of the command's environment.
+    /// Sets an environment variable of the command.
     pub fn set_env(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> &mut Self {
         self.env.insert(name.into(), value.into());
         self
@@ -228,7 +240,7 @@ impl SandboxPolicy {
 }
 
 impl MountEntry {
-    /// Where it appears.
+    /// Returns the path at which the entry appears inside.
     pub fn target(&self) -> &Path {
         match self {
             Self::Bind { target, .. }
@@ -241,10 +253,9 @@ impl MountEntry {
     }
 }
 
-/// What each of the entries lies on: the last earlier one at its place or above
-/// it. Every start of a command asks for all of them, so paths are taken apart
-/// only once.
-pub(crate) fn grounds<'a>(entries: &[&'a MountEntry]) -> Vec<Option<&'a MountEntry>> {
+/// Returns the entry underneath each entry: the last earlier one at its path or above it. Every
+/// start of a command needs all of them, so paths are split only once.
+pub(crate) fn entries_underneath<'a>(entries: &[&'a MountEntry]) -> Vec<Option<&'a MountEntry>> {
     let parts = |entry: &&'a MountEntry| entry.target().iter().collect::<Vec<_>>();
     let paths: Vec<_> = entries.iter().map(parts).collect();
     let ground = |(at, path): (usize, &Vec<_>)| {
@@ -256,7 +267,7 @@ pub(crate) fn grounds<'a>(entries: &[&'a MountEntry]) -> Vec<Option<&'a MountEnt
     paths.iter().enumerate().map(ground).collect()
 }
 
-/// A map whose keys need not be text, as a list.
+/// Serialises a map whose keys need not be text as a list.
 mod pairs {
     use super::{BTreeMap, Deserialize, OsString};
     use serde::{Deserializer, Serializer};

@@ -1,4 +1,8 @@
-//! Finds out whether commands can be confined here, by confining one.
+//! Tests whether commands can be confined here, by confining one.
+
+mod container;
+
+pub use self::container::{ContainersUnavailable, probe_containers};
 
 use std::borrow::BorrowMut;
 use std::ffi::{OsStr, OsString};
@@ -13,46 +17,46 @@ use crate::lifeline::Lifeline;
 use crate::policy::{SandboxLimits, SandboxPolicy, SandboxProfile};
 use crate::system;
 
-/// Why commands cannot be confined here, and what to do about it.
+/// The reason bubblewrap cannot confine commands here, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum BubblewrapUnavailable {
-    /// There is no bubblewrap.
+    /// Bubblewrap is not installed.
     #[error("bubblewrap (`bwrap`) was not found; install the package `bubblewrap`")]
     NotInstalled,
-    /// It cannot do what is needed.
+    /// Bubblewrap lacks a required option.
     #[error(
         "`{}` has no option `{option}`; install version 0.10 or later of the package \
          `bubblewrap`, or your distribution's latest update of it", path.display()
     )]
     TooOld {
-        /// Where it is.
+        /// The path of bubblewrap.
         path: PathBuf,
-        /// The first option it does not know.
+        /// The first option it does not support.
         option: &'static str,
     },
-    /// The kernel has user namespaces switched off for this user.
+    /// The kernel has user namespaces disabled for this user.
     #[error(
         "user namespaces are switched off by `{setting} = {value}`; \
          an administrator can change it with `sysctl`"
     )]
     UserNamespaces {
-        /// The name of the setting.
+        /// The name of the kernel setting.
         setting: &'static str,
-        /// What it is now.
+        /// The current value of the setting.
         value: String,
     },
-    /// It did not start, and no known setting explains it.
+    /// Bubblewrap did not start, and no known setting explains it.
     #[error("bubblewrap could not confine a command: {reason}")]
     Failed {
-        /// What it said.
+        /// The error output.
         reason: String,
     },
-    /// The attempt could not be made.
+    /// The test could not be run.
     #[error("could not try bubblewrap")]
     System(#[from] io::Error),
 }
 
-/// What bubblewrap must know. Old versions with security updates do.
+/// The options that bubblewrap must support. Old versions with security updates do.
 const OPTIONS: &[&str] = &[
     "--ro-bind-fd",
     "--add-seccomp-fd",
@@ -60,16 +64,15 @@ const OPTIONS: &[&str] = &[
     "--size",
 ];
 
-/// What switches user namespaces off, and the value that does.
+/// The kernel settings that disable user namespaces, and the value that does so.
 const SETTINGS: &[(&str, &str)] = &[
     ("user.max_user_namespaces", "0"),
     ("kernel.unprivileged_userns_clone", "0"),
     ("kernel.apparmor_restrict_unprivileged_userns", "1"),
 ];
 
-/// Looks for bubblewrap in a `PATH` and runs `true` in it, through the shim,
-/// with everything a command gets. `scratch` is a directory to write a small
-/// file to.
+/// Looks for bubblewrap in a `PATH` and runs `true` in it, through the shim, with everything a
+/// command gets. `scratch` is a directory for a small file.
 pub fn probe(
     path: &OsStr,
     shim: Shim,
@@ -79,7 +82,7 @@ pub fn probe(
         .map(|directory| directory.join("bwrap"))
         .find(|bwrap| bwrap.is_absolute() && bwrap.is_file())
         .ok_or(BubblewrapUnavailable::NotInstalled)?;
-    let help = output(spawned(bwrap.as_os_str(), &["--help".into()]))?;
+    let help = output(new_command(bwrap.as_os_str(), &["--help".into()]))?;
     let is_unknown = |option: &&&str| !help.text.contains(&format!("{option} "));
     if let Some(option) = OPTIONS.iter().find(is_unknown) {
         return Err(BubblewrapUnavailable::TooOld {
@@ -88,33 +91,35 @@ pub fn probe(
         });
     }
     let backend = SandboxBackend::bubblewrap(bwrap, shim, CgroupHierarchy::detect());
-    try_out(&backend, scratch)?;
+    run_trial(&backend, scratch)?;
     Ok(backend)
 }
 
-fn try_out(backend: &SandboxBackend, scratch: &Path) -> Result<(), BubblewrapUnavailable> {
+fn run_trial(backend: &SandboxBackend, scratch: &Path) -> Result<(), BubblewrapUnavailable> {
     let policy = SandboxPolicy::new(
         SandboxProfile::Executor,
-        system::root(),
+        system::root_entries(),
         SandboxLimits::default(),
     );
     let spec = scratch.join(format!("{}-probe", std::process::id()));
     let confined = backend.confine(policy, &spec, OsStr::new("true"), &[])?;
     let (lifeline, stdin) = Lifeline::new()?;
-    let mut command = spawned(confined.program.as_os_str(), &confined.args);
+    let mut command = new_command(confined.program.as_os_str(), &confined.args);
     let tried = output(command.stdin(stdin))?;
     drop(lifeline);
     if tried.is_success {
         return Ok(());
     }
-    Err(switched_off().unwrap_or(BubblewrapUnavailable::Failed {
-        reason: tried.text.trim().to_owned(),
-    }))
+    Err(
+        disabled_namespaces().unwrap_or(BubblewrapUnavailable::Failed {
+            reason: tried.text.trim().to_owned(),
+        }),
+    )
 }
 
-/// The setting that keeps user namespaces from this user, if one does. None
-/// keeps them from root but the first.
-fn switched_off() -> Option<BubblewrapUnavailable> {
+/// Returns the setting that disables user namespaces for this user, if there is one. Only the first
+/// applies to root.
+fn disabled_namespaces() -> Option<BubblewrapUnavailable> {
     let is_root = rustix::process::geteuid().is_root();
     let count = if is_root { 1 } else { SETTINGS.len() };
     SETTINGS[..count].iter().find_map(|&(setting, off)| {
@@ -128,7 +133,7 @@ fn switched_off() -> Option<BubblewrapUnavailable> {
     clippy::disallowed_methods,
     reason = "only trying it shows whether it works"
 )]
-fn spawned(program: &OsStr, args: &[OsString]) -> Command {
+fn new_command(program: &OsStr, args: &[OsString]) -> Command {
     let mut command = Command::new(program);
     command
         .args(args)

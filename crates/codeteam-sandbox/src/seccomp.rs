@@ -1,14 +1,14 @@
-//! Which system calls a confined command may make.
+//! Decides which system calls a confined command may make.
 //!
-//! Two filters. The first is a list of what may be called at all: a number that
-//! is not on it, such as one that a newer kernel has added, fails with `ENOSYS`
-//! as on a kernel without it, so programs fall back to what they did before. The
-//! second refuses, with `EPERM`, what reaches round the other walls: other
-//! processes' memory, kernel interfaces with a history of holes, namespaces and
-//! mounts, sockets that are not confined by a network namespace, setuid files.
+//! There are two filters. The first lists what may be called at all: a number that is not on it,
+//! such as one that a newer kernel has added, fails with `ENOSYS` as on a kernel without it, so
+//! programs fall back to what they did before. The second refuses, with `EPERM`, calls that get
+//! around the other barriers: other processes' memory, kernel interfaces with a history of holes,
+//! namespaces and mounts, sockets that are not confined by a network namespace, setuid files,
+//! changes to files that leave their times as they were.
 //!
-//! The kernel runs both and takes the strictest answer. Programs of another
-//! architecture, whose calls have other numbers, are killed.
+//! The kernel runs both and takes the strictest answer. Programs of another architecture, whose
+//! calls have other numbers, are killed.
 
 mod allowed;
 
@@ -26,15 +26,15 @@ const ARCH: TargetArch = TargetArch::x86_64;
 #[cfg(target_arch = "aarch64")]
 const ARCH: TargetArch = TargetArch::aarch64;
 
-/// The filters, each as the bytes of a BPF program.
-pub(crate) fn programs(profile: SandboxProfile) -> Vec<Vec<u8>> {
+/// Returns the filters, each as the bytes of a BPF program.
+pub(crate) fn filter_programs(profile: SandboxProfile) -> Vec<Vec<u8>> {
     let filters = filters(profile);
     let as_bytes = |program: &BpfProgram| program.iter().flat_map(bytes).collect();
     filters.iter().map(as_bytes).collect()
 }
 
-/// Puts this process, and all that it starts, under the filters for good.
-pub(crate) fn apply(profile: SandboxProfile) -> Result<(), seccompiler::Error> {
+/// Applies the filters to this process and everything it starts, for good.
+pub(crate) fn apply_filters(profile: SandboxProfile) -> Result<(), seccompiler::Error> {
     let filters = filters(profile);
     filters
         .iter()
@@ -42,11 +42,11 @@ pub(crate) fn apply(profile: SandboxProfile) -> Result<(), seccompiler::Error> {
 }
 
 fn filters(profile: SandboxProfile) -> Vec<BpfProgram> {
-    let refused = refused(profile);
-    // What is refused has its own error, so the list lets it pass on to there.
+    let refused = refused_calls(profile);
+    // Refused calls have their own error, so the list lets them through to the second filter.
     let known = allowed::CALLS.iter().chain(allowed::CALLS_HERE);
     let known = known.copied().chain(refused.keys().copied());
-    let listed = only(known.collect());
+    let listed = allow_only(known.collect());
     vec![compile(refused, libc::EPERM), listed]
 }
 
@@ -61,7 +61,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_process_madvise,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
-    // Keyrings are not in any namespace.
+    // Keyrings are not part of any namespace.
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
@@ -126,13 +126,12 @@ const REFUSED_HERE: &[i64] = &[
 #[cfg(target_arch = "aarch64")]
 const REFUSED_HERE: &[i64] = &[];
 
-fn refused(profile: SandboxProfile) -> SyscallRules {
-    let mut rules = never(REFUSED.iter().chain(REFUSED_HERE).copied());
-    // Sockets of these families stay within the network namespace. UNIX ones do
-    // not: a socket of the host that lies in a visible directory, read-only or
-    // not, can be connected to. A pair of streams has its peer for good; one that
-    // takes datagrams can be connected to anybody, or send without connecting.
-    // (The kernel makes a raw UNIX socket one that takes datagrams.)
+fn refused_calls(profile: SandboxProfile) -> SyscallRules {
+    let mut rules = refuse_always(REFUSED.iter().chain(REFUSED_HERE).copied());
+    // Sockets of these families stay within the network namespace. UNIX ones do not: a socket of
+    // the host in a visible directory, read-only or not, can be connected to. A pair of stream
+    // sockets keeps its peer for good; a datagram socket can be connected to anybody, or send
+    // without connecting. (The kernel turns a raw UNIX socket into a datagram socket.)
     let mut families = vec![libc::AF_INET, libc::AF_INET6];
     if profile != SandboxProfile::Executor {
         families.push(libc::AF_NETLINK);
@@ -162,11 +161,13 @@ fn refused(profile: SandboxProfile) -> SyscallRules {
     ];
     rules.insert(libc::SYS_clone, any_bit(0, &namespaces));
 
-    // Typing into the terminal, should there ever be one.
-    let typing = [TIOCSTI, TIOCLINUX].map(|request| rule(vec![is(1, request)]));
-    rules.insert(libc::SYS_ioctl, typing.into());
+    // The first two type into the terminal, should there ever be one. The others change the content
+    // of a file and not its times, from which codeteam knows what a worker has touched.
+    let requests = [TIOCSTI, TIOCLINUX, EXT4_IOC_MOVE_EXT, XFS_IOC_SWAPEXT];
+    let requests = requests.map(|request| rule(vec![is(1, request)]));
+    rules.insert(libc::SYS_ioctl, requests.into());
 
-    privileged_modes(&mut rules);
+    refuse_privileged_modes(&mut rules);
     rules
 }
 
@@ -175,39 +176,41 @@ const CLONE_NEWTIME: i32 = 0x80;
 const SOCKET_KIND: u64 = 0xf;
 const TIOCSTI: i32 = 0x5412;
 const TIOCLINUX: i32 = 0x541c;
+const EXT4_IOC_MOVE_EXT: i32 = 0xc028_660f_u32.cast_signed();
+const XFS_IOC_SWAPEXT: i32 = 0xc0c0_586d_u32.cast_signed();
 const SYS_FCHMODAT2: i64 = 452;
-/// Creates a file without a name. The bits of `O_TMPFILE` without `O_DIRECTORY`.
+/// Creates a file without a name: the bits of `O_TMPFILE` without `O_DIRECTORY`.
 const UNNAMED: i32 = 0o20_000_000;
 const PRIVILEGED: [i32; 2] = [0o4000, 0o2000];
 
-/// A setuid file in the work tree would belong to the user of the host, and a
-/// device would be the host's.
-fn privileged_modes(rules: &mut SyscallRules) {
+/// Refuses to create setuid files and devices: a setuid file in the work tree would belong to the
+/// user of the host, and a device would be the host's.
+fn refuse_privileged_modes(rules: &mut SyscallRules) {
     rules.insert(libc::SYS_fchmod, any_bit(1, &PRIVILEGED));
     rules.insert(libc::SYS_fchmodat, any_bit(2, &PRIVILEGED));
     rules.insert(SYS_FCHMODAT2, any_bit(2, &PRIVILEGED));
-    rules.insert(libc::SYS_openat, created(2, 3));
-    rules.insert(libc::SYS_mknodat, made(2));
+    rules.insert(libc::SYS_openat, creation_rules(2, 3));
+    rules.insert(libc::SYS_mknodat, device_rules(2));
     #[cfg(target_arch = "x86_64")]
     {
         rules.insert(libc::SYS_chmod, any_bit(1, &PRIVILEGED));
         rules.insert(libc::SYS_creat, any_bit(1, &PRIVILEGED));
-        rules.insert(libc::SYS_open, created(1, 2));
-        rules.insert(libc::SYS_mknod, made(1));
+        rules.insert(libc::SYS_open, creation_rules(1, 2));
+        rules.insert(libc::SYS_mknod, device_rules(1));
     }
 }
 
-/// Opening with a privileged mode. The mode means something only when a file is
+/// Returns rules against opening with a privileged mode. The mode is meaningful only when a file is
 /// created; otherwise the register holds anything.
-fn created(flags: u8, mode: u8) -> Vec<SeccompRule> {
+fn creation_rules(flags: u8, mode: u8) -> Vec<SeccompRule> {
     [libc::O_CREAT, UNNAMED]
         .into_iter()
         .flat_map(|creates| PRIVILEGED.map(|bit| rule(vec![has(flags, creates), has(mode, bit)])))
         .collect()
 }
 
-/// Making a device, or a file with a privileged mode. Pipes are fine.
-fn made(mode: u8) -> Vec<SeccompRule> {
+/// Returns rules against creating a device, or a file with a privileged mode. Pipes are allowed.
+fn device_rules(mode: u8) -> Vec<SeccompRule> {
     let kind = |kind: u32| {
         let operator = SeccompCmpOp::MaskedEq(u64::from(libc::S_IFMT));
         rule(vec![condition(mode, operator, kind.cast_signed())])
@@ -219,7 +222,7 @@ fn made(mode: u8) -> Vec<SeccompRule> {
         .collect()
 }
 
-fn never(calls: impl IntoIterator<Item = i64>) -> SyscallRules {
+fn refuse_always(calls: impl IntoIterator<Item = i64>) -> SyscallRules {
     calls.into_iter().map(|call| (call, Vec::new())).collect()
 }
 
@@ -245,7 +248,7 @@ fn unsigned(value: i32) -> u64 {
     u64::from(value.cast_unsigned())
 }
 
-/// The kernel reads all arguments that are compared here as 32 bits.
+/// Creates a condition. The kernel reads all arguments that are compared here as 32 bits.
 #[expect(clippy::expect_used, reason = "an argument number below six is valid")]
 fn condition(argument: u8, operator: SeccompCmpOp, value: i32) -> SeccompCondition {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, unsigned(value))
@@ -268,9 +271,9 @@ fn compile(rules: SyscallRules, errno: i32) -> BpfProgram {
         .expect("constant rules compile")
 }
 
-/// Lets these numbers pass and no other. Numbers of the x32 ABI, a second set
-/// under the same architecture, are above all of them.
-fn only(calls: BTreeSet<i64>) -> BpfProgram {
+/// Allows these numbers and no others. Numbers of the x32 ABI, a second set under the same
+/// architecture, are above all of them.
+fn allow_only(calls: BTreeSet<i64>) -> BpfProgram {
     const LOAD_NUMBER: u16 = 0x20;
     const JUMP_IF_AT_LEAST: u16 = 0x35;
     const JUMP_IF_ABOVE: u16 = 0x25;
@@ -279,7 +282,7 @@ fn only(calls: BTreeSet<i64>) -> BpfProgram {
     let step = |code, jt, k| sock_filter { code, jt, jf: 0, k };
     let mut program = vec![step(LOAD_NUMBER, 0, 0)];
     for (first, last) in ranges(calls) {
-        // The ranges rise: what is below one was in none of those before it.
+        // The ranges ascend: a number below this one was in none of the earlier ranges.
         program.extend([
             step(JUMP_IF_AT_LEAST, 1, first),
             step(RETURN, 0, unknown),
@@ -291,7 +294,7 @@ fn only(calls: BTreeSet<i64>) -> BpfProgram {
     program
 }
 
-/// Numbers as ranges from a first to a last one.
+/// Groups numbers into ranges, each with a first and a last number.
 fn ranges(numbers: BTreeSet<i64>) -> Vec<(u32, u32)> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for number in numbers.into_iter().filter_map(|n| u32::try_from(n).ok()) {
@@ -303,7 +306,7 @@ fn ranges(numbers: BTreeSet<i64>) -> Vec<(u32, u32)> {
     ranges
 }
 
-/// `struct sock_filter` as the kernel reads it.
+/// Encodes an instruction as `struct sock_filter`, which the kernel reads.
 fn bytes(instruction: &sock_filter) -> [u8; 8] {
     let [c0, c1] = instruction.code.to_ne_bytes();
     let [k0, k1, k2, k3] = instruction.k.to_ne_bytes();
@@ -321,7 +324,7 @@ mod tests {
             SandboxProfile::Executor,
             SandboxProfile::Setup,
         ] {
-            for program in programs(profile) {
+            for program in filter_programs(profile) {
                 assert_eq!(program.len() % 8, 0);
                 assert!(program.len() / 8 <= 4096, "{}", program.len());
             }

@@ -1,27 +1,23 @@
 //! The program that is executed in place of a confined command.
 //!
-//! It has three uses, single-minded in each:
+//! It has three roles:
 //!
-//! - **outside**, started by the orchestrator: reads what it was told,
-//!   opens what bubblewrap is given by file descriptor, sets limits and becomes
-//!   bubblewrap, with an empty environment. A process of its own, because in
-//!   the orchestrator every descriptor that bubblewrap inherits could leak into
-//!   whatever another thread spawns at that moment;
-//! - **inside**, as the first process: starts the command, collects what has
-//!   ended, and ends when the command does or when the lifeline is cut. The
-//!   kernel then kills everything else inside. Being the first process, it
-//!   cannot be stopped or killed from inside.
+//! - **outside**, started by the orchestrator: reads its specification, opens what bubblewrap gets
+//!   by file descriptor, sets limits and becomes bubblewrap, with an empty environment. This needs
+//!   a separate process, because in the orchestrator every descriptor that bubblewrap inherits
+//!   could leak into whatever another thread spawns at that moment;
+//! - **inside**, as the first process: starts the command, reaps processes that have ended, and
+//!   ends when the command does or when the lifeline is cut. The kernel then kills everything else
+//!   inside. As the first process, it cannot be stopped or killed from inside;
+//! - **as a guard**, for a program that is not confined: it becomes that program, which ends with
+//!   the process that started it.
 //!
-//! - **as a guard**, for a program that is not confined: it becomes that program,
-//!   which ends with the process that started it.
+//! For a container, the shim outside does not become the engine but waits for it, and the shim
+//! inside gets from it what bubblewrap would have passed on.
 //!
-//! For a container it does not become the engine but waits for it, outside, and
-//! inside it is given by the shim outside what bubblewrap would have handed on.
-//!
-//! The whole tree hangs on the lifeline and not on signals to children of dead
-//! parents (`PR_SET_PDEATHSIG`, `--die-with-parent`), which miss a parent that
-//! died just before they were asked for, and which fire when a mere thread of
-//! the parent ends.
+//! The whole process tree depends on the lifeline and not on signals to children of dead parents
+//! (`PR_SET_PDEATHSIG`, `--die-with-parent`), which miss a parent that died just before they were
+//! requested, and which fire when a mere thread of the parent ends.
 
 mod contained;
 mod guard;
@@ -37,104 +33,106 @@ use std::path::PathBuf;
 use std::process::{ExitCode, exit};
 
 use crate::container::options;
-use crate::spec::{CHECK, CONTAINED, GUARD, INNER, OUTER};
+use crate::container::options::CONTAINED;
+use crate::spec::{CHECK, GUARD, INNER, OUTER};
 
-/// The name of this code, which changes with it.
+/// An identifier of this code, which changes with it.
 pub const BUILD: &str = env!("CODETEAM_SANDBOX_BUILD");
 
-/// Why the shim could not do its work.
+/// The reason the shim failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The arguments are not those that [`SandboxBackend::confine`](crate::SandboxBackend::confine) gives.
+    /// The arguments are not those that [`SandboxBackend::confine`](crate::SandboxBackend::confine)
+    /// creates.
     #[error("the sandbox shim was called with unknown arguments")]
     Arguments,
-    /// A program that is nothing but the shim is not of the caller's build, as
-    /// when only one of the two was replaced.
+    /// The separate shim program is not of the caller's build, for example because only one of the
+    /// two was replaced.
     #[error("the sandbox shim is of another build of codeteam than its caller; install both anew")]
     Build,
-    /// The spec could not be read.
+    /// The specification could not be read.
     #[error("could not read the sandbox spec `{}`", path.display())]
     Spec {
-        /// Where it should be.
+        /// The path of the specification.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// One of the standard streams is not what is safe to hand on: a file or a
-    /// terminal could be opened anew, with other rights, from inside.
+    /// One of the standard streams is not safe to pass on: a file or a terminal could be reopened
+    /// from inside, with other rights.
     #[error("file descriptor {fd} of the sandbox shim must be {wanted}")]
     Stream {
-        /// Which one.
+        /// The number of the descriptor.
         fd: i32,
-        /// What it has to be.
+        /// A description of what it has to be.
         wanted: &'static str,
     },
-    /// A path of the policy does not exist, or a symbolic link is in its way.
+    /// A path of the policy does not exist, or contains a symbolic link.
     #[error("could not open `{}` for the sandbox", path.display())]
     Path {
-        /// The path.
+        /// The path that could not be opened.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Something of the policy lies in a directory of the host, at a place that
-    /// does not exist or is reached through a symbolic link.
+    /// An entry of the policy lies in a directory of the host, at a path that does not exist or
+    /// contains a symbolic link.
     #[error("nothing can be mounted over `{}`", path.display())]
     Cover {
-        /// The path.
+        /// The path of the entry.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A path of the policy is not absolute or has `..` in it.
+    /// A path of the policy is not absolute or contains `..`.
     #[error("`{}` is not a plain absolute path", path.display())]
     NotPlain {
-        /// The path.
+        /// The invalid path.
         path: PathBuf,
     },
-    /// The process could not join the cgroup that was made for it.
+    /// The process could not join the cgroup that was created for it.
     #[error("could not join the cgroup `{}`", path.display())]
     Cgroup {
         /// The file that was written to.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A policy without a network names ports.
+    /// A policy without a network lists ports.
     #[error("an executor has no network, but its policy names ports to be served")]
     PortsForExecutor,
-    /// A port could not be had inside.
+    /// The shim could not listen on a port inside.
     #[error("could not listen on port {port} in the sandbox")]
     Port {
-        /// Which one.
+        /// The number of the port.
         port: u16,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The policy cannot be kept by a container engine.
+    /// A container engine cannot implement the policy.
     #[error(transparent)]
     Container(#[from] options::Error),
     /// Another step failed.
     #[error("could not {operation}")]
     System {
-        /// What was being done.
+        /// The operation, as a verb phrase.
         operation: &'static str,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A program could not be executed.
     #[error("could not start `{}`", program.display())]
     Start {
-        /// Which one.
+        /// The program that was to be executed.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// Does the shim's work; `args` are what follows the entry of the spec. Ends in
-/// a new program or in the end of the process; an error is for standard error
-/// and has an [exit code](Error::exit_code).
+/// Runs the shim; `args` are the arguments after the entry of the specification. On success it
+/// becomes a new program or exits the process; an error is to be printed to standard error and has
+/// an [exit code](Error::exit_code).
 ///
 /// Call it first thing in `main`: it expects to be the only thread.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> Result<Infallible, Error> {
@@ -163,10 +161,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Result<Infallible, Erro
     }
 }
 
-/// All that a program does which is nothing but the shim. It serves only callers
-/// of the same [`BUILD`], which is its first argument: what they tell it may
-/// mean something else to another one.
-pub fn program(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+/// Runs a program that is nothing but the shim. It serves only callers of the same [`BUILD`], which
+/// is its first argument: another build might interpret the specification differently.
+pub fn run_standalone(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter();
     let done = match args.next() {
         Some(build) if build == BUILD => main(args),
@@ -179,14 +176,14 @@ pub fn program(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         text = format!("{text}: {cause}");
         source = cause.source();
     }
-    // Whoever reads it may be gone.
+    // The reader may be gone.
     let _ = writeln!(stderr(), "{text}");
     ExitCode::from(error.exit_code())
 }
 
 impl Error {
-    /// What a shell would say: 127 for a command that does not exist inside,
-    /// 126 for one that cannot be executed; 125 if it did not come to that.
+    /// Returns the code that a shell would use: 127 for a command that does not exist inside, 126
+    /// for one that cannot be executed; 125 if it did not get that far.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Start { source, .. } => match source.kind() {

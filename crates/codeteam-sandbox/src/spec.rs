@@ -1,4 +1,4 @@
-//! What the orchestrator tells the shim, in a file that only it can read.
+//! The specification that the orchestrator writes for the shim, in a file that only it can read.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
@@ -11,36 +11,35 @@ use serde::{Deserialize, Serialize};
 use crate::container::ContainerBackend;
 use crate::policy::SandboxPolicy;
 
-/// Everything the shim needs to know but the command itself.
+/// Everything the shim needs to know except the command itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ShimSpec {
-    /// What confines the command.
+    /// The backend that confines the command.
     pub(crate) means: SpecBackend,
-    /// The arguments that bring the running program into
-    /// [`shim::main`](crate::shim::main).
+    /// The arguments that make the running program run [`shim::main`](crate::shim::main).
     pub(crate) entry: Vec<String>,
-    /// What the command may do.
+    /// The policy of the command.
     pub(crate) policy: SandboxPolicy,
 }
 
-/// What the shim uses.
+/// The backend that the shim uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum SpecBackend {
     /// Bubblewrap, which the shim becomes.
     Bubblewrap {
-        /// The one to use; see [`probe()`](crate::probe()).
+        /// The path of bubblewrap; see [`probe()`](crate::probe()).
         bwrap: PathBuf,
         /// The files that put a process into the command's cgroups; see
-        /// [`Cgroup::join`](crate::cgroup::Cgroup::join).
+        /// [`Cgroup::membership_files`](crate::cgroup::Cgroup::membership_files).
         cgroups: Vec<PathBuf>,
     },
-    /// A container, which the shim watches over.
+    /// A container, which the shim supervises.
     Container(ContainerBackend),
 }
 
 impl ShimSpec {
-    /// Writes it to a file that must not exist yet. The shim removes the file
-    /// when it has read it.
+    /// Writes the specification to a file that must not exist yet. The shim removes the file when
+    /// it has read it.
     pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
         let text = serde_json::to_vec(self)?;
         let mut file = OpenOptions::new()
@@ -51,8 +50,8 @@ impl ShimSpec {
         file.write_all(&text)
     }
 
-    /// The arguments for the running program to run `program` confined, once
-    /// the spec is written to `path`.
+    /// Returns the arguments with which the running program runs `program` confined, once the
+    /// specification is written to `path`.
     pub(crate) fn arguments<'a>(
         &self,
         path: &Path,
@@ -65,23 +64,22 @@ impl ShimSpec {
             .collect()
     }
 
-    pub(crate) fn take(path: &Path) -> io::Result<Self> {
+    pub(crate) fn read_and_remove(path: &Path) -> io::Result<Self> {
         let text = fs::read(path)?;
         fs::remove_file(path)?;
         Ok(serde_json::from_slice(&text)?)
     }
 }
 
-/// Where the shim keeps what a container is given besides the host's own files.
-pub(crate) fn room(spec: &Path) -> PathBuf {
+/// Returns the directory for what a container gets in addition to the host's own files.
+pub(crate) fn handover_path(spec: &Path) -> PathBuf {
     let mut path = spec.as_os_str().to_owned();
     path.push(".room");
     path.into()
 }
 
-/// Only asks whether the shim is there and of the same build.
+/// Only checks that the shim exists and is of the same build.
 pub(crate) const CHECK: &str = "check";
 pub(crate) const OUTER: &str = "outer";
 pub(crate) const INNER: &str = "inner";
 pub(crate) const GUARD: &str = "guard";
-pub(crate) const CONTAINED: &str = "contained";

@@ -1,8 +1,8 @@
-//! What every command sees of this host: its programs and libraries, and of its
-//! configuration what they cannot do without.
+//! Lists what every command sees of this host: its programs and libraries, and the parts of its
+//! configuration that they cannot do without.
 //!
-//! An allowlist. `/etc` in particular holds secrets that are readable to the
-//! user inside when root starts a sandbox, so single files of it are named.
+//! This is an allowlist. `/etc` in particular holds secrets that are readable to the user inside
+//! when root starts a sandbox, so single files of it are listed.
 
 use std::fs::{self, DirEntry, File};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use rustix::process::geteuid;
 
 use crate::policy::{self, HOME, MountEntry, PathKind, UID, USER};
 
-/// Directories at the root that are links into `/usr`, or directories like it.
+/// Directories at the root that are either links into `/usr` or directories like it.
 const MERGED: &[&str] = &["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
-/// Public parts of `/etc`. Not all of `/etc/ssl`: it has private keys too.
+/// The public parts of `/etc`. `/etc/ssl` is not shown as a whole: it has private keys too.
 const CONFIGURATION: &[&str] = &[
     "/etc/alternatives",
     "/etc/ca-certificates/extracted",
@@ -31,15 +31,14 @@ const CONFIGURATION: &[&str] = &[
     "/etc/ssl/openssl.cnf",
 ];
 
-/// As many files are written in the time of one mount.
+/// The number of files that can be written in the time of one mount.
 const FEW: usize = 8;
 
-/// As many bytes of each may travel with every command.
+/// The size up to which a file may be sent along with every command.
 const SMALL: u64 = 1024;
 
-/// What the kernel shows of itself, or lets be written, above all to the owner of the host's root,
-/// who is the user inside when root starts a sandbox. (`bwrap` covers what is dangerous
-/// to write to.)
+/// Files that the kernel exposes or lets be written, above all to the owner of the host's root, who
+/// is the user inside when root starts a sandbox. (`bwrap` covers what is dangerous to write to.)
 pub(crate) const KERNEL: &[&str] = &[
     "/proc/acpi",
     "/proc/asound",
@@ -65,8 +64,8 @@ pub(crate) const KERNEL: &[&str] = &[
 /// Those of them in which only writing does harm.
 const HARMLESS: &[&str] = &["/proc/acpi", "/proc/mtrr"];
 
-/// The bottom of a command's filesystem on this host.
-pub fn root() -> Vec<MountEntry> {
+/// Returns the bottom layer of a command's filesystem on this host.
+pub fn root_entries() -> Vec<MountEntry> {
     let mut entries = Vec::new();
     entries.extend(directory(Path::new("/usr")));
     for path in MERGED.iter().map(Path::new) {
@@ -79,19 +78,19 @@ pub fn root() -> Vec<MountEntry> {
         }
     }
     for path in CONFIGURATION.iter().map(Path::new) {
-        entries.extend(configuration(path));
+        entries.extend(etc_entries(path));
     }
-    entries.extend(names(UID, UID));
+    entries.extend(name_files(UID, UID));
     entries.push(MountEntry::Link {
         target: "/var/tmp".into(),
         to: "/tmp".into(),
     });
-    entries.extend(KERNEL.iter().map(Path::new).filter_map(hidden));
+    entries.extend(KERNEL.iter().map(Path::new).filter_map(hidden_entry));
     entries
 }
 
-/// What a command is told of names: its own, and this machine's.
-pub(crate) fn names(uid: u32, gid: u32) -> [MountEntry; 3] {
+/// Returns the files that define names inside: those of the user and of the machine.
+pub(crate) fn name_files(uid: u32, gid: u32) -> [MountEntry; 3] {
     let hosts = "127.0.0.1 localhost sandbox\n::1 localhost\n";
     let user = format!("{USER}:x:{uid}:{gid}::{HOME}:/bin/sh\n");
     [
@@ -101,9 +100,9 @@ pub(crate) fn names(uid: u32, gid: u32) -> [MountEntry; 3] {
     ]
 }
 
-/// A part of `/etc`, by the means that costs least: what is visible anyway by a
-/// link, a file by a copy.
-fn configuration(path: &Path) -> Vec<MountEntry> {
+/// Shows a part of `/etc` in the cheapest way: a link if the target is visible anyway, a copy for a
+/// file.
+fn etc_entries(path: &Path) -> Vec<MountEntry> {
     let Ok(source) = path.canonicalize() else {
         return Vec::new();
     };
@@ -112,12 +111,12 @@ fn configuration(path: &Path) -> Vec<MountEntry> {
         return vec![MountEntry::Link { target, to: source }];
     }
     if source.is_file() {
-        // What the caller cannot read, nobody inside could.
+        // If the caller cannot read it, nobody inside could.
         let is_readable = File::open(&source).is_ok();
         let copy = is_readable.then_some(MountEntry::Copy { source, target });
         return copy.into_iter().collect();
     }
-    few_files(&source, path).unwrap_or_else(|| {
+    small_files(&source, path).unwrap_or_else(|| {
         vec![MountEntry::Bind {
             source,
             target,
@@ -126,15 +125,17 @@ fn configuration(path: &Path) -> Vec<MountEntry> {
     })
 }
 
-/// What the files of a directory say, if they are few and small and all. Not
-/// copies: a file that goes later must not keep commands from being started.
-fn few_files(directory: &Path, target: &Path) -> Option<Vec<MountEntry>> {
+/// Returns the files of a directory with their text, if they are few and all of them are small.
+/// They are not `Copy` entries: if a file is removed later, commands must still start.
+fn small_files(directory: &Path, target: &Path) -> Option<Vec<MountEntry>> {
     let found = fs::read_dir(directory).ok()?.take(FEW + 1);
-    let files: Option<Vec<_>> = found.map(|entry| said(&entry.ok()?, target)).collect();
+    let files: Option<Vec<_>> = found
+        .map(|entry| file_entry(&entry.ok()?, target))
+        .collect();
     files.filter(|files| files.len() <= FEW)
 }
 
-fn said(entry: &DirEntry, target: &Path) -> Option<MountEntry> {
+fn file_entry(entry: &DirEntry, target: &Path) -> Option<MountEntry> {
     let is_file = entry.file_type().ok()?.is_file();
     let is_small = entry.metadata().ok()?.len() <= SMALL;
     let text = (is_file && is_small).then(|| fs::read_to_string(entry.path()).ok())??;
@@ -142,9 +143,9 @@ fn said(entry: &DirEntry, target: &Path) -> Option<MountEntry> {
     Some(MountEntry::File { target, text })
 }
 
-/// Whether the caller can do nothing with it, or nothing that matters: then a
-/// command, which never has more rights, needs no protection from it.
-fn is_closed(path: &Path) -> bool {
+/// Returns true if the caller cannot do anything harmful with the path: then a command, which never
+/// has more rights, needs no protection from it.
+fn is_unusable(path: &Path) -> bool {
     let can = |what| accessat(CWD, path, what, AtFlags::EACCESS).is_ok();
     let is_harmless = HARMLESS.iter().map(Path::new).any(|public| public == path);
     !geteuid().is_root() && !can(Access::WRITE_OK) && (is_harmless || !can(Access::READ_OK))
@@ -163,8 +164,8 @@ fn file(target: &str, text: String) -> MountEntry {
     MountEntry::File { target, text }
 }
 
-fn hidden(path: &Path) -> Option<MountEntry> {
-    if is_closed(path) {
+fn hidden_entry(path: &Path) -> Option<MountEntry> {
+    if is_unusable(path) {
         return None;
     }
     let kind = match fs::symlink_metadata(path) {

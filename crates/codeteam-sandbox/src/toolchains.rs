@@ -1,8 +1,8 @@
-//! Finds the toolchains a user has outside `/usr`, and the CLIs of workers.
+//! Finds the toolchains that a user has outside `/usr`, and the workers' CLIs.
 //!
-//! Only what a tool needs to run is shown: of an installation its programs, libraries
-//! and what goes with them, never a home, a checkout or a folder that also holds
-//! credentials (`~/.cargo` does). What is known to hold some is covered wherever it is.
+//! Only what a tool needs to run is shown: the programs, libraries and related files of an
+//! installation, never a home, a checkout or a folder that also holds credentials (`~/.cargo`
+//! does). Files that are known to hold credentials are covered wherever they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -12,13 +12,13 @@ use std::{env, fs, iter};
 use crate::credentials;
 use crate::policy::{MountAccess, PathKind, SandboxPolicy};
 
-/// Programs whose installation is looked for.
+/// The programs whose installations are searched for.
 const TOOLS: &[&str] = &[
     "bun", "cargo", "claude", "codex", "deno", "gemini", "git", "go", "java", "node", "npm",
     "pnpm", "python", "python3", "ruby", "rustc", "uv", "yarn",
 ];
 
-/// What an installation consists of, beside `bin`.
+/// The parts of an installation, in addition to `bin`.
 const PARTS: &[&str] = &[
     "VERSION",
     "api",
@@ -50,7 +50,7 @@ const PARTS: &[&str] = &[
     "tools",
 ];
 
-/// Papers that lie in an installation. With these and its parts alone it is shown as one.
+/// Documents found in an installation. A folder with only these and its parts is shown as a whole.
 const PAPERS: &[&str] = &[
     "AUTHORS",
     "CHANGELOG",
@@ -66,19 +66,19 @@ const PAPERS: &[&str] = &[
     "codereview",
 ];
 
-/// What the folder of a version manager has that its shims start.
+/// The parts of a version manager's folder that its shims need.
 const MANAGED: &[&str] = &[
     "bin", "installs", "lib", "libexec", "plugins", "shims", "version", "versions",
 ];
 
-/// Folders of a home that have more in them than a tool, some of it secret, whoever's
-/// home it is.
+/// Folders of a home directory that contain more than one tool, some of it secret, whoever's home
+/// it is.
 const SHARED: &[&str] = &[
     ".cache", ".cargo", ".claude", ".codex", ".config", ".gem", ".gemini", ".local", ".npm",
 ];
 
-/// What makes a folder somebody's home, or a project, and not an installation: its `lib`
-/// and `src` are none of a worker's business.
+/// Entries that identify a folder as a home or a project and not an installation: workers must not
+/// see its `lib` and `src`.
 const NO_INSTALLATION: &[&str] = &[
     ".bashrc",
     ".codeteam",
@@ -100,28 +100,34 @@ const NO_INSTALLATION: &[&str] = &[
     "setup.py",
 ];
 
-/// More links than that in a row lead nowhere.
+/// A longer chain of links is not followed.
 const LINKS: usize = 40;
 
-/// Toolchains of this host.
+/// The toolchains of this host that commands may use.
+///
+/// [`Toolchains::find`] collects them from the user's `PATH`: it resolves each known tool through
+/// its links to the installation and records the folders to show, what to hide in them, and the
+/// environment the tools need. [`Toolchains::apply_to_policy`] adds all of that to a
+/// [`SandboxPolicy`]. Tools in a place that no command may see are not shown, but listed in
+/// `refused`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Toolchains {
-    /// What must be visible, without symbolic links.
+    /// The paths that must be visible, without symbolic links.
     pub read_only: BTreeSet<PathBuf>,
-    /// What lies in there and must not be visible.
+    /// The paths inside them that must not be visible.
     pub hidden: BTreeMap<PathBuf, PathKind>,
     /// The directories with programs, in the order of the user's `PATH`.
     pub path: Vec<PathBuf>,
-    /// What of the user's tools is not shown, because it is in a place that no command may
-    /// see.
+    /// The user's tools that are not shown, because they are in a place that no command may see.
     pub refused: BTreeSet<PathBuf>,
-    /// What the tools have to be told.
+    /// The environment variables that the tools need.
     pub env: BTreeMap<OsString, OsString>,
 }
 
 impl Toolchains {
-    /// Those that the given `PATH` leads to, for the user with this home. Of what is
-    /// `off_limits`, such as the checkout, nothing is shown, and nothing that has it in it.
+    /// Finds the toolchains in the given `PATH`, for the user with this home directory. Nothing
+    /// inside an `off_limits` path, such as the checkout, is shown, nor any folder that contains
+    /// one.
     pub fn find(path: &OsStr, home: &Path, off_limits: &[PathBuf]) -> Self {
         let Ok(home) = home.canonicalize() else {
             return Self::default();
@@ -135,17 +141,17 @@ impl Toolchains {
             home,
         };
         for directory in env::split_paths(path).filter(|directory| directory.is_absolute()) {
-            search.look_into(&directory);
+            search.scan_directory(&directory);
         }
         let mut found = search.found;
         for folder in &found.read_only {
-            found.hidden.extend(credentials::find_below(folder));
+            found.hidden.extend(credentials::find_paths_to_hide(folder));
         }
         found
     }
 
-    /// Makes them visible and puts them first in the command's `PATH`.
-    pub fn add_to(&self, policy: &mut SandboxPolicy) {
+    /// Makes the toolchains visible and puts them first in the command's `PATH`.
+    pub fn apply_to_policy(&self, policy: &mut SandboxPolicy) {
         for path in &self.read_only {
             policy.show(path, MountAccess::ReadOnly);
         }
@@ -165,7 +171,7 @@ impl Toolchains {
     }
 }
 
-/// A search for toolchains, and what it has found so far.
+/// A search for toolchains, with its results so far.
 struct ToolchainSearch {
     home: PathBuf,
     off_limits: Vec<PathBuf>,
@@ -173,7 +179,7 @@ struct ToolchainSearch {
 }
 
 impl ToolchainSearch {
-    fn look_into(&mut self, directory: &Path) {
+    fn scan_directory(&mut self, directory: &Path) {
         let Ok(directory) = directory.canonicalize() else {
             return;
         };
@@ -189,10 +195,10 @@ impl ToolchainSearch {
             self.found.refused.insert(directory);
             return;
         }
-        // Programs in the middle of something else: they alone are shown.
+        // These programs are in the middle of something else: only they are shown.
         let is_elses = has_any(&directory, NO_INSTALLATION);
         for tool in tools.iter().filter(|tool| !is_elses || tool.is_symlink()) {
-            self.follow(tool);
+            self.add_tool(tool);
         }
         if directory.starts_with("/usr") {
             return;
@@ -210,9 +216,9 @@ impl ToolchainSearch {
         }
     }
 
-    /// What belongs to one program, and what links lead there through.
-    fn follow(&mut self, tool: &Path) {
-        let links = iter::successors(step(tool), |link| step(link));
+    /// Adds what belongs to one program, including the links that lead to it.
+    fn add_tool(&mut self, tool: &Path) {
+        let links = iter::successors(resolve_link(tool), |link| resolve_link(link));
         for link in links.take(LINKS).filter(|path| path.is_symlink()) {
             let directory = link.parent().filter(|directory| {
                 let is_for_programs = directory.ends_with("bin") || directory.ends_with(".bin");
@@ -223,11 +229,11 @@ impl ToolchainSearch {
             }
         }
         if let Ok(tool) = tool.canonicalize() {
-            self.install(&tool);
+            self.add_installation(&tool);
         }
     }
 
-    fn install(&mut self, tool: &Path) {
+    fn add_installation(&mut self, tool: &Path) {
         if tool.starts_with("/usr") {
             return;
         }
@@ -251,7 +257,7 @@ impl ToolchainSearch {
             .filter(|_| directory.ends_with("bin"))
             .filter(|prefix| self.is_installation(prefix));
         match prefix {
-            Some(prefix) if is_nothing_else(prefix) && !self.is_off_limits(prefix) => {
+            Some(prefix) if is_only_installation(prefix) && !self.is_off_limits(prefix) => {
                 self.add(prefix.to_owned());
             }
             Some(prefix) => self.add_parts(prefix, PARTS),
@@ -259,7 +265,7 @@ impl ToolchainSearch {
         }
     }
 
-    /// Where the toolchains are that the programs in a `bin` of cargo's start.
+    /// Returns where the toolchains are that the programs in cargo's `bin` start.
     fn rustup_home(&self, bin: &Path) -> Option<PathBuf> {
         let cargo = bin.parent()?;
         let beside = match cargo.file_name()?.to_str()? {
@@ -272,7 +278,7 @@ impl ToolchainSearch {
         homes.find(|home| home.is_dir())
     }
 
-    /// Whether a folder is that of an installation, and not half a home or a project.
+    /// Returns true if a folder is an installation, and not part of a home or a project.
     fn is_installation(&self, prefix: &Path) -> bool {
         let is_go_workspace = prefix.ends_with("go") && !prefix.join("VERSION").is_file();
         prefix != Path::new("/")
@@ -281,7 +287,7 @@ impl ToolchainSearch {
             && !has_any(prefix, NO_INSTALLATION)
     }
 
-    /// Whether a directory holds half a home, and not one tool.
+    /// Returns true if a directory holds part of a home, and not just one tool.
     fn is_shared(&self, directory: &Path) -> bool {
         let name = directory.file_name().and_then(OsStr::to_str);
         let is_one_of_them = name.is_some_and(|name| SHARED.contains(&name));
@@ -316,8 +322,8 @@ impl ToolchainSearch {
     }
 }
 
-/// Version managers put small scripts into one directory, and what they start
-/// beside it.
+/// Returns the folder of a version manager if `directory` holds its shims. Version managers put
+/// small scripts into one directory, and the programs they start next to it.
 fn shims_of(directory: &Path) -> Option<&Path> {
     let manager = directory
         .parent()
@@ -330,8 +336,8 @@ fn has_any(folder: &Path, names: &[&str]) -> bool {
     paths.any(|path| path.symlink_metadata().is_ok())
 }
 
-/// Whether a prefix has nothing in it but the parts of an installation.
-fn is_nothing_else(prefix: &Path) -> bool {
+/// Returns true if a prefix contains nothing but the parts of an installation.
+fn is_only_installation(prefix: &Path) -> bool {
     let is_part = |name: &str| {
         let is_paper = |paper: &&str| name.starts_with(*paper);
         PARTS.contains(&name) || PAPERS.iter().any(is_paper)
@@ -342,16 +348,16 @@ fn is_nothing_else(prefix: &Path) -> bool {
     entries.all(|entry| entry.is_ok_and(|entry| entry.file_name().to_str().is_some_and(is_part)))
 }
 
-/// Where a link leads, itself perhaps a link in a directory without any above
-/// it; `None` if there is no link.
-fn step(path: &Path) -> Option<PathBuf> {
+/// Returns the target of a link, which may itself be a link, in a directory whose path has no
+/// links; `None` if `path` is not a link.
+fn resolve_link(path: &Path) -> Option<PathBuf> {
     let to = path.parent()?.join(fs::read_link(path).ok()?);
     let directory = to.parent()?.canonicalize().ok()?;
     Some(directory.join(to.file_name()?))
 }
 
-/// What of JavaScript packages a program needs: its own package where npm has
-/// installed it, which puts everything else into that; otherwise all of them.
+/// Returns the JavaScript packages that a program needs: only its own package if npm installed it,
+/// since npm puts everything else inside that; otherwise all of them.
 fn package_of(tool: &Path) -> Option<PathBuf> {
     let all = tool
         .ancestors()

@@ -11,7 +11,7 @@ fn main() -> ExitCode {
     if args.next_if(|arg| arg == "orchestrate").is_some() {
         return orchestrate(args);
     }
-    shim::program(args)
+    shim::run_standalone(args)
 }
 
 /// Runs this program as the shim and holds its lifeline.

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
-use syn::{Item, Visibility};
 
-use crate::modules::{ModuleSource, SourceError, load_crate};
+use crate::interface::PublicInterface;
+use crate::modules::{SourceError, list_folder, load_crate};
 use crate::references::ModuleGraph;
 
 /// A function that is longer does not fit on a screen.
@@ -33,9 +33,10 @@ pub struct CrateReport {
     pub types: TypeNames,
     /// How many functions it has.
     pub functions: usize,
-    /// Those that do not fit on a screen.
-    pub long_functions: usize,
-    /// Public items that no other crate, test, benchmark or example names.
+    /// The names of those that do not fit on a screen.
+    pub long_functions: Vec<String>,
+    /// Public items that no other crate, test, benchmark or example names, and that are not part of
+    /// one that is.
     pub unused_public: Vec<String>,
     /// How often the functions below `decide` clone something.
     pub decide_clones: usize,
@@ -114,7 +115,7 @@ fn measure_crate(
         }
     }
     let top: BTreeSet<&String> = modules.iter().filter_map(|m| m.path.first()).collect();
-    let is_used = |name: &str| {
+    let is_named = |name: &str| {
         words.iter().any(|(other, words)| {
             let own_targets = other == folder && words.targets.contains(name);
             own_targets || (other != folder && words.knows(name))
@@ -132,31 +133,9 @@ fn measure_crate(
         types: items.types,
         functions: items.functions,
         long_functions: items.long_functions,
-        unused_public: public_items(&modules)
-            .into_iter()
-            .filter(|name| !is_used(name))
-            .collect(),
+        unused_public: PublicInterface::from_modules(&modules).unused_items(is_named),
         decide_clones: items.decide_clones,
     })
-}
-
-/// The names of a crate's public items, methods left out.
-fn public_items(modules: &[ModuleSource]) -> BTreeSet<String> {
-    let items = modules.iter().flat_map(|module| &module.items);
-    items
-        .filter_map(|item| match item {
-            Item::Const(item) => Some((&item.vis, &item.ident)),
-            Item::Enum(item) => Some((&item.vis, &item.ident)),
-            Item::Fn(item) => Some((&item.vis, &item.sig.ident)),
-            Item::Static(item) => Some((&item.vis, &item.ident)),
-            Item::Struct(item) => Some((&item.vis, &item.ident)),
-            Item::Trait(item) => Some((&item.vis, &item.ident)),
-            Item::Type(item) => Some((&item.vis, &item.ident)),
-            _ => None,
-        })
-        .filter(|(visibility, _)| matches!(visibility, Visibility::Public(_)))
-        .map(|(_, name)| name.to_string())
-        .collect()
 }
 
 /// The words that a crate's files contain.
@@ -178,6 +157,10 @@ fn words_below(folder: &Path) -> Result<CrateWords, SourceError> {
         targets: BTreeSet::new(),
     };
     collect_words(&folder.join("src"), &mut words.source)?;
+    if folder.join("src/lib.rs").is_file() {
+        // The program beside a library sees it from outside.
+        collect_words_of_file(&folder.join("src/main.rs"), &mut words.targets)?;
+    }
     for name in ["tests", "benches", "examples"] {
         collect_words(&folder.join(name), &mut words.targets)?;
     }
@@ -192,36 +175,29 @@ fn collect_words(folder: &Path, words: &mut BTreeSet<String>) -> Result<(), Sour
         if path.is_dir() {
             collect_words(&path, words)?;
         } else if path.extension().is_some_and(|ending| ending == "rs") {
-            let text = fs::read_to_string(&path).map_err(|source| SourceError::Io {
-                path: path.clone(),
-                source,
-            })?;
-            let found = text.split(|c: char| !c.is_alphanumeric() && c != '_');
-            words.extend(found.map(str::to_owned));
+            collect_words_of_file(&path, words)?;
         }
     }
     Ok(())
 }
 
-fn list_folder(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
-    let failed = |source| SourceError::Io {
-        path: folder.to_owned(),
-        source,
-    };
-    let entries = fs::read_dir(folder).map_err(failed)?;
-    let mut paths = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(failed)?;
-    paths.sort();
-    Ok(paths)
+fn collect_words_of_file(path: &Path, words: &mut BTreeSet<String>) -> Result<(), SourceError> {
+    if path.is_file() {
+        let text = fs::read_to_string(path).map_err(|source| SourceError::Io {
+            path: path.to_owned(),
+            source,
+        })?;
+        let found = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.extend(found.map(str::to_owned));
+    }
+    Ok(())
 }
 
 #[derive(Default)]
 struct ItemCounter {
     types: TypeNames,
     functions: usize,
-    long_functions: usize,
+    long_functions: Vec<String>,
     is_decide: bool,
     decide_clones: usize,
 }
@@ -234,10 +210,14 @@ impl ItemCounter {
         }
     }
 
-    fn add_function(&mut self, span: proc_macro2::Span) {
+    fn add_function(&mut self, signature: &syn::Signature, body: &syn::Block) {
         self.functions += 1;
+        let span = signature.fn_token.span().join(body.span());
+        let span = span.unwrap_or_else(|| body.span());
         let lines = span.end().line + 1 - span.start().line;
-        self.long_functions += usize::from(lines > LONG_FUNCTION);
+        if lines > LONG_FUNCTION {
+            self.long_functions.push(signature.ident.to_string());
+        }
     }
 }
 
@@ -263,24 +243,12 @@ impl<'ast> Visit<'ast> for ItemCounter {
     }
 
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-        self.add_function(
-            item.sig
-                .fn_token
-                .span()
-                .join(item.block.span())
-                .unwrap_or_else(|| item.block.span()),
-        );
+        self.add_function(&item.sig, &item.block);
         visit::visit_item_fn(self, item);
     }
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
-        self.add_function(
-            item.sig
-                .fn_token
-                .span()
-                .join(item.block.span())
-                .unwrap_or_else(|| item.block.span()),
-        );
+        self.add_function(&item.sig, &item.block);
         visit::visit_impl_item_fn(self, item);
     }
 
@@ -290,7 +258,8 @@ impl<'ast> Visit<'ast> for ItemCounter {
     }
 }
 
-/// The measurements as a table in Markdown, and the cycles below it.
+/// The measurements as a table in Markdown, and below it the cycles, the long functions and the unused
+/// items by name.
 pub fn render_reports(reports: &[CrateReport]) -> String {
     let mut text = String::from(
         "| crate | lines | modules | in cycles | types | shared | one word | functions | over 70 lines | public, unused outside | clones in `decide` |\n\
@@ -308,7 +277,7 @@ pub fn render_reports(reports: &[CrateReport]) -> String {
             report.types.shared_percent(),
             report.types.one_word_percent(),
             report.functions,
-            report.long_functions,
+            report.long_functions.len(),
             report.unused_public.len(),
             report.decide_clones,
         );
@@ -316,6 +285,14 @@ pub fn render_reports(reports: &[CrateReport]) -> String {
     for report in reports {
         for cycle in &report.cycles {
             let _ = write!(text, "\n{}: {}\n", report.name, cycle.join(", "));
+        }
+        for (what, names) in [
+            ("over 70 lines", &report.long_functions),
+            ("unused outside", &report.unused_public),
+        ] {
+            if !names.is_empty() {
+                let _ = write!(text, "\n{}, {what}: {}\n", report.name, names.join(", "));
+            }
         }
     }
     text

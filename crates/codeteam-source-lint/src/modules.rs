@@ -43,14 +43,29 @@ impl std::error::Error for SourceError {
     }
 }
 
+/// Lists a folder, sorted by name.
+pub(crate) fn list_folder(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    let failed = |source| SourceError::Io {
+        path: folder.to_owned(),
+        source,
+    };
+    let entries = fs::read_dir(folder).map_err(failed)?;
+    let mut paths = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(failed)?;
+    paths.sort();
+    Ok(paths)
+}
+
 /// One module of a crate.
-pub struct ModuleSource {
+pub(crate) struct ModuleSource {
     /// Its path from the crate's root; empty for the root itself.
-    pub path: Vec<String>,
+    pub(crate) path: Vec<String>,
     /// Its items, without modules and without what is compiled for tests only.
-    pub items: Vec<Item>,
+    pub(crate) items: Vec<Item>,
     /// The lines of its file, or 0 for a module inside another one's file.
-    pub lines: usize,
+    pub(crate) lines: usize,
 }
 
 /// Reads the modules that are reachable from a crate's root file.
@@ -130,7 +145,7 @@ fn load_module(
     }
 }
 
-fn is_for_tests(attributes: &[Attribute]) -> bool {
+pub(crate) fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
             && attribute

@@ -11,7 +11,7 @@ use crate::modules::ModuleSource;
 /// The references between the top-level modules of a crate. The crate's root is not among them: it
 /// declares and re-exports all others.
 #[derive(Clone, Debug, Default)]
-pub struct ModuleGraph {
+pub(crate) struct ModuleGraph {
     edges: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -51,7 +51,7 @@ impl ModuleGraph {
     }
 
     /// The groups of modules that depend on each other in a cycle, each sorted by name.
-    pub fn cycles(&self) -> Vec<Vec<String>> {
+    pub(crate) fn cycles(&self) -> Vec<Vec<String>> {
         let mut found: Vec<Vec<String>> = Vec::new();
         for name in self.edges.keys() {
             if found.iter().any(|cycle| cycle.contains(name)) {

@@ -1,4 +1,5 @@
-//! What codeteam itself costs, beside a floor measured in the same run on the same disk.
+//! Measures what codeteam itself costs, compared with a floor measured in the same run on the same
+//! disk.
 //!
 //! The machine may be noisy, so floor and codeteam take turns, medians are compared, and the goals
 //! are ratios wherever there is something to divide by.
@@ -11,8 +12,14 @@
     reason = "a benchmark prints figures, starts processes and needs no more precision"
 )]
 
+#[path = "kernel/long_log.rs"]
+mod long_log;
+#[path = "kernel/plans.rs"]
+mod plans;
 #[path = "kernel/runs.rs"]
 mod runs;
+#[path = "kernel/sizes.rs"]
+mod sizes;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -32,12 +39,43 @@ fn main() -> Outcome<()> {
     if !std::env::args().any(|arg| arg == "--bench") {
         return Ok(());
     }
+    // `cargo bench -p codeteam --bench kernel -- steps [CLONE...]` measures steps alone.
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let clones: Vec<PathBuf> = args
+        .iter()
+        .map(PathBuf::from)
+        .filter(|arg| arg.is_dir())
+        .collect();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernel-bench");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder)?;
+    if args.iter().any(|arg| arg == "steps") {
+        step(&folder)?;
+        sizes::measure(&folder, &clones)?;
+        fs::remove_dir_all(&folder)?;
+        return Ok(());
+    }
+    // `-- answers 10000` asks about such a run without carrying it out.
+    if args.iter().any(|arg| arg == "answers") {
+        let sizes: Vec<usize> = args.iter().filter_map(|arg| arg.parse().ok()).collect();
+        long_log::measure(&folder, &sizes)?;
+        fs::remove_dir_all(&folder)?;
+        return Ok(());
+    }
+    // `-- plans 1000 10000` measures long plans instead, which takes minutes; `-- plans 1000 confined`
+    // with sandboxes.
+    if args.iter().any(|arg| arg == "plans") {
+        let sizes: Vec<usize> = args.iter().filter_map(|arg| arg.parse().ok()).collect();
+        let is_confined = args.iter().any(|arg| arg == "confined");
+        let more: &[&str] = if is_confined { &[] } else { &["--no-sandbox"] };
+        plans::measure(&folder, &sizes, more)?;
+        fs::remove_dir_all(&folder)?;
+        return Ok(());
+    }
     // First, while nothing else has used memory.
     runs::open(&folder)?;
     step(&folder)?;
+    sizes::measure(&folder, &clones)?;
     answers(&folder)?;
     load(&folder)?;
     fs::remove_dir_all(&folder)?;
@@ -65,11 +103,11 @@ fn step(folder: &Path) -> Outcome<()> {
         floors.push(start.elapsed().as_secs_f64() / STEPS as f64);
 
         let repo = repository(&place.join("ours"))?;
-        let run = many_tasks(&place, &repo, &["--no-sandbox"])?;
+        let run = many_tasks(&place, &repo, STEPS, &["--no-sandbox"])?;
         ours.push(run.seconds / STEPS as f64);
         events = run.events / STEPS as f64;
         let repo = repository(&place.join("confined"))?;
-        let run = many_tasks(&place, &repo, &[])?;
+        let run = many_tasks(&place, &repo, STEPS, &[])?;
         confined.push(run.seconds / STEPS as f64);
         commits.push(durable_commit(&place)?);
     }
@@ -86,23 +124,35 @@ fn step(folder: &Path) -> Outcome<()> {
         ours / floor
     );
     let confined = median(confined);
-    println!(
-        "one step, confined       {:>10.2} ms, {:.2} ms more for three sandboxes",
+    report(
+        "one step, confined",
         confined * 1e3,
+        "ms",
+        1.5 * ours / confined,
+        1.0,
+    );
+    println!(
+        "                         {:>10.2} times unconfined, {:.2} ms more for three sandboxes",
+        confined / ours,
         (confined - ours) * 1e3
     );
     Ok(())
 }
 
-struct RunTiming {
-    seconds: f64,
+pub(crate) struct RunTiming {
+    pub(crate) seconds: f64,
     events: f64,
 }
 
 /// A run of many tasks that each change one file, from the first event to the last.
-fn many_tasks(place: &Path, repo: &Path, more: &[&str]) -> Outcome<RunTiming> {
+pub(crate) fn many_tasks(
+    place: &Path,
+    repo: &Path,
+    steps: usize,
+    more: &[&str],
+) -> Outcome<RunTiming> {
     let mut plan = String::from("description: Many small tasks\ntasks:\n");
-    for n in 0..STEPS {
+    for n in 0..steps {
         let _ = writeln!(
             plan,
             "  - {{ id: t{n}, description: Task {n}, files: [file-{n}] }}"
@@ -146,10 +196,10 @@ fn many_tasks(place: &Path, repo: &Path, more: &[&str]) -> Outcome<RunTiming> {
     })
 }
 
-/// How long one row takes to be on the disk.
+/// Measures how long one row takes to be on the disk.
 fn durable_commit(place: &Path) -> Outcome<f64> {
-    let store = codeteam_engine::store::Store::open(&place.join("commit.db"))?;
-    let owner = codeteam_engine::store::ProcessIdentity::this_process("bench");
+    let store = codeteam_host::store::Store::open(&place.join("commit.db"))?;
+    let owner = codeteam_host::store::ProcessIdentity::this_process("bench");
     let mut times = Vec::new();
     for n in 0..50 {
         let start = Instant::now();
@@ -191,7 +241,7 @@ fn load(folder: &Path) -> Outcome<()> {
     let mut times = Vec::new();
     for _ in 0..5 {
         let start = Instant::now();
-        let run = engine.load(&id)?;
+        let run = engine.load_run(&id)?;
         if run.seq < 100_000 {
             return Err("too few events".into());
         }
@@ -235,7 +285,7 @@ fn codeteam(place: &Path, repo: &Path) -> Command {
     command
 }
 
-fn must(command: &mut Command) -> Outcome<()> {
+pub(crate) fn must(command: &mut Command) -> Outcome<()> {
     let output = command.stdin(Stdio::null()).output()?;
     if output.status.success() {
         return Ok(());

@@ -1,7 +1,7 @@
-//! What a person sees while a run goes: a line per event, and what workers say if they ask for it.
+//! Shows a run's progress to a person: a line per event, and the output of workers on request.
 
-mod line;
-mod live;
+mod live_line;
+mod scan_line;
 mod slow;
 
 use std::sync::Mutex;
@@ -9,30 +9,37 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use codeteam_core::effect::WaitReason;
 use codeteam_core::ids::{AttemptId, EpochMillis, FramePath};
-use codeteam_core::quoted::{hanging, visible};
 use codeteam_core::submission::Submission;
+use codeteam_core::untrusted_text::{hang_indented, strip_active};
 use codeteam_core::{Effect, Event, Run};
+use codeteam_engine::clock::now;
 use codeteam_engine::driver::RunObserver;
-use codeteam_engine::perform::now;
-use codeteam_engine::tell;
+use codeteam_report::describe;
+use codeteam_report::feed::TimelineEntry;
 
-pub(crate) use self::line::ScanProgressLine;
-use self::live::LiveStatusLine;
+use self::live_line::LiveStatusLine;
+pub(crate) use self::scan_line::ScanProgressLine;
 use self::slow::SlowWork;
-use crate::output::{self, TerminalStyle, say};
+use crate::output::{self, TerminalStyle, eprint_line};
 
-/// How much is shown.
+/// The amount of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verbosity {
     /// Nothing but problems.
     Quiet,
     /// A line per event.
     Normal,
-    /// What workers and checks say, too.
+    /// The output of workers and checks as well.
     Verbose,
 }
 
-/// Prints a run as it goes.
+/// Prints the progress of a run.
+///
+/// It observes the driver: events that matter to a person become lines on standard error, as
+/// [`describe::event_line`] words them. On a terminal at normal verbosity a live line at the bottom
+/// shows who is working; without one, work that takes long is reported from time to time. With
+/// [`with_person`](Self::with_person), lines go through the shared screen instead, so that they
+/// never run into a prompt.
 pub(crate) struct ProgressPrinter {
     style: TerminalStyle,
     detail: Verbosity,
@@ -44,7 +51,7 @@ pub(crate) struct ProgressPrinter {
     streams: bool,
 }
 
-/// Says something to a person who may be writing.
+/// Prints a message for a person who may be typing.
 type MessageSink = dyn Fn(&str) + Send + Sync;
 
 impl ProgressPrinter {
@@ -64,28 +71,29 @@ impl ProgressPrinter {
         }
     }
 
-    /// The same for a person who is asked things: what they are asked is not told twice. `streams`
-    /// says whether they read along with what workers say.
+    /// Adapts the printer to a person who is asked questions: those are not printed twice.
+    /// `streams` says whether they follow the output of workers.
     pub(crate) fn with_person(mut self, streams: bool, say: Box<MessageSink>) -> Self {
         self.person = Some(say);
         self.streams = streams && self.detail >= Verbosity::Normal;
         self
     }
 
-    /// Says something, above the line that moves if there is one.
+    /// Prints a message, above the live line if there is one.
     fn say(&self, text: &str) {
         let say = |text: &str| match &self.person {
             Some(person) => person(text),
-            None => output::tell(text),
+            None => output::eprint_wrapped(text),
         };
         match &self.live {
-            Some(live) => live.above(|| say(text)),
+            Some(live) => live.print_above(|| say(text)),
             None => say(text),
         }
     }
 
-    /// Whether a person who is asked, or who reads along, knows of an event anyway.
-    fn is_told(&self, event: &Event) -> bool {
+    /// Returns true if a person who answers questions, or follows the output, knows about an event
+    /// anyway.
+    fn is_already_shown(&self, event: &Event) -> bool {
         match event {
             Event::Asked { .. } => true,
             Event::Answered { over, .. } => over.is_empty(),
@@ -99,37 +107,37 @@ impl ProgressPrinter {
         }
     }
 
-    /// Takes the line that moves away, or lets it come back.
+    /// Hides the live line, or shows it again.
     pub(crate) fn hide(&self, hidden: bool) {
         if let Some(live) = &self.live {
             live.hide(hidden);
         }
     }
 
-    /// One event as a line.
-    pub(crate) fn render(
-        style: TerminalStyle,
-        run: &Run,
-        at: EpochMillis,
-        event: &Event,
-    ) -> Option<String> {
-        let text = tell::event(run, event)?;
-        let text = match event {
-            Event::GateJudged { passed: false, .. }
-            | Event::AttemptFailed { .. }
-            | Event::RebaseConflicted { .. } => style.yellow(&text),
-            Event::Committed { .. } | Event::GateJudged { passed: true, .. } => style.green(&text),
-            Event::RunEnded { outcome, .. } => match outcome {
-                codeteam_core::event::FrameOutcome::Completed => style.green(&text),
-                _ => style.red(&text),
-            },
-            Event::Asked { .. } | Event::LimitReached { .. } => style.bold(&text),
-            _ => text,
-        };
-        let place = tell::place(event).map_or("run", FramePath::name);
-        let clock = style.dim(&tell::clock(at));
-        Some(format!("{clock} {place:<12} {text}"))
+    /// Formats an event as a line.
+    pub(crate) fn render_entry(style: TerminalStyle, entry: &TimelineEntry) -> Option<String> {
+        let text = entry.words.as_deref()?;
+        Some(render_words(style, text, entry.at, &entry.event))
     }
+}
+
+/// Formats an event that has been put into words.
+fn render_words(style: TerminalStyle, text: &str, at: EpochMillis, event: &Event) -> String {
+    let text = match event {
+        Event::GateJudged { passed: false, .. }
+        | Event::AttemptFailed { .. }
+        | Event::RebaseConflicted { .. } => style.yellow(text),
+        Event::Committed { .. } | Event::GateJudged { passed: true, .. } => style.green(text),
+        Event::RunEnded { outcome, .. } => match outcome {
+            codeteam_core::frame::FrameOutcome::Completed => style.green(text),
+            _ => style.red(text),
+        },
+        Event::Asked { .. } | Event::LimitReached { .. } => style.bold(text),
+        _ => text.to_owned(),
+    };
+    let place = describe::event_frame(event).map_or("run", FramePath::name);
+    let clock = style.dim(&describe::format_time_of_day(at));
+    format!("{clock} {place:<12} {text}")
 }
 
 impl RunObserver for ProgressPrinter {
@@ -138,48 +146,50 @@ impl RunObserver for ProgressPrinter {
         if let Some(live) = &self.live {
             live.event(event);
         }
-        let shown_anyway = self.person.is_some() && self.is_told(event);
+        let shown_anyway = self.person.is_some() && self.is_already_shown(event);
         if self.detail >= Verbosity::Normal
             && !shown_anyway
-            && let Some(line) = Self::render(self.style, run, at, event)
+            && let Some(text) = describe::event_line(run, event)
         {
-            self.say(&line);
+            self.say(&render_words(self.style, &text, at, event));
         }
     }
 
     fn line(&self, id: &AttemptId, line: &str) {
         if self.streams {
-            let text = hanging(line, 2);
+            let text = hang_indented(line, 2);
             self.say(&self.style.dim(&format!("  {text}")));
         } else if let Some(live) = &self.live {
-            live.said(id, line);
+            live.set_last_line(id, line);
         } else if self.detail >= Verbosity::Verbose {
             let who = format!("{:<12}   {} |", id.frame.name(), id.step);
             let who = self.style.dim(&who);
-            // Every line says whose it is, so that none is taken for one of codeteam's own.
-            for line in visible(line).lines() {
-                say(&format!("         {who} {line}"));
+            // Every line names its worker, so that none is taken for one of codeteam's own.
+            for line in strip_active(line).lines() {
+                eprint_line(&format!("         {who} {line}"));
             }
         }
     }
 
     fn busy(&self, id: &AttemptId, what: Option<&str>) {
         match (&self.live, what) {
-            (Some(live), _) => live.busy(id, what),
+            (Some(live), _) => live.set_busy(id, what),
             (None, Some(what)) if self.detail >= Verbosity::Normal && self.person.is_none() => {
                 let (style, place) = (self.style, id.frame.name().to_owned());
                 let what = what.to_owned();
                 self.slow.begin(id, move |seconds| {
-                    let clock = style.dim(&tell::clock(now()));
-                    output::tell(&format!("{clock} {place:<12} {what}, {seconds} s so far"));
+                    let clock = style.dim(&describe::format_time_of_day(now()));
+                    output::eprint_wrapped(&format!(
+                        "{clock} {place:<12} {what}, {seconds} s so far"
+                    ));
                 });
             }
             (None, _) => self.slow.end(id),
         }
     }
 
-    fn waits(&self, _: &Run, effects: &[Effect]) {
-        // That an API is waited for was said when its account began to rest.
+    fn waiting(&self, _: &Run, effects: &[Effect]) {
+        // The wait for an API was already reported when its account was parked.
         let is_news = |effect: &&Effect| {
             let Effect::Wait { why, .. } = effect else {
                 return true;
@@ -189,7 +199,10 @@ impl RunObserver for ProgressPrinter {
                 WaitReason::RateLimit { .. } | WaitReason::Outage { .. }
             )
         };
-        let lines = effects.iter().filter(is_news).filter_map(tell::waiting);
+        let lines = effects
+            .iter()
+            .filter(is_news)
+            .filter_map(describe::wait_text);
         let text = lines.collect::<Vec<String>>().join("\n");
         if text.is_empty() {
             return;

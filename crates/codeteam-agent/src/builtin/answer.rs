@@ -1,27 +1,26 @@
-//! What counts as an answer, and whether it fits as far as a model can be told.
+//! Finds the answer in a model's message, and checks it against its schema.
 //!
-//! The orchestrator judges answers by their contract. Here only what is plainly
-//! missing or plainly of another type is found, so that the model can mend it
-//! while it still knows what it did.
+//! The orchestrator judges answers by their contract. This finds only keys that are missing or have
+//! the wrong type, so that the model can correct them while it still knows what it did.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// The answer that a text has in it, if it is clear which one that is: the text is one JSON object,
 /// or has exactly one fenced block and that is one. What a model thinks aloud first does not count.
-pub(super) fn find(text: &str) -> Option<Box<RawValue>> {
-    let text = without_thoughts(text);
-    object(text).or_else(|| match fenced(text).as_slice() {
-        [only] => object(only),
+pub(super) fn extract_answer(text: &str) -> Option<Box<RawValue>> {
+    let text = strip_thinking(text);
+    parse_object(text).or_else(|| match fenced_blocks(text).as_slice() {
+        [only] => parse_object(only),
         _ => None,
     })
 }
 
-/// Why a text is not an answer, for the model to read.
-pub(super) fn objection(text: &str) -> String {
-    let text = without_thoughts(text);
-    let blocks = fenced(text);
-    let objects = blocks.iter().filter(|block| object(block).is_some());
+/// Explains to the model why a text is not an answer.
+pub(super) fn explain_missing_answer(text: &str) -> String {
+    let text = strip_thinking(text);
+    let blocks = fenced_blocks(text);
+    let objects = blocks.iter().filter(|block| parse_object(block).is_some());
     if text.is_empty() {
         "it is empty".to_owned()
     } else if objects.clone().count() > 1 {
@@ -31,14 +30,14 @@ pub(super) fn objection(text: &str) -> String {
     {
         format!("it begins like a JSON object and is not one: {error}")
     } else if text.contains('{') {
-        "it has other text round the JSON object".to_owned()
+        "it has other text around the JSON object".to_owned()
     } else {
         "there is no JSON object in it".to_owned()
     }
 }
 
 /// A text without what a model has thought aloud before it.
-fn without_thoughts(text: &str) -> &str {
+fn strip_thinking(text: &str) -> &str {
     let text = text.trim();
     for (begin, end) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
         if let Some(rest) = text.strip_prefix(begin)
@@ -58,7 +57,7 @@ fn without_thoughts(text: &str) -> &str {
 }
 
 /// The fenced blocks of a text that may be JSON.
-fn fenced(text: &str) -> Vec<&str> {
+fn fenced_blocks(text: &str) -> Vec<&str> {
     let mut blocks = Vec::new();
     let mut rest = text;
     while let Some((_, after)) = rest.split_once("```") {
@@ -75,7 +74,7 @@ fn fenced(text: &str) -> Vec<&str> {
 }
 
 /// A text as a JSON object, to the letter.
-pub(super) fn object(text: &str) -> Option<Box<RawValue>> {
+pub(super) fn parse_object(text: &str) -> Option<Box<RawValue>> {
     let text = text.trim();
     if !text.starts_with('{') {
         return None;
@@ -83,9 +82,9 @@ pub(super) fn object(text: &str) -> Option<Box<RawValue>> {
     RawValue::from_string(text.to_owned()).ok()
 }
 
-/// What is wrong with an answer, for the model to mend; nothing if it fits.
-/// Keys that occur twice are left for the orchestrator to refuse.
-pub(super) fn problem(answer: &RawValue, schema: &Value) -> Option<String> {
+/// Returns what is wrong with an answer, in words for the model, or `None` if it is valid.
+/// Duplicate keys are left for the orchestrator to refuse.
+pub(super) fn schema_problem(answer: &RawValue, schema: &Value) -> Option<String> {
     let fields: Map<String, Value> = match serde_json::from_str(answer.get()) {
         Ok(fields) => fields,
         Err(error) => return Some(format!("it cannot be read: {error}")),
@@ -102,7 +101,9 @@ pub(super) fn problem(answer: &RawValue, schema: &Value) -> Option<String> {
     }
     for (key, value) in &fields {
         match schema["properties"].get(key) {
-            Some(wanted) => problems.extend(misfit(key, value, resolved(wanted, schema))),
+            Some(wanted) => {
+                problems.extend(type_mismatch(key, value, resolve_reference(wanted, schema)));
+            }
             None if schema["additionalProperties"] == false => {
                 problems.push(format!("the key `{key}` is not known"));
             }
@@ -112,19 +113,19 @@ pub(super) fn problem(answer: &RawValue, schema: &Value) -> Option<String> {
     (!problems.is_empty()).then(|| problems.join("; "))
 }
 
-/// What a schema refers to, if it is only a reference.
-fn resolved<'a>(wanted: &'a Value, schema: &'a Value) -> &'a Value {
+/// Follows a schema that is only a reference to the schema it refers to.
+fn resolve_reference<'a>(wanted: &'a Value, schema: &'a Value) -> &'a Value {
     let place = wanted["$ref"].as_str().and_then(|at| at.strip_prefix('#'));
     place.and_then(|at| schema.pointer(at)).unwrap_or(wanted)
 }
 
-fn misfit(key: &str, value: &Value, wanted: &Value) -> Option<String> {
+fn type_mismatch(key: &str, value: &Value, wanted: &Value) -> Option<String> {
     let types: Vec<&str> = match &wanted["type"] {
         Value::String(one) => vec![one],
         Value::Array(many) => many.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     };
-    if !types.is_empty() && !types.iter().any(|name| is_of(value, name)) {
+    if !types.is_empty() && !types.iter().any(|name| has_json_type(value, name)) {
         let types = types.join(" or ");
         return Some(format!("`{key}` must be of type {types}"));
     }
@@ -136,11 +137,11 @@ fn misfit(key: &str, value: &Value, wanted: &Value) -> Option<String> {
     Some(format!("`{key}` must be one of {}", allowed.join(", ")))
 }
 
-fn is_of(value: &Value, name: &str) -> bool {
+fn has_json_type(value: &Value, name: &str) -> bool {
     match name {
         "string" => value.is_string(),
         "boolean" => value.is_boolean(),
-        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(is_whole),
+        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(is_integer),
         "number" => value.is_number(),
         "array" => value.is_array(),
         "object" => value.is_object(),
@@ -150,7 +151,7 @@ fn is_of(value: &Value, name: &str) -> bool {
     }
 }
 
-fn is_whole(number: f64) -> bool {
+fn is_integer(number: f64) -> bool {
     number.fract() == 0.0
 }
 
@@ -162,7 +163,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_exactly_one_object() {
-        let found = |text: &str| find(text).map(|raw| raw.get().to_owned());
+        let found = |text: &str| extract_answer(text).map(|raw| raw.get().to_owned());
         let object = r#"{"a": 1, "a": 2}"#;
         assert_eq!(found(object).as_deref(), Some(object));
         assert_eq!(found(&format!("\n{object}\n")).as_deref(), Some(object));
@@ -201,14 +202,14 @@ mod tests {
             ("", "it is empty"),
             ("<think>hm</think>", "it is empty"),
             ("All done!", "there is no JSON object"),
-            ("Here: {\"a\": 1}", "other text round"),
+            ("Here: {\"a\": 1}", "other text around"),
             ("{\"a\": ", "begins like a JSON object"),
             (
                 "```json\n{}\n```\nor\n```json\n{}\n```",
                 "several JSON objects",
             ),
         ] {
-            let told = objection(text);
+            let told = explain_missing_answer(text);
             assert!(told.contains(why), "{text}: {told}");
         }
     }
@@ -226,7 +227,7 @@ mod tests {
             },
             "$defs": {"Choice": {"type": "string", "enum": ["approve", "reject"]}},
         });
-        let told = |answer: &str| problem(&object(answer).unwrap(), &schema);
+        let told = |answer: &str| schema_problem(&parse_object(answer).unwrap(), &schema);
         assert_eq!(
             told(r#"{"summary":"x","verdict":"approve","score":3}"#),
             None

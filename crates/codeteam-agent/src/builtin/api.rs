@@ -5,38 +5,42 @@
 //! all: sending, waiting, trying again.
 
 mod anthropic;
+mod api_failure;
 mod gemini;
 mod http;
 mod openai;
-mod trouble;
+mod shown_text;
+mod stream;
 
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::conversation::Turn;
 use super::event::{BuiltinEvent, EventSink};
-use super::talk::Turn;
 use super::{AgentOptions, Error, Protocol};
 
+pub(super) use api_failure::ApiFailure;
 pub(super) use http::HttpClient;
-pub(super) use trouble::ApiFailure;
 
-use http::{HttpResponse, TransportFailure};
-use trouble::ClassifiedFailure;
+use api_failure::ClassifiedFailure;
+use http::{HttpResponse, PATIENCE, ResponsePart, TransportFailure};
+use shown_text::ShownText;
+use stream::StreamedReply;
 
-/// How often it is told that there is no answer yet.
-const TOLD_EVERY: Duration = Duration::from_secs(30);
+/// The interval at which a request without an answer, or with one that cannot be shown, is reported.
+const REPORT_INTERVAL: Duration = Duration::from_secs(30);
 
-/// How often a request is repeated.
+/// The most times that a request is repeated.
 const RETRIES: u32 = 4;
 
 /// The longest wait before a request is repeated.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
-/// A tool, as the model is told of it.
+/// A tool, as it is described to the model.
 #[derive(Debug, Clone)]
 pub(super) struct ToolSpec {
     pub(super) name: String,
@@ -45,16 +49,18 @@ pub(super) struct ToolSpec {
     pub(super) schema: Value,
 }
 
-/// What the model is asked.
+/// A request to the model.
 pub(super) struct ModelRequest<'a> {
     pub(super) system: &'a str,
     pub(super) turns: &'a [Turn],
     pub(super) tools: &'a [ToolSpec],
-    /// What the reply must look like, if it is to be nothing but JSON.
+    /// The schema of the reply, if it has to be nothing but JSON.
     pub(super) schema: Option<&'a Value>,
+    /// Whether the model's message is shown while it arrives.
+    pub(super) is_shown: bool,
 }
 
-/// What the model replied.
+/// A reply of the model.
 #[derive(Debug)]
 pub(super) struct ModelReply {
     pub(super) text: String,
@@ -63,6 +69,8 @@ pub(super) struct ModelReply {
     pub(super) usage: TokenUsage,
     /// The reply as the API wants to see it again; nothing if it was empty.
     pub(super) echo: Option<Box<RawValue>>,
+    /// Whether its text was shown while it arrived.
+    pub(super) was_shown: bool,
 }
 
 /// A tool the model wants called.
@@ -71,40 +79,43 @@ pub(super) struct ToolCall {
     /// Empty if the API does not name calls.
     pub(super) id: String,
     pub(super) name: String,
-    /// Its input to the letter; not always JSON.
+    /// Its input, verbatim; not always JSON.
     pub(super) input: String,
 }
 
-/// Why the model stopped.
+/// The reason why the model stopped.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StopReason {
-    /// It had said what it wanted to say.
+    /// The model was finished.
     Done,
-    /// It reached the limit of tokens.
+    /// It reached the token limit.
     Cut,
-    /// It tried to call a tool and did not manage to.
+    /// It tried to call a tool, but the call was malformed.
     Malformed,
-    /// It, or something before it, will not answer this.
+    /// The model, or a filter before it, refuses to answer.
     Refused(String),
 }
 
 /// The tokens of one request.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TokenUsage {
-    /// All that was read, from the cache too.
+    /// Everything that was read, including what came from the cache.
     pub(super) input: u64,
     pub(super) output: u64,
     pub(super) cached: u64,
 }
 
-/// How answers are asked for; what an API refuses is changed.
+/// The optional settings of requests. One that an API refuses is dropped.
 struct SamplingOptions {
     max_tokens: Option<u32>,
     temperature: Option<f64>,
-    /// `max_tokens` as OpenAI's API once called it, and some servers still do.
+    /// Whether the limit is sent as `max_tokens`, as OpenAI's API once called it and some servers
+    /// still do.
     is_old_limit: bool,
-    /// Whether the API takes the form of an answer.
+    /// Whether the API accepts a schema for the answer.
     takes_schema: bool,
+    /// Whether the answer is asked for in pieces.
+    streams: bool,
 }
 
 /// A model API.
@@ -112,14 +123,16 @@ pub(super) struct ModelClient<'a> {
     options: &'a AgentOptions,
     http: HttpClient,
     url: String,
+    /// How long the model may be silent.
+    patience: Duration,
     sampling: SamplingOptions,
 }
 
-/// What asking comes to.
+/// A reply or the reason why there is none; `Err` means that the worker cannot go on.
 pub(super) type ModelResult = Result<Result<ModelReply, ApiFailure>, Error>;
 
 impl<'a> ModelClient<'a> {
-    /// One that waits so long for an answer.
+    /// Creates a client that waits at most this long for the next piece of an answer.
     pub(super) fn new(
         options: &'a AgentOptions,
         patience: Option<Duration>,
@@ -139,18 +152,20 @@ impl<'a> ModelClient<'a> {
         };
         Ok(Self {
             options,
-            http: HttpClient::patient(&url, patience).map_err(|reason| bad("base_url", &reason))?,
+            http: HttpClient::new(&url).map_err(|reason| bad("base_url", &reason))?,
             url,
+            patience: patience.unwrap_or(PATIENCE),
             sampling: SamplingOptions {
                 max_tokens: options.max_tokens,
                 temperature: options.temperature,
                 is_old_limit: false,
                 takes_schema: true,
+                streams: true,
             },
         })
     }
 
-    /// Asks until there is a reply or no hope of one.
+    /// Asks until there is a reply, or until retrying is pointless.
     pub(super) fn ask(
         &mut self,
         request: &ModelRequest<'_>,
@@ -158,22 +173,29 @@ impl<'a> ModelClient<'a> {
     ) -> ModelResult {
         let mut retries = 0;
         loop {
-            let trouble = match self.once(request, sink)? {
-                Ok(reply) => return Ok(Ok(reply)),
+            let started = Instant::now();
+            let sent = self.send_once(request, sink)?;
+            let ms = started.elapsed().as_millis();
+            let trouble = match sent {
+                Ok(reply) => {
+                    tracing::debug!(ms, model = self.options.model, "the model answered");
+                    return Ok(Ok(reply));
+                }
                 Err(trouble) => trouble,
             };
+            tracing::debug!(ms, retries, "the model did not answer: {trouble:?}");
             let (failure, wait) = match trouble {
                 ClassifiedFailure::Final(failure) => {
-                    if self.adapt(&failure) {
+                    if self.adapt_to_refusal(&failure) {
                         continue;
                     }
                     return Ok(Err(failure));
                 }
-                ClassifiedFailure::Passing { failure, wait } => (failure, wait),
+                ClassifiedFailure::Transient { failure, wait } => (failure, wait),
             };
             // Who is asked to wait for long is waited for elsewhere.
             if let Some(wait) = wait.filter(|wait| retries == RETRIES || *wait > LONGEST_WAIT) {
-                return Ok(Err(failure.after(wait)));
+                return Ok(Err(failure.with_retry_delay(wait)));
             }
             if retries == RETRIES {
                 return Ok(Err(failure));
@@ -187,76 +209,116 @@ impl<'a> ModelClient<'a> {
                 wait.as_secs_f64(),
                 failure.message()
             );
-            sink.tell(&BuiltinEvent::Text { text: &text })?;
+            sink.emit(&BuiltinEvent::Text { text: &text })?;
             thread::sleep(wait);
         }
     }
 
-    fn once(
+    fn send_once(
         &self,
         request: &ModelRequest<'_>,
         sink: &mut EventSink<'_>,
     ) -> Result<Result<ModelReply, ClassifiedFailure>, Error> {
-        let body = match self.body(request) {
+        let body = match self.write_request(request) {
             Ok(body) => body,
             Err(trouble) => return Ok(Err(trouble)),
         };
-        let answered = self.post(body, sink)?;
+        let mut shown = ShownText::new(request.is_shown);
+        let answered = self.post(body, &mut shown, sink)?;
         Ok(answered
-            .map_err(|why| ClassifiedFailure::unanswered(&why))
-            .and_then(|answer| self.read(&answer)))
+            .map_err(|why| ClassifiedFailure::from_transport(&why))
+            .and_then(|answer| self.read_reply(&answer))
+            .map(|mut reply| {
+                reply.was_shown = shown.has_text();
+                reply
+            }))
     }
 
-    /// Sends a request, and tells every now and then that there is no answer yet.
+    /// Sends a request and receives the answer, showing what arrives of its text. Reports at
+    /// intervals that nothing arrives, and gives up when that lasts for too long.
     fn post(
         &self,
         body: String,
+        shown: &mut ShownText,
         sink: &mut EventSink<'_>,
     ) -> Result<Result<HttpResponse, TransportFailure>, Error> {
-        let started = Instant::now();
-        thread::scope(|scope| {
-            let (sender, answers) = channel();
-            let headers = self.headers();
-            scope.spawn(move || drop(sender.send(self.http.post(&self.url, &headers, body))));
-            loop {
-                match answers.recv_timeout(TOLD_EVERY) {
-                    Ok(answer) => return Ok(answer),
-                    Err(RecvTimeoutError::Timeout) => {
-                        let seconds = started.elapsed().as_secs();
-                        let text = format!("(no answer of the model for {seconds} s)");
-                        sink.tell(&BuiltinEvent::Text { text: &text })?;
+        let parts = self
+            .http
+            .start_post(self.request_url(), self.headers(), body);
+        let mut reply = StreamedReply::new(self.options.protocol);
+        let mut heard = Instant::now();
+        loop {
+            let left = self.patience.saturating_sub(heard.elapsed());
+            match parts.recv_timeout(left.min(REPORT_INTERVAL)) {
+                Ok(ResponsePart::Event(data)) => {
+                    heard = Instant::now();
+                    match reply.add(&data) {
+                        Ok(text) => shown.add(&text, data.len(), sink)?,
+                        Err(error) => return Ok(Err(broken_stream(&error.to_string()))),
                     }
-                    Err(RecvTimeoutError::Disconnected) => {
-                        let message = "the thread that asked it is gone".to_owned();
+                }
+                Ok(ResponsePart::End(end)) => {
+                    shown.finish(sink)?;
+                    let Some(body) = reply.finish() else {
+                        return Ok(Err(broken_stream("it ended before the reply did")));
+                    };
+                    return Ok(Ok(HttpResponse {
+                        status: end.status,
+                        headers: end.headers,
+                        body,
+                    }));
+                }
+                Ok(ResponsePart::Whole(answer)) => return Ok(Ok(answer)),
+                Ok(ResponsePart::Failed(failure)) => return Ok(Err(failure)),
+                Err(RecvTimeoutError::Timeout) => {
+                    let seconds = heard.elapsed().as_secs();
+                    if heard.elapsed() >= self.patience {
+                        let message = format!("the model has sent nothing for {seconds} s");
+                        // Who has waited that long does not begin anew: whoever started the
+                        // worker decides.
                         let may_pass = false;
                         return Ok(Err(TransportFailure { message, may_pass }));
                     }
+                    shown.report_silence(seconds, sink)?;
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let message = "the thread that asked it is gone".to_owned();
+                    let may_pass = false;
+                    return Ok(Err(TransportFailure { message, may_pass }));
                 }
             }
-        })
+        }
     }
 
-    fn body(&self, request: &ModelRequest<'_>) -> Result<String, ClassifiedFailure> {
+    /// Returns the URL to ask, which for some APIs says whether the answer comes in pieces.
+    fn request_url(&self) -> String {
+        match self.options.protocol {
+            Protocol::Gemini if self.sampling.streams => gemini::stream_url(&self.url),
+            _ => self.url.clone(),
+        }
+    }
+
+    fn write_request(&self, request: &ModelRequest<'_>) -> Result<String, ClassifiedFailure> {
         let model = &self.options.model;
         let body = match self.options.protocol {
-            Protocol::Anthropic => anthropic::request(model, request, &self.sampling),
-            Protocol::Openai => openai::request(model, request, &self.sampling),
-            Protocol::Gemini => gemini::request(request, &self.sampling),
+            Protocol::Anthropic => anthropic::write_request(model, request, &self.sampling),
+            Protocol::Openai => openai::write_request(model, request, &self.sampling),
+            Protocol::Gemini => gemini::write_request(request, &self.sampling),
         };
-        body.map_err(|error| ClassifiedFailure::broken(&error.to_string()))
+        body.map_err(|error| ClassifiedFailure::unwritable_request(&error.to_string()))
     }
 
-    fn read(&self, answer: &HttpResponse) -> Result<ModelReply, ClassifiedFailure> {
+    fn read_reply(&self, answer: &HttpResponse) -> Result<ModelReply, ClassifiedFailure> {
         if answer.status != 200 {
-            return Err(trouble::sort(answer));
+            return Err(api_failure::classify_response(answer));
         }
         let reply = match self.options.protocol {
-            Protocol::Anthropic => anthropic::reply(&answer.body),
-            Protocol::Openai => openai::reply(&answer.body),
-            Protocol::Gemini => gemini::reply(&answer.body),
+            Protocol::Anthropic => anthropic::read_reply(&answer.body),
+            Protocol::Openai => openai::read_reply(&answer.body),
+            Protocol::Gemini => gemini::read_reply(&answer.body),
         };
         // Some servers put their errors into an answer that claims to be fine.
-        reply.map_err(|error| trouble::in_disguise(answer, &error))
+        reply.map_err(|error| api_failure::classify_unreadable(answer, &error))
     }
 
     fn headers(&self) -> Vec<(&'static str, String)> {
@@ -273,9 +335,9 @@ impl<'a> ModelClient<'a> {
         headers
     }
 
-    /// Changes what the API says it does not take. Each change is made once.
-    fn adapt(&mut self, failure: &ApiFailure) -> bool {
-        let ApiFailure::Told {
+    /// Drops an option that the API says it does not accept. Each is dropped once.
+    fn adapt_to_refusal(&mut self, failure: &ApiFailure) -> bool {
+        let ApiFailure::Other {
             status: Some(400 | 422),
             message,
         } = failure
@@ -299,6 +361,17 @@ impl<'a> ModelClient<'a> {
         if message.contains("temperature") {
             return sampling.temperature.take().is_some();
         }
+        if message.contains("stream") {
+            return std::mem::take(&mut sampling.streams);
+        }
         false
+    }
+}
+
+/// A stream that cannot be read to its end. Asking again may help.
+fn broken_stream(why: &str) -> TransportFailure {
+    TransportFailure {
+        message: format!("the answer broke off: {why}"),
+        may_pass: true,
     }
 }

@@ -1,6 +1,6 @@
-//! What the built-in worker reads of its assignment.
+//! The part of an assignment that the built-in worker reads.
 //!
-//! Everything it has no use for is ignored, so that an assignment may grow.
+//! Other keys are ignored, so that assignments may grow.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::Error;
 
-/// No file of any use to this worker is bigger.
+/// The largest file that is read.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// How a worker changes files.
+/// The way in which a worker changes files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EditMode {
@@ -29,7 +29,7 @@ pub enum EditMode {
 #[derive(Debug, Deserialize)]
 pub(super) struct BuiltinAssignment {
     pub(super) instructions: AssignmentInstructions,
-    /// What the answer must look like.
+    /// The JSON Schema of the answer.
     #[serde(default)]
     pub(super) schema: Option<Value>,
     /// An answer, for the model to see.
@@ -45,21 +45,21 @@ pub(super) struct BuiltinAssignment {
     pub(super) writable: bool,
     #[serde(default)]
     pub(super) max_turns: Option<u32>,
-    /// How many tokens may be read and written in all.
+    /// The most tokens that may be read and written in all.
     #[serde(default)]
     pub(super) max_tokens: Option<u64>,
-    /// What may be spent, in millionths of a US dollar.
+    /// The most that may be spent, in millionths of a US dollar.
     #[serde(default)]
     pub(super) max_cost_microusd: Option<u64>,
-    /// How long one request may go without an answer, in milliseconds.
+    /// The longest time that a request may go without an answer, in milliseconds.
     #[serde(default)]
     pub(super) stall_ms: u64,
-    /// In which form the answer is owed.
+    /// The contract, which is the form of the answer.
     #[serde(default)]
     contract: String,
 }
 
-/// What the model is told.
+/// The prompts for the model.
 #[derive(Debug, Deserialize)]
 pub(super) struct AssignmentInstructions {
     #[serde(default)]
@@ -69,20 +69,20 @@ pub(super) struct AssignmentInstructions {
 
 impl BuiltinAssignment {
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
-        let text = read(path)?;
+        let text = read_limited(path)?;
         serde_json::from_str(&text).map_err(|source| Error::Assignment {
             path: path.to_owned(),
             source,
         })
     }
 
-    /// Whether an answer must stand by itself: some contracts have no fence round it.
-    pub(super) fn is_bare(&self) -> bool {
+    /// Returns true if the answer must be the whole message: some contracts allow no code fence.
+    pub(super) fn wants_bare_answer(&self) -> bool {
         self.contract == "strict"
     }
 
     /// The schema of the answer: any object, if the assignment does not say.
-    pub(super) fn schema(&self) -> Value {
+    pub(super) fn answer_schema(&self) -> Value {
         let any = || json!({"type": "object"});
         let mut schema = self.schema.clone().unwrap_or_else(any);
         if let Some(fields) = schema.as_object_mut() {
@@ -97,7 +97,7 @@ impl BuiltinAssignment {
 }
 
 /// Reads a file of a sensible size.
-pub(super) fn read(path: &Path) -> Result<String, Error> {
+pub(super) fn read_limited(path: &Path) -> Result<String, Error> {
     let mut text = String::new();
     let read = File::open(path).and_then(|file| {
         let length = file.take(MAX_BYTES + 1).read_to_string(&mut text)?;

@@ -39,12 +39,12 @@ pub(super) enum BuiltinEvent<'a> {
     File {
         path: &'a str,
     },
-    /// What one request took.
+    /// The usage of one request.
     Usage {
-        /// All that was read, from the cache too.
+        /// Everything that was read, including what came from the cache.
         input_tokens: u64,
         output_tokens: u64,
-        /// What of the input came from the cache.
+        /// The part of the input that came from the cache.
         cached_input_tokens: u64,
         model: &'a str,
     },
@@ -55,7 +55,7 @@ pub(super) enum BuiltinEvent<'a> {
         status: Option<u16>,
         #[serde(skip_serializing_if = "Option::is_none")]
         trouble: Option<FailureCause>,
-        /// How long the API asks to be left alone.
+        /// The time that the API asks to be left alone.
         #[serde(skip_serializing_if = "Option::is_none")]
         retry_after_ms: Option<u64>,
     },
@@ -66,7 +66,7 @@ pub(super) enum BuiltinEvent<'a> {
     },
 }
 
-/// What people look at who want to know how the model worked.
+/// Events for people who want to know how the model worked.
 #[derive(Debug, Serialize)]
 #[serde(tag = "part", rename_all = "snake_case")]
 pub(super) enum TraceEvent<'a> {
@@ -74,7 +74,7 @@ pub(super) enum TraceEvent<'a> {
         steps: &'a [PlanStep],
         duration_ms: u64,
     },
-    /// One call of a tool, or a turn without one.
+    /// One tool call, or a turn without one.
     Executor {
         iteration: u32,
         #[serde(skip_serializing_if = "str::is_empty")]
@@ -89,16 +89,15 @@ pub(super) enum TraceEvent<'a> {
     Quality(QualityReport),
 }
 
-/// How the work went.
+/// Figures about the work as a whole.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct QualityReport {
     pub(super) iterations: u32,
     pub(super) tool_calls: u32,
     pub(super) tool_errors: u32,
-    /// How often an answer was sent back to the model.
+    /// How many times an answer was sent back to the model.
     pub(super) mended: u32,
-    /// What the model thinks of its work, from 0 to 100; missing if it was not
-    /// asked.
+    /// The model's own score of its work, from 0 to 100; missing if it was not asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) score: Option<u8>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -136,10 +135,10 @@ impl<'a> BuiltinEvent<'a> {
     }
 }
 
-/// Where events go.
+/// Writes events as JSON lines.
 pub(super) struct EventSink<'a> {
     out: &'a mut dyn Write,
-    /// The key as it would stand in a line, if it is one.
+    /// The key as it would appear in a line, if there is one.
     key: Option<String>,
 }
 
@@ -153,18 +152,18 @@ impl<'a> EventSink<'a> {
         }
     }
 
-    /// Writes the event as a line of its own, at once, without the key.
-    pub(super) fn tell(&mut self, event: &BuiltinEvent<'_>) -> Result<(), Error> {
+    /// Writes the event as a line, immediately and without the key.
+    pub(super) fn emit(&mut self, event: &BuiltinEvent<'_>) -> Result<(), Error> {
         let line = serde_json::to_string(event).map_err(|error| Error::Output(error.into()))?;
         let line = match &self.key {
             Some(key) if line.contains(key) => line.replace(key, "[key]"),
             _ => line,
         };
-        self.write(line)
+        self.write_line(line)
     }
 
-    /// Writes the answer, to the letter.
-    pub(super) fn submit(&mut self, submission: &RawValue) -> Result<(), Error> {
+    /// Writes the answer verbatim.
+    pub(super) fn emit_submission(&mut self, submission: &RawValue) -> Result<(), Error> {
         let line = SubmissionLine {
             r#type: "submission",
             submission,
@@ -172,10 +171,10 @@ impl<'a> EventSink<'a> {
         let line = serde_json::to_string(&line).map_err(|error| Error::Output(error.into()))?;
         // Only between the parts of the JSON can there be line ends: inside a
         // string they are escaped.
-        self.write(line.replace(['\n', '\r'], " "))
+        self.write_line(line.replace(['\n', '\r'], " "))
     }
 
-    fn write(&mut self, mut line: String) -> Result<(), Error> {
+    fn write_line(&mut self, mut line: String) -> Result<(), Error> {
         line.push('\n');
         self.out
             .write_all(line.as_bytes())
@@ -198,7 +197,7 @@ mod tests {
     fn a_key_is_not_told_and_a_placeholder_is_a_word() {
         let tell = |sink: &mut EventSink<'_>| {
             let text = "the key sk-0123456789abcdef";
-            sink.tell(&BuiltinEvent::Text { text }).unwrap();
+            sink.emit(&BuiltinEvent::Text { text }).unwrap();
         };
         let hidden = told("sk-0123456789abcdef", tell);
         assert_eq!(hidden, "{\"type\":\"text\",\"text\":\"the key [key]\"}\n");
@@ -209,7 +208,7 @@ mod tests {
     fn a_submission_is_one_line_and_otherwise_untouched() {
         let raw = "{\n  \"a\": 1.0,\r\n  \"a\": \"x\\ny\" }";
         let raw = RawValue::from_string(raw.to_owned()).unwrap();
-        let line = told("", |sink| sink.submit(&raw).unwrap());
+        let line = told("", |sink| sink.emit_submission(&raw).unwrap());
         assert_eq!(
             line,
             "{\"type\":\"submission\",\"submission\":{   \"a\": 1.0,    \"a\": \"x\\ny\" }}\n"

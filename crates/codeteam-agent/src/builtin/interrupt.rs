@@ -1,5 +1,4 @@
-//! What happens when the worker is told to end: it ends, and with it the command
-//! that it is running.
+//! Ends the worker on a signal, and with it the command that it is running.
 
 use std::io;
 use std::process::Child;
@@ -15,14 +14,14 @@ static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 static LISTENING: Once = Once::new();
 
-/// From now on a signal that ends this process also ends its commands.
-pub(super) fn listen() -> io::Result<()> {
+/// Makes a signal that ends this process also end its commands, from now on.
+pub(super) fn listen_for_signals() -> io::Result<()> {
     let mut listening = Ok(());
-    LISTENING.call_once(|| listening = serve());
+    LISTENING.call_once(|| listening = spawn_signal_thread());
     listening
 }
 
-fn serve() -> io::Result<()> {
+fn spawn_signal_thread() -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
@@ -37,8 +36,8 @@ fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// The group of a command that is killed if this process is told to end, until
-/// this is dropped.
+/// The process group of a command that is killed if this process is told to end, until this is
+/// dropped.
 pub(super) struct ProcessGroupGuard(Option<Pid>);
 
 impl ProcessGroupGuard {
@@ -48,9 +47,9 @@ impl ProcessGroupGuard {
     }
 }
 
-/// Starts a command that leads a process group. A signal that comes meanwhile
-/// waits until the group is known: none is forgotten between the two.
-pub(super) fn start<T>(
+/// Starts a command that leads a process group. A signal that arrives meanwhile waits until the
+/// group is known, so none is lost.
+pub(super) fn spawn_group<T>(
     spawn: impl FnOnce() -> io::Result<(Child, T)>,
 ) -> io::Result<(Child, T, ProcessGroupGuard)> {
     let mut groups = groups();

@@ -1,4 +1,4 @@
-//! What the work may use up, and whether it gets anywhere.
+//! Limits what the work may use up, and notices when it makes no progress.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::api::TokenUsage;
 use super::assignment::BuiltinAssignment;
 use super::{AgentOptions, TokenPrice};
 
-/// What was spent so far, and what may be.
+/// The usage so far and its limits.
 #[derive(Debug)]
 pub(super) struct UsageBudget {
     max_tokens: Option<u64>,
@@ -35,7 +35,7 @@ impl UsageBudget {
         clippy::cast_precision_loss,
         reason = "nobody uses more tokens than a double counts"
     )]
-    pub(super) fn add(&mut self, usage: TokenUsage) {
+    pub(super) fn record_usage(&mut self, usage: TokenUsage) {
         self.tokens += usage.input + usage.output;
         if let Some(price) = self.price {
             let cached = usage.cached.min(usage.input);
@@ -52,7 +52,7 @@ impl UsageBudget {
         clippy::cast_precision_loss,
         reason = "nobody spends more than a double counts"
     )]
-    pub(super) fn exhausted(&self) -> Option<(FailureCause, String)> {
+    pub(super) fn exhausted_limit(&self) -> Option<(FailureCause, String)> {
         if let Some(most) = self.max_tokens.filter(|most| self.tokens >= *most) {
             let used = self.tokens;
             let why = format!("it has used {used} tokens of the {most} that were left for it");
@@ -69,11 +69,11 @@ impl UsageBudget {
     }
 }
 
-/// So many calls that bring nothing new, and the model is told.
-const TOLD_AFTER: u32 = 4;
+/// The number of calls without anything new after which the model is warned.
+const WARN_AFTER: u32 = 4;
 
-/// So many, and the work is ended.
-const ENDED_AFTER: u32 = 10;
+/// The number of such calls after which the work is ended.
+const END_AFTER: u32 = 10;
 
 /// The calls of tools so far: whether the model goes round in circles.
 #[derive(Debug, Default)]
@@ -82,21 +82,21 @@ pub(super) struct RepeatDetector {
     in_a_row: u32,
 }
 
-/// What is to be done about a call.
+/// The consequence of a repeated call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RepeatVerdict {
-    /// Nothing.
-    Made,
-    /// The model is told that it has done this before.
-    Told(String),
+    /// The call is new, so nothing follows.
+    New,
+    /// The model is warned that it has done this before.
+    Warn(String),
     /// The work is ended.
     Stuck(String),
 }
 
 impl RepeatDetector {
-    /// Notes a call and its result. One of a tool that there is not brings nothing new, whatever its
-    /// input.
-    pub(super) fn note(
+    /// Records a call and its result. A call of a tool that does not exist brings nothing new, whatever
+    /// its input.
+    pub(super) fn record_call(
         &mut self,
         name: &str,
         input: &str,
@@ -108,20 +108,20 @@ impl RepeatDetector {
         let is_new = self.known.insert(call) && exists;
         self.in_a_row = if is_new { 0 } else { self.in_a_row + 1 };
         match self.in_a_row {
-            ENDED_AFTER.. => RepeatVerdict::Stuck(format!(
-                "the last {ENDED_AFTER} calls of tools, the last one of `{name}`, brought nothing new: \
-                 they were made before with the same results, or of tools that there are not"
+            END_AFTER.. => RepeatVerdict::Stuck(format!(
+                "the last {END_AFTER} tool calls, the last one of `{name}`, brought nothing new: they \
+                 were made before with the same results, or called tools that do not exist"
             )),
-            TOLD_AFTER.. => {
-                let left = ENDED_AFTER - self.in_a_row;
-                RepeatVerdict::Told(format!(
+            WARN_AFTER.. => {
+                let left = END_AFTER - self.in_a_row;
+                RepeatVerdict::Warn(format!(
                     "\n\n(Your last {} calls brought nothing new: you have made them before and got the \
                      same results, or there is no such tool. Do something else, or call `submit` with \
-                     what you have. After {left} more of them your work is ended.)",
+                     what you have. After {left} more such calls your work is ended.)",
                     self.in_a_row
                 ))
             }
-            _ => RepeatVerdict::Made,
+            _ => RepeatVerdict::New,
         }
     }
 }
@@ -133,14 +133,14 @@ mod tests {
     #[test]
     fn calls_without_anything_new_are_told_and_then_ended() {
         let mut repeats = RepeatDetector::default();
-        let mut note = |input: &str| repeats.note("read_file", input, "text", true);
-        assert_eq!(note("a"), RepeatVerdict::Made);
-        for _ in 1..TOLD_AFTER {
-            assert_eq!(note("a"), RepeatVerdict::Made);
+        let mut note = |input: &str| repeats.record_call("read_file", input, "text", true);
+        assert_eq!(note("a"), RepeatVerdict::New);
+        for _ in 1..WARN_AFTER {
+            assert_eq!(note("a"), RepeatVerdict::New);
         }
-        assert!(matches!(note("a"), RepeatVerdict::Told(_)));
-        assert_eq!(note("b"), RepeatVerdict::Made, "that was new");
-        for _ in 1..ENDED_AFTER {
+        assert!(matches!(note("a"), RepeatVerdict::Warn(_)));
+        assert_eq!(note("b"), RepeatVerdict::New, "that was new");
+        for _ in 1..END_AFTER {
             note("a");
         }
         assert!(matches!(note("b"), RepeatVerdict::Stuck(_)));
@@ -149,11 +149,11 @@ mod tests {
     #[test]
     fn a_tool_that_there_is_not_is_never_new() {
         let mut repeats = RepeatDetector::default();
-        for n in 1..ENDED_AFTER {
-            let told = repeats.note("grep", &n.to_string(), "there is no tool", false);
+        for n in 1..END_AFTER {
+            let told = repeats.record_call("grep", &n.to_string(), "there is no tool", false);
             assert!(!matches!(told, RepeatVerdict::Stuck(_)), "{n}");
         }
-        let told = repeats.note("grep", "x", "there is no tool", false);
+        let told = repeats.record_call("grep", "x", "there is no tool", false);
         assert!(matches!(told, RepeatVerdict::Stuck(_)));
     }
 }

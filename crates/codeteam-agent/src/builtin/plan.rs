@@ -1,25 +1,24 @@
-//! The planner: a plan before anything is done.
+//! The optional planner: the model makes a plan before it does anything.
 
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::talk::brief;
+use super::conversation::short_first_line;
 
-/// How many steps of a plan are taken seriously.
+/// The most steps of a plan that are used; the rest is dropped.
 const STEPS: usize = 50;
 
 /// A step of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct PlanStep {
-    /// Why.
     #[serde(default)]
     pub(super) thought: String,
-    /// What: a tool, or some words.
+    /// The name of a tool, or what to do in words.
     #[serde(default)]
     pub(super) action: String,
-    /// With which input, if that is known already.
+    /// The tool's input, if that is known already.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub(super) input: Value,
 }
@@ -29,15 +28,15 @@ struct ModelPlan {
     steps: Vec<PlanStep>,
 }
 
-/// What the planner is asked.
-pub(super) fn question<'a>(
+/// Returns the prompt that asks for a plan.
+pub(super) fn planner_prompt<'a>(
     prompt: &str,
     tools: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> String {
     let mut text = format!(
-        "{prompt}\n\n---\n\nDo nothing of this yet; first make a plan. Answer with one JSON object \
+        "{prompt}\n\n---\n\nDo none of this yet; first make a plan. Answer with one JSON object \
          and nothing else: {{\"steps\": [{{\"thought\": \"why\", \"action\": \"the tool, or what \
-         to do\", \"input\": {{}}}}]}}. Take as few steps as are needed. The tools you will have:\n"
+         to do\", \"input\": {{}}}}]}}. Use as few steps as possible. The tools you will have:\n"
     );
     for (name, description) in tools {
         let _ = writeln!(text, "- {name}: {description}");
@@ -45,28 +44,27 @@ pub(super) fn question<'a>(
     text
 }
 
-/// The plan in a reply. A model that does not answer in JSON still has a plan:
-/// its lines.
-pub(super) fn read(reply: &str) -> Vec<PlanStep> {
-    let found = super::answer::find(reply)
+/// Parses the plan in a reply. If the reply is not JSON, each of its lines is a step.
+pub(super) fn parse_plan(reply: &str) -> Vec<PlanStep> {
+    let found = super::answer::extract_answer(reply)
         .and_then(|raw| serde_json::from_str::<ModelPlan>(raw.get()).ok())
         .map(|plan| plan.steps);
-    let mut steps = found.unwrap_or_else(|| reply.lines().filter_map(line).collect());
+    let mut steps = found.unwrap_or_else(|| reply.lines().filter_map(parse_plan_line).collect());
     steps.truncate(STEPS);
     steps
 }
 
-fn line(text: &str) -> Option<PlanStep> {
+fn parse_plan_line(text: &str) -> Option<PlanStep> {
     let text = text.trim().trim_start_matches(['-', '*', '#']).trim();
     (!text.is_empty()).then(|| PlanStep {
         thought: String::new(),
-        action: brief(text),
+        action: short_first_line(text),
         input: Value::Null,
     })
 }
 
-/// What the executor is told: the assignment and the plan for it.
-pub(super) fn with_plan(prompt: &str, steps: &[PlanStep]) -> String {
+/// Returns the executor's prompt: the assignment and the plan for it.
+pub(super) fn prompt_with_plan(prompt: &str, steps: &[PlanStep]) -> String {
     let mut text = format!("{prompt}\n\n---\n\nThe plan you made for this:\n");
     for (step, number) in steps.iter().zip(1..) {
         let _ = write!(text, "{number}. {}", step.action);
@@ -78,7 +76,7 @@ pub(super) fn with_plan(prompt: &str, steps: &[PlanStep]) -> String {
         }
         text.push('\n');
     }
-    text.push_str("Leave it where what you find asks for something else.");
+    text.push_str("Depart from it where what you find calls for something else.");
     text
 }
 
@@ -90,15 +88,15 @@ mod tests {
     fn a_plan_is_read_from_json_or_from_lines() {
         let json = "```json\n{\"steps\":[{\"thought\":\"see it\",\"action\":\"read_file\",\
                     \"input\":{\"path\":\"a\"}},{\"action\":\"done\"}]}\n```";
-        let steps = read(json);
+        let steps = parse_plan(json);
         assert_eq!(steps.len(), 2);
         assert_eq!(steps[0].input["path"], "a");
-        let text = with_plan("Do it.", &steps);
+        let text = prompt_with_plan("Do it.", &steps);
         assert!(text.contains("1. read_file (see it) {\"path\":\"a\"}\n2. done\n"));
 
-        let steps = read("# Plan\n\n- look\n- change\n");
+        let steps = parse_plan("# Plan\n\n- look\n- change\n");
         let actions: Vec<_> = steps.iter().map(|step| step.action.as_str()).collect();
         assert_eq!(actions, ["Plan", "look", "change"]);
-        assert!(read("").is_empty());
+        assert!(parse_plan("").is_empty());
     }
 }

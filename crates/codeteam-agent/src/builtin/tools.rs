@@ -7,8 +7,8 @@ mod command;
 mod edit;
 mod find;
 mod mcp;
-mod place;
 mod read;
+mod tree_paths;
 mod web;
 
 use std::path::Path;
@@ -20,11 +20,11 @@ use serde_json::Value;
 
 use super::api::ToolSpec;
 use super::assignment::{BuiltinAssignment, EditMode};
+use super::conversation::{RESULT_CHARS, short_first_line, truncate_middle};
 use super::event::{BuiltinEvent, EventSink};
-use super::talk::{RESULT_CHARS, brief, cut};
 use super::{AgentOptions, Error};
 
-/// What a tool gave.
+/// The output of a tool.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ToolOutput {
     text: String,
@@ -38,7 +38,7 @@ impl From<String> for ToolOutput {
     }
 }
 
-/// What a tool says it gave, or what went wrong, for the model to read.
+/// The output of a tool, or an error for the model to read.
 type ToolOutcome = Result<ToolOutput, String>;
 
 /// A tool whose input is a Rust type.
@@ -64,7 +64,7 @@ struct TypedTool<T>(T);
 impl<T: Tool> CallableTool for TypedTool<T> {
     fn call(&self, input: &str) -> ToolOutcome {
         let input = serde_json::from_str(input)
-            .map_err(|error| format!("the input of `{}` does not fit: {error}", T::NAME))?;
+            .map_err(|error| format!("the input of `{}` is not valid: {error}", T::NAME))?;
         self.0.call(input)
     }
 }
@@ -78,7 +78,7 @@ struct RegisteredTool {
 pub(super) struct CallOutcome {
     pub(super) text: String,
     pub(super) ok: bool,
-    /// Whether there is such a tool.
+    /// Whether a tool of this name exists.
     pub(super) exists: bool,
 }
 
@@ -119,7 +119,7 @@ impl ToolRegistry {
         if let Some(servers) = &options.mcp_servers {
             registry.add_servers(servers, &root, &assignment.tools, sink)?;
         }
-        registry.restrict(&assignment.tools, sink)?;
+        registry.restrict_to(&assignment.tools, sink)?;
         Ok(registry)
     }
 
@@ -131,7 +131,7 @@ impl ToolRegistry {
             spec: ToolSpec {
                 name: T::NAME.to_owned(),
                 description: T::DESCRIPTION.to_owned(),
-                schema: schema::<T::Input>(),
+                schema: input_schema::<T::Input>(),
             },
             tool: Box::new(TypedTool(tool)),
         });
@@ -144,26 +144,26 @@ impl ToolRegistry {
         allowed: &[String],
         sink: &mut EventSink<'_>,
     ) -> Result<(), Error> {
-        for server in mcp::servers(list)? {
+        for server in mcp::read_servers(list)? {
             let of_it = format!("{}{}", server.name, mcp::SEPARATOR);
             let is_wanted = allowed.is_empty() || allowed.iter().any(|a| a.starts_with(&of_it));
             if !is_wanted {
                 continue;
             }
-            match mcp::connect(&server, root) {
+            match mcp::connect_tools(&server, root) {
                 Ok(tools) => self.entries.extend(tools),
                 Err(why) => {
                     let message = format!("the MCP server `{}` is left out: {why}", server.name);
-                    sink.tell(&BuiltinEvent::error(&message, None, None))?;
+                    sink.emit(&BuiltinEvent::error(&message, None, None))?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Leaves only what the assignment allows. A name that never means anything
-    /// is told: it is a mistake in a role.
-    fn restrict(&mut self, allowed: &[String], sink: &mut EventSink<'_>) -> Result<(), Error> {
+    /// Keeps only the tools that the assignment allows. A name that can never match is reported: it
+    /// is a mistake in a role.
+    fn restrict_to(&mut self, allowed: &[String], sink: &mut EventSink<'_>) -> Result<(), Error> {
         if allowed.is_empty() {
             return Ok(());
         }
@@ -177,7 +177,7 @@ impl ToolRegistry {
                 || self.entries.iter().any(|e| names(pattern, &e.spec.name));
             if !is_known {
                 let message = format!("the assignment allows a tool `{pattern}`; there is none");
-                sink.tell(&BuiltinEvent::error(&message, None, None))?;
+                sink.emit(&BuiltinEvent::error(&message, None, None))?;
             }
         }
         self.entries
@@ -185,20 +185,20 @@ impl ToolRegistry {
         Ok(())
     }
 
-    /// What the model is told of the tools.
+    /// Returns the descriptions of the tools for the model.
     pub(super) fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.entries.iter().map(|entry| &entry.spec)
     }
 
-    /// Carries a call out and tells of it.
+    /// Carries out a call and reports it.
     pub(super) fn call(
         &self,
         name: &str,
         input: &str,
         sink: &mut EventSink<'_>,
     ) -> Result<CallOutcome, Error> {
-        let detail = detail(input);
-        sink.tell(&BuiltinEvent::Tool {
+        let detail = call_summary(input);
+        sink.emit(&BuiltinEvent::Tool {
             name,
             detail: &detail,
         })?;
@@ -206,30 +206,30 @@ impl ToolRegistry {
         let exists = found.is_some();
         let outcome = match found {
             Some(entry) => entry.tool.call(input),
-            None => Err(self.unknown(name)),
+            None => Err(self.unknown_tool_message(name)),
         };
         let (text, ok) = match outcome {
             Ok(output) => {
                 if let Some(path) = &output.wrote {
-                    sink.tell(&BuiltinEvent::File { path })?;
+                    sink.emit(&BuiltinEvent::File { path })?;
                 }
                 (output.text, true)
             }
             Err(message) => (message, false),
         };
-        sink.tell(&BuiltinEvent::ToolResult {
+        sink.emit(&BuiltinEvent::ToolResult {
             name,
             ok,
-            detail: &brief(&text),
+            detail: &short_first_line(&text),
         })?;
-        let text = cut(&text, RESULT_CHARS);
+        let text = truncate_middle(&text, RESULT_CHARS);
         Ok(CallOutcome { text, ok, exists })
     }
 
-    fn unknown(&self, name: &str) -> String {
+    fn unknown_tool_message(&self, name: &str) -> String {
         let names: Vec<&str> = self.specs().map(|spec| spec.name.as_str()).collect();
         format!(
-            "there is no tool `{name}`; there are: {}, submit",
+            "there is no tool `{name}`; the tools are: {}, submit",
             names.join(", ")
         )
     }
@@ -247,19 +247,19 @@ const KNOWN: &[&str] = &[
     "submit",
 ];
 
-/// What a call is about, in one line.
-fn detail(input: &str) -> String {
+/// Returns the subject of a call in one line.
+fn call_summary(input: &str) -> String {
     let Ok(Value::Object(fields)) = serde_json::from_str(input) else {
-        return brief(input);
+        return short_first_line(input);
     };
     let about = ["command", "pattern", "path", "query", "glob"];
     let found = about.iter().find_map(|key| fields.get(*key)?.as_str());
     let found = found.or_else(|| fields.values().find_map(Value::as_str));
-    brief(found.unwrap_or_default())
+    short_first_line(found.unwrap_or_default())
 }
 
 /// The schema of an input, without what some APIs do not understand.
-fn schema<T: JsonSchema>() -> Value {
+fn input_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -273,14 +273,14 @@ fn schema<T: JsonSchema>() -> Value {
         fields.remove("description");
     }
     for property in schema["properties"].as_object_mut().into_iter().flatten() {
-        simplify(property.1);
+        simplify_property(property.1);
     }
     schema
 }
 
 /// An input that may be left out need not also be `null`, and how wide a number
 /// is in Rust is of no interest.
-fn simplify(property: &mut Value) {
+fn simplify_property(property: &mut Value) {
     let Value::Object(fields) = property else {
         return;
     };

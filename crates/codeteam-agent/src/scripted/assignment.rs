@@ -1,7 +1,7 @@
-//! What the scripted worker reads of its assignment.
+//! The part of an assignment that the scripted worker reads.
 //!
-//! Only what a play can match or mention: everything else is ignored, so that
-//! an assignment may grow.
+//! It has only what a play can match or mention; other keys are ignored, so that assignments may
+//! grow.
 
 use serde::Deserialize;
 
@@ -19,25 +19,28 @@ pub struct ScriptedAssignment {
     /// The task, if there is one.
     #[serde(default)]
     pub task: Option<AssignedTask>,
-    /// Which parallel member of the step this is, from 0.
+    /// The phase, for roles that work on a whole phase.
+    #[serde(default)]
+    pub phase: Option<AssignedPhase>,
+    /// The index of the slot among the parallel members of the step, from 0.
     #[serde(default)]
     pub slot: u64,
-    /// How often the step was entered in this frame, from 1.
+    /// The number of times that the step was entered in this frame, from 1.
     #[serde(default = "first")]
     pub generation: u64,
-    /// Which try of the slot this is, from 1.
+    /// The number of the slot's attempt, from 1.
     #[serde(default = "first")]
     pub attempt: u64,
-    /// Which submission is being worked on, from 1.
+    /// The number of the submission that is being worked on, from 1.
     #[serde(default = "first")]
     pub round: u64,
-    /// What the user asked for.
+    /// The user's goal.
     #[serde(default)]
     pub goal: String,
-    /// What the plan is called, or will be.
+    /// The id of the plan, even before it exists.
     #[serde(default)]
     pub plan_id: String,
-    /// What was wrong with earlier submissions.
+    /// Feedback on earlier submissions.
     #[serde(default)]
     pub feedback: Vec<String>,
 }
@@ -52,7 +55,26 @@ pub struct AssignedTask {
     pub title: String,
 }
 
+/// The phase of an assignment, with its place in the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct AssignedPhase {
+    /// The phase itself.
+    pub phase: PlannedPhase,
+}
+
+/// A phase of the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PlannedPhase {
+    /// Its id.
+    pub id: String,
+}
+
 impl ScriptedAssignment {
+    /// Returns the id of the phase, for roles that work on a whole phase.
+    pub fn phase_id(&self) -> Option<&str> {
+        self.phase.as_ref().map(|about| about.phase.id.as_str())
+    }
+
     /// Reads an assignment.
     pub fn parse(json: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(json)

@@ -3,7 +3,7 @@
 //! They need nothing but `sh`, so the demo runs on any machine that could build
 //! codeteam. The project's own check is `sh tests/run.sh`.
 
-/// What the demo is asked for.
+/// The goal of the demo.
 pub const DEMO_GOAL: &str = "Add a greeting library and a word counter to the sample project";
 
 /// The script the demo's workers play.
@@ -38,7 +38,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::scripted::{PlayEnding, Script, ScriptedAssignment, perform, shell};
+    use crate::scripted::{PlayEnding, Script, ScriptedAssignment, perform_play, shell};
 
     /// The sample project with the workers let loose on it.
     struct DemoProject {
@@ -60,7 +60,7 @@ mod tests {
             }
         }
 
-        /// What a role submits for a task in a round.
+        /// Returns a role's submission for a task in a round.
         fn submit(&self, role: &str, task: &str, round: u64) -> Value {
             let assignment = ScriptedAssignment {
                 generation: round,
@@ -70,7 +70,7 @@ mod tests {
                 .unwrap()
             };
             let mut out = Vec::new();
-            let ending = perform(&self.script, &assignment, self.root(), &mut out).unwrap();
+            let ending = perform_play(&self.script, &assignment, self.root(), &mut out).unwrap();
             assert_eq!(ending, PlayEnding::Exit(0));
             let last = String::from_utf8(out).unwrap();
             let last: Value = serde_json::from_str(last.lines().last().unwrap()).unwrap();
@@ -79,7 +79,7 @@ mod tests {
 
         fn gate(&self) -> (bool, Vec<String>) {
             let mut lines = Vec::new();
-            let status = shell::run("sh tests/run.sh", self.root(), &mut |line| {
+            let status = shell::run_command("sh tests/run.sh", self.root(), &mut |line| {
                 lines.push(line.to_owned());
                 Ok(())
             });

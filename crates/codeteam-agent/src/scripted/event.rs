@@ -27,7 +27,7 @@ pub(super) enum ScriptedEvent<'a> {
     Usage {
         input_tokens: u64,
         output_tokens: u64,
-        /// Missing if unknown, which is not zero.
+        /// Missing if the cost is unknown, which is not zero.
         #[serde(skip_serializing_if = "Option::is_none")]
         cost_microusd: Option<u64>,
     },
@@ -64,14 +64,14 @@ impl ScriptedEvent<'_> {
     }
 }
 
-/// Writes the event as a line of its own, at once.
-pub(super) fn write(out: &mut dyn Write, event: &ScriptedEvent<'_>) -> Result<(), Error> {
+/// Writes the event as a line, immediately.
+pub(super) fn write_event(out: &mut dyn Write, event: &ScriptedEvent<'_>) -> Result<(), Error> {
     let mut line = serde_json::to_vec(event).map_err(|error| Error::Output(error.into()))?;
     line.push(b'\n');
     write_raw(out, &line)
 }
 
-/// Writes bytes that need not be an event, at once.
+/// Writes bytes that need not be an event, immediately.
 pub(super) fn write_raw(out: &mut dyn Write, bytes: &[u8]) -> Result<(), Error> {
     out.write_all(bytes)
         .and_then(|()| out.flush())

@@ -1,59 +1,62 @@
-//! Carries a play out in a worktree.
+//! Carries out a play in a worktree.
 //!
-//! Performing is kept apart from ending: an action that ends the process is
-//! answered as an [`PlayEnding`], so everything else can be tested inside one.
+//! An action that would end the process is returned as a [`PlayEnding`] instead, so that everything
+//! else can be tested inside one process.
 
 use std::io::{self, Write};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use super::event::{ScriptedEvent, write, write_raw};
+use super::event::{ScriptedEvent, write_event, write_raw};
 use super::script::{GarbageOutput, ReportedError, ShellCommand, SlowOutput};
 use super::template::{render, render_json};
 use super::{Error, Script, ScriptAction, ScriptedAssignment, shell, tree};
 
-/// How a play ends.
+/// The end of a play.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlayEnding {
-    /// With this exit code.
+pub(crate) enum PlayEnding {
+    /// Exits with this code.
     Exit(i32),
-    /// By a signal.
+    /// Dies by a signal.
     Crash,
-    /// Not at all.
+    /// Does not end.
     Hang {
         /// Whether `SIGTERM` is ignored.
         ignore_term: bool,
     },
 }
 
-/// How often a file that is waited for is looked for.
+/// The interval at which a file that is waited for is checked.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// Finds the play for the assignment and performs it in `root`, up to the first
-/// action that ends it. Every placeholder is filled in before anything is done.
-pub fn perform(
+/// Finds the play for the assignment and performs it in `root`, up to the first action that ends
+/// it. All placeholders are replaced before anything is done.
+pub(crate) fn perform_play(
     script: &Script,
     assignment: &ScriptedAssignment,
     root: &Path,
     out: &mut dyn Write,
 ) -> Result<PlayEnding, Error> {
-    let play = script.find(assignment).ok_or_else(|| no_play(assignment))?;
+    let play = script
+        .find_play(assignment)
+        .ok_or_else(|| no_play_error(assignment))?;
     let actions = play
         .actions
         .iter()
-        .map(|action| filled_in(action, assignment))
+        .map(|action| fill_placeholders(action, assignment))
         .collect::<Result<Vec<_>, _>>()?;
     let mut stage = PlayRunner { root, out };
     for action in &actions {
-        if let Some(ending) = stage.act(action)? {
+        tracing::debug!("performing {action:?}");
+        if let Some(ending) = stage.perform_action(action)? {
             return Ok(ending);
         }
     }
     Ok(PlayEnding::Exit(0))
 }
 
-fn no_play(assignment: &ScriptedAssignment) -> Error {
+fn no_play_error(assignment: &ScriptedAssignment) -> Error {
     let task = assignment.task.as_ref();
     Error::NoPlay {
         role: assignment.role.clone(),
@@ -64,7 +67,7 @@ fn no_play(assignment: &ScriptedAssignment) -> Error {
     }
 }
 
-fn filled_in(
+fn fill_placeholders(
     action: &ScriptAction,
     assignment: &ScriptedAssignment,
 ) -> Result<ScriptAction, Error> {
@@ -95,45 +98,45 @@ fn filled_in(
     Ok(action)
 }
 
-/// Where a play is performed.
+/// The context in which a play is performed.
 struct PlayRunner<'a> {
     root: &'a Path,
     out: &'a mut dyn Write,
 }
 
 impl PlayRunner<'_> {
-    /// Does one thing. Answers if it was the last.
-    fn act(&mut self, action: &ScriptAction) -> Result<Option<PlayEnding>, Error> {
+    /// Performs one action. Returns the ending if it was the last.
+    fn perform_action(&mut self, action: &ScriptAction) -> Result<Option<PlayEnding>, Error> {
         match action {
-            ScriptAction::Text(text) => self.say(text)?,
+            ScriptAction::Text(text) => self.emit_text(text)?,
             ScriptAction::Write(file) => {
-                self.tool("write", &file.path)?;
+                self.emit_tool("write", &file.path)?;
                 tree::write(self.root, &file.path, &file.content)?;
             }
             ScriptAction::Append(file) => {
-                self.tool("append", &file.path)?;
+                self.emit_tool("append", &file.path)?;
                 tree::append(self.root, &file.path, &file.content)?;
             }
             ScriptAction::Delete(path) => {
-                self.tool("delete", path)?;
+                self.emit_tool("delete", path)?;
                 tree::delete(self.root, path)?;
             }
             ScriptAction::Chmod(file) => {
-                self.tool("chmod", &file.path)?;
+                self.emit_tool("chmod", &file.path)?;
                 tree::set_executable(self.root, &file.path, file.executable)?;
             }
-            ScriptAction::Run(run) => return self.run(run),
-            ScriptAction::Usage(usage) => self.tell(&ScriptedEvent::Usage {
+            ScriptAction::Run(run) => return self.run_command(run),
+            ScriptAction::Usage(usage) => self.emit(&ScriptedEvent::Usage {
                 input_tokens: usage.input_tokens,
                 output_tokens: usage.output_tokens,
                 cost_microusd: usage.cost_usd.map(|cost| cost.micros),
             })?,
             ScriptAction::Submit(submission) => {
-                self.tell(&ScriptedEvent::Submission { submission })?;
+                self.emit(&ScriptedEvent::Submission { submission })?;
             }
-            ScriptAction::Error(failure) => self.fail(failure)?,
+            ScriptAction::Error(failure) => self.emit_error(failure)?,
             ScriptAction::RateLimit(limit) => {
-                self.tell(&ScriptedEvent::RateLimit {
+                self.emit(&ScriptedEvent::RateLimit {
                     resets_in_ms: limit.resets_in_ms,
                 })?;
                 return Ok(Some(PlayEnding::Exit(1)));
@@ -150,8 +153,8 @@ impl PlayRunner<'_> {
             ScriptAction::Stderr(text) => {
                 write_raw(&mut io::stderr().lock(), format!("{text}\n").as_bytes())?;
             }
-            ScriptAction::Garbage(garbage) => self.garbage(*garbage)?,
-            ScriptAction::Slow(slow) => self.slow(*slow)?,
+            ScriptAction::Garbage(garbage) => self.print_garbage(*garbage)?,
+            ScriptAction::Slow(slow) => self.print_slowly(*slow)?,
             ScriptAction::WaitFor(file) => {
                 let path = self.root.join(&file.path);
                 while !path.exists() {
@@ -169,52 +172,52 @@ impl PlayRunner<'_> {
         Ok(None)
     }
 
-    fn tell(&mut self, event: &ScriptedEvent<'_>) -> Result<(), Error> {
-        write(self.out, event)
+    fn emit(&mut self, event: &ScriptedEvent<'_>) -> Result<(), Error> {
+        write_event(self.out, event)
     }
 
-    fn say(&mut self, text: &str) -> Result<(), Error> {
-        self.tell(&ScriptedEvent::Text { text })
+    fn emit_text(&mut self, text: &str) -> Result<(), Error> {
+        self.emit(&ScriptedEvent::Text { text })
     }
 
-    fn tool(&mut self, name: &str, detail: &str) -> Result<(), Error> {
-        self.tell(&ScriptedEvent::Tool { name, detail })
+    fn emit_tool(&mut self, name: &str, detail: &str) -> Result<(), Error> {
+        self.emit(&ScriptedEvent::Tool { name, detail })
     }
 
-    fn fail(&mut self, failure: &ReportedError) -> Result<(), Error> {
-        self.tell(&ScriptedEvent::Error {
+    fn emit_error(&mut self, failure: &ReportedError) -> Result<(), Error> {
+        self.emit(&ScriptedEvent::Error {
             message: failure.message.clone(),
             status: failure.status,
             category: failure.category.as_deref(),
         })
     }
 
-    fn run(&mut self, run: &ShellCommand) -> Result<Option<PlayEnding>, Error> {
-        self.tool("run", &run.command)?;
-        let status = shell::run(&run.command, self.root, &mut |line| self.say(line))?;
+    fn run_command(&mut self, run: &ShellCommand) -> Result<Option<PlayEnding>, Error> {
+        self.emit_tool("run", &run.command)?;
+        let status = shell::run_command(&run.command, self.root, &mut |line| self.emit_text(line))?;
         if status.success() {
             return Ok(None);
         }
         let report = format!("`{}` failed: {status}", run.command);
         if run.must {
-            self.tell(&ScriptedEvent::failure(report))?;
+            self.emit(&ScriptedEvent::failure(report))?;
             return Ok(Some(PlayEnding::Exit(1)));
         }
-        self.say(&report)?;
+        self.emit_text(&report)?;
         Ok(None)
     }
 
-    fn slow(&mut self, slow: SlowOutput) -> Result<(), Error> {
+    fn print_slowly(&mut self, slow: SlowOutput) -> Result<(), Error> {
         for line in 1..=slow.lines {
             thread::sleep(Duration::from_millis(slow.every_ms));
-            self.say(&format!("line {line} of {}", slow.lines))?;
+            self.emit_text(&format!("line {line} of {}", slow.lines))?;
         }
         Ok(())
     }
 
-    /// Writes the same noise every time, chunk by chunk: it may be a line of any
-    /// length. Every other byte cannot occur in UTF-8.
-    fn garbage(&mut self, garbage: GarbageOutput) -> Result<(), Error> {
+    /// Writes the same noise every time, in chunks, because a line may have any length. Every other
+    /// byte cannot occur in UTF-8.
+    fn print_garbage(&mut self, garbage: GarbageOutput) -> Result<(), Error> {
         let mut state: u32 = 0x9e37_79b9;
         let mut chunk = [0xff_u8; 4096];
         let mut left = garbage.bytes;

@@ -1,6 +1,6 @@
-//! What a script says: plays, whom they are for, and what they do.
+//! The format of scripts: plays, the assignments they match, and their actions.
 //!
-//! Pure: it reads text and finds plays. Carrying them out is `perform`'s part.
+//! Pure: this reads text and finds plays; `perform` carries them out.
 
 mod action;
 
@@ -21,25 +21,25 @@ pub struct Script {
     _version: ScriptVersion,
     /// The plays; the first that matches is played.
     pub plays: Vec<Play>,
-    /// The plays that are looked at if none of the others matches.
+    /// The plays to use if none of the others matches.
     #[serde(default)]
     pub defaults: Vec<Play>,
 }
 
-/// What is done for the assignments that match.
+/// The actions for the assignments that match.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Play {
-    /// Whom it is for.
+    /// The assignments it is for.
     #[serde(default, rename = "match")]
     pub matches: PlayMatch,
-    /// What is done, in order.
+    /// The actions, in order.
     #[serde(rename = "do")]
     pub actions: Vec<ScriptAction>,
 }
 
-/// Whom a play is for. What is not said does not matter; in strings `*` stands
-/// for any text.
+/// The assignments that a play matches. Keys that are left out match anything; in strings, `*`
+/// stands for any text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlayMatch {
@@ -51,9 +51,11 @@ pub struct PlayMatch {
     pub step: Option<String>,
     /// The id of the task. Matches no assignment without a task.
     pub task: Option<String>,
+    /// The id of the phase, for roles that work on a whole phase. Matches no other assignment.
+    pub phase: Option<String>,
     /// The parallel member of the step.
     pub slot: Option<u64>,
-    /// How often the step was entered.
+    /// How many times the step was entered.
     pub generation: Option<u64>,
     /// The try.
     pub attempt: Option<u64>,
@@ -62,8 +64,8 @@ pub struct PlayMatch {
 }
 
 impl Script {
-    /// Reads a script. The name is what errors call it, usually its file. How
-    /// big and how deep a script can be, aliases included, is bounded.
+    /// Parses a script. Errors call it by the given name, usually its file. Its size and depth,
+    /// including aliases, are limited.
     pub fn parse(text: &str, name: &str) -> Result<Self, Error> {
         // `verdict: no` is a text in every submission, never a boolean.
         let options = serde_saphyr::options! { strict_booleans: true };
@@ -73,13 +75,13 @@ impl Script {
                 name: name.to_owned(),
                 line: place.map_or(0, |place| place.line()),
                 column: place.map_or(0, |place| place.column()),
-                message: message(&error),
+                message: parser_message(&error),
             }
         })
     }
 
     /// The play for an assignment.
-    pub fn find(&self, assignment: &ScriptedAssignment) -> Option<&Play> {
+    pub fn find_play(&self, assignment: &ScriptedAssignment) -> Option<&Play> {
         self.plays
             .iter()
             .chain(&self.defaults)
@@ -89,7 +91,7 @@ impl Script {
 
 /// The parser's message without its excerpt and without its place, which the
 /// error carries itself.
-fn message(error: &serde_saphyr::Error) -> String {
+fn parser_message(error: &serde_saphyr::Error) -> String {
     let text = error
         .without_snippet()
         .render_with_formatter(&serde_saphyr::UserMessageFormatter);
@@ -103,7 +105,7 @@ impl PlayMatch {
     fn covers(&self, assignment: &ScriptedAssignment) -> bool {
         let text = |pattern: &Option<String>, value: Option<&str>| match (pattern, value) {
             (None, _) => true,
-            (Some(pattern), Some(value)) => glob(pattern, value),
+            (Some(pattern), Some(value)) => glob_matches(pattern, value),
             (Some(_), None) => false,
         };
         let count = |wanted: Option<u64>, value| wanted.is_none_or(|wanted| wanted == value);
@@ -112,6 +114,7 @@ impl PlayMatch {
             && text(&self.kind, Some(&assignment.kind))
             && text(&self.step, Some(&assignment.step))
             && text(&self.task, task)
+            && text(&self.phase, assignment.phase_id())
             && count(self.slot, assignment.slot)
             && count(self.generation, assignment.generation)
             && count(self.attempt, assignment.attempt)
@@ -119,8 +122,8 @@ impl PlayMatch {
     }
 }
 
-/// Whether the text is the pattern, with any text for each `*`.
-fn glob(pattern: &str, text: &str) -> bool {
+/// Returns true if the text matches the pattern, in which each `*` stands for any text.
+fn glob_matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = text.strip_prefix(first) else {
@@ -189,7 +192,7 @@ mod tests {
              \x20 - match: {role: coder, task: task-002, round: 1}\n    do: [{text: first}]\n\
              \x20 - match: {role: 'c*r', task: 'task-*'}\n    do: [{text: second}]\n",
         );
-        let find = |json| text_of(script.find(&assignment(json))).to_owned();
+        let find = |json| text_of(script.find_play(&assignment(json))).to_owned();
         assert_eq!(
             find(r#"{"role":"coder","task":{"id":"task-002"}}"#),
             "first"
@@ -204,7 +207,7 @@ mod tests {
     #[test]
     fn no_match_is_none() {
         let script = parse("version: 1\nplays: []\n");
-        assert_eq!(script.find(&assignment(r#"{"role":"coder"}"#)), None);
+        assert_eq!(script.find_play(&assignment(r#"{"role":"coder"}"#)), None);
     }
 
     #[test]
@@ -225,7 +228,7 @@ mod tests {
                 let text = format!(
                     "version: 1\nplays:\n  - match: {{{field}: {value}}}\n    do: [{{text: x}}]\n"
                 );
-                parse(&text).find(&assignment(full)).is_some()
+                parse(&text).find_play(&assignment(full)).is_some()
             };
             assert!(is_found(right), "{field}");
             assert!(!is_found(wrong), "{field}");
@@ -247,7 +250,7 @@ mod tests {
             ("ab*ba", "aba", false),
             ("**", "x", true),
         ] {
-            assert_eq!(glob(pattern, text), expected, "{pattern} {text}");
+            assert_eq!(glob_matches(pattern, text), expected, "{pattern} {text}");
         }
     }
 

@@ -10,7 +10,7 @@ use crate::process::{self, ProcessGroup};
 /// Runs a command with `sh` and hands on what it prints, both streams as one.
 /// Waits until the output is closed, so what a command leaves in the background
 /// has to redirect its own.
-pub(super) fn run(
+pub(super) fn run_command(
     command: &str,
     root: &Path,
     sink: &mut dyn FnMut(&str) -> Result<(), Error>,
@@ -21,7 +21,7 @@ pub(super) fn run(
         source,
     };
     let (mut child, output) =
-        process::shell(command, root, ProcessGroup::Shared).map_err(failed)?;
+        process::spawn_shell(command, root, ProcessGroup::Shared).map_err(failed)?;
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
     while output.read_until(b'\n', &mut line).map_err(failed)? > 0 {

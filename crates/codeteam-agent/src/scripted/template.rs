@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use super::{Error, ScriptedAssignment};
 
-/// The text with every placeholder replaced. What is put in is not looked at
-/// again.
+/// Replaces every placeholder in the text. Inserted text is not searched for placeholders again.
 pub(super) fn render(text: &str, assignment: &ScriptedAssignment) -> Result<String, Error> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -17,7 +16,7 @@ pub(super) fn render(text: &str, assignment: &ScriptedAssignment) -> Result<Stri
         let (before, open) = rest.split_at(at);
         out.push_str(before);
         if let Some((name, after)) = placeholder(open) {
-            out.push_str(&lookup(name, assignment)?);
+            out.push_str(&placeholder_value(name, assignment)?);
             rest = after;
         } else {
             out.push('{');
@@ -53,7 +52,7 @@ fn placeholder(open: &str) -> Option<(&str, &str)> {
     is_name.then_some((name, after))
 }
 
-fn lookup(name: &str, assignment: &ScriptedAssignment) -> Result<String, Error> {
+fn placeholder_value(name: &str, assignment: &ScriptedAssignment) -> Result<String, Error> {
     let task = assignment.task.as_ref();
     let found = match name {
         "role" => Some(assignment.role.clone()),
@@ -109,7 +108,7 @@ mod tests {
         let error = render("{{rol}}", &assignment()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`{{rol}}` stands for nothing in this assignment"
+            "`{{rol}}` has no value in this assignment"
         );
         let mut without_task = assignment();
         without_task.task = None;

@@ -10,33 +10,33 @@ use std::path::{Component, Path, PathBuf};
 
 use super::Error;
 
-/// How a path is going to be used.
+/// The treatment of a path that is a symbolic link.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LinkHandling {
-    /// What it points to is changed.
+    /// The file that it points to is changed.
     Followed,
     /// The entry itself is removed.
     Kept,
 }
 
 pub(super) fn write(root: &Path, path: &str, content: &str) -> Result<(), Error> {
-    let target = resolve(root, path, LinkHandling::Followed)?;
+    let target = resolve_inside(root, path, LinkHandling::Followed)?;
     create_parent(&target)
         .and_then(|()| fs::write(&target, content))
-        .map_err(failed("write", path))
+        .map_err(action_error("write", path))
 }
 
 pub(super) fn append(root: &Path, path: &str, content: &str) -> Result<(), Error> {
-    let target = resolve(root, path, LinkHandling::Followed)?;
+    let target = resolve_inside(root, path, LinkHandling::Followed)?;
     create_parent(&target)
         .and_then(|()| OpenOptions::new().create(true).append(true).open(&target))
         .and_then(|mut file| file.write_all(content.as_bytes()))
-        .map_err(failed("append to", path))
+        .map_err(action_error("append to", path))
 }
 
 /// Removes a file, a link or a whole directory.
 pub(super) fn delete(root: &Path, path: &str) -> Result<(), Error> {
-    let target = resolve(root, path, LinkHandling::Kept)?;
+    let target = resolve_inside(root, path, LinkHandling::Kept)?;
     fs::symlink_metadata(&target)
         .and_then(|found| {
             if found.is_dir() {
@@ -45,11 +45,11 @@ pub(super) fn delete(root: &Path, path: &str) -> Result<(), Error> {
                 fs::remove_file(&target)
             }
         })
-        .map_err(failed("delete", path))
+        .map_err(action_error("delete", path))
 }
 
 pub(super) fn set_executable(root: &Path, path: &str, executable: bool) -> Result<(), Error> {
-    let target = resolve(root, path, LinkHandling::Followed)?;
+    let target = resolve_inside(root, path, LinkHandling::Followed)?;
     fs::metadata(&target)
         .and_then(|found| {
             let mode = found.permissions().mode();
@@ -60,14 +60,14 @@ pub(super) fn set_executable(root: &Path, path: &str, executable: bool) -> Resul
             };
             fs::set_permissions(&target, fs::Permissions::from_mode(mode))
         })
-        .map_err(failed("change the mode of", path))
+        .map_err(action_error("change the mode of", path))
 }
 
 fn create_parent(target: &Path) -> io::Result<()> {
     target.parent().map_or(Ok(()), fs::create_dir_all)
 }
 
-fn failed(action: &'static str, path: &str) -> impl FnOnce(io::Error) -> Error {
+fn action_error(action: &'static str, path: &str) -> impl FnOnce(io::Error) -> Error {
     let subject = path.to_owned();
     move |source| Error::Action {
         action,
@@ -78,12 +78,12 @@ fn failed(action: &'static str, path: &str) -> impl FnOnce(io::Error) -> Error {
 
 /// The real place of a path, which is inside the root even if links are
 /// followed. Parts that do not exist yet cannot be links.
-fn resolve(root: &Path, path: &str, last: LinkHandling) -> Result<PathBuf, Error> {
+fn resolve_inside(root: &Path, path: &str, last: LinkHandling) -> Result<PathBuf, Error> {
     let outside = |reason| Error::Outside {
         path: path.to_owned(),
         reason,
     };
-    let root = root.canonicalize().map_err(failed("find", path))?;
+    let root = root.canonicalize().map_err(action_error("find", path))?;
     let mut place = root.clone();
     let mut parts = Path::new(path).components().peekable();
     while let Some(part) = parts.next() {

@@ -1,4 +1,4 @@
-//! What counts as an answer, and how it is mended.
+//! Which answers are accepted, and how a model corrects the others.
 
 use codeteam_agent::builtin::Protocol::{Anthropic, Gemini, Openai};
 use serde_json::json;
@@ -48,7 +48,7 @@ fn a_text_that_is_no_answer_is_reminded_of_once() {
         ran.error(),
         "the model ended without an answer: there is no JSON object in it"
     );
-    assert_eq!(ran.of("error")[0].get("status"), None);
+    assert_eq!(ran.events_of_type("error")[0].get("status"), None);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn an_answer_that_does_not_fit_is_mended() {
         assert!(
             ran.asked[2]
                 .text
-                .contains("the key `summary` is missing. Mend it")
+                .contains("the key `summary` is missing. Correct it")
         );
         assert_eq!(ran.traces("quality")[0]["mended"], 2);
     }
@@ -160,7 +160,7 @@ fn the_model_is_asked_what_it_thinks_of_its_work() {
     let quality = ran.traces("quality")[0];
     assert_eq!(quality["score"], 70);
     assert_eq!(quality["issues"], json!(["no test"]));
-    assert_eq!(ran.of("usage").len(), 2);
+    assert_eq!(ran.events_of_type("usage").len(), 2);
 
     // Whatever comes of it, the answer stands.
     let spent = json!({"error": {"code": "insufficient_quota", "message": "spent"}});
@@ -171,6 +171,9 @@ fn the_model_is_asked_what_it_thinks_of_its_work() {
         let ran = checked(answer);
         assert_eq!(ran.code, 0);
         assert_eq!(ran.traces("quality")[0].get("score"), None);
-        assert_eq!(ran.of("rate_limit").len() + ran.of("error").len(), 0);
+        assert_eq!(
+            ran.events_of_type("rate_limit").len() + ran.events_of_type("error").len(),
+            0
+        );
     }
 }

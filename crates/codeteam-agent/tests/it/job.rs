@@ -1,10 +1,11 @@
 //! One assignment, worked on: what was given, what came of it.
 
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use codeteam_agent::builtin::{AgentOptions, Protocol, run};
+use codeteam_agent::builtin::{AgentOptions, Protocol, run_assignment};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -13,7 +14,7 @@ use crate::model::{CannedReply, FakeModel, ReceivedRequest};
 /// The key of every test. It is nowhere to be seen in any output.
 pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
 
-/// How a test changes the options.
+/// A test's change of the options.
 type OptionsChange = Box<dyn FnOnce(&mut AgentOptions)>;
 
 /// An assignment to be worked on.
@@ -24,7 +25,7 @@ pub(crate) struct AgentTest {
     change: Vec<OptionsChange>,
 }
 
-/// What came of it.
+/// The result of a run.
 pub(crate) struct AgentTestRun {
     dir: TempDir,
     pub(crate) code: i32,
@@ -80,24 +81,10 @@ impl AgentTest {
     }
 
     /// Works on it with a model that says this.
-    pub(crate) fn run(self, answers: Vec<CannedReply>) -> AgentTestRun {
+    pub(crate) fn run(mut self, answers: Vec<CannedReply>) -> AgentTestRun {
         let model = FakeModel::start(answers);
-        let assignment = self.dir.path().join("assignment.json");
-        fs::write(&assignment, self.assignment.to_string()).unwrap();
-        let mut options = AgentOptions::new(
-            assignment,
-            self.protocol,
-            model.url.clone(),
-            "test-model".to_owned(),
-        );
-        options.root = self.dir.path().join("tree");
-        options.key.push_str(KEY);
-        options.backoff = Duration::ZERO;
-        for change in self.change {
-            change(&mut options);
-        }
         let mut out = Vec::new();
-        let code = run(&options, &mut out).unwrap();
+        let code = self.run_into(&model.url, &mut out);
         let output = String::from_utf8(out).unwrap();
         assert!(!output.contains(KEY), "{output}");
         let parse = |line| serde_json::from_str(line).unwrap();
@@ -106,24 +93,43 @@ impl AgentTest {
             code,
             events: output.lines().map(parse).collect(),
             output,
-            asked: model.asked(),
+            asked: model.received(),
         };
-        let has_submission = ran.of("submission").len();
+        let has_submission = ran.events_of_type("submission").len();
         assert_eq!(has_submission, usize::from(code == 0), "{}", ran.output);
         ran
+    }
+
+    /// Works on it with the model at this URL, and writes the events as they come.
+    pub(crate) fn run_into(&mut self, url: &str, out: &mut dyn Write) -> i32 {
+        let assignment = self.dir.path().join("assignment.json");
+        fs::write(&assignment, self.assignment.to_string()).unwrap();
+        let mut options = AgentOptions::new(
+            assignment,
+            self.protocol,
+            url.to_owned(),
+            "test-model".to_owned(),
+        );
+        options.root = self.dir.path().join("tree");
+        options.key.push_str(KEY);
+        options.backoff = Duration::ZERO;
+        for change in self.change.drain(..) {
+            change(&mut options);
+        }
+        run_assignment(&options, out).unwrap()
     }
 }
 
 impl AgentTestRun {
     /// The events of one type.
-    pub(crate) fn of(&self, kind: &str) -> Vec<&Value> {
+    pub(crate) fn events_of_type(&self, kind: &str) -> Vec<&Value> {
         let events = self.events.iter();
         events.filter(|event| event["type"] == kind).collect()
     }
 
     /// The traces of one part.
     pub(crate) fn traces(&self, part: &str) -> Vec<&Value> {
-        let traces = self.of("trace").into_iter();
+        let traces = self.events_of_type("trace").into_iter();
         traces.filter(|trace| trace["part"] == part).collect()
     }
 
@@ -137,7 +143,7 @@ impl AgentTestRun {
 
     /// The only error, in words.
     pub(crate) fn error(&self) -> &str {
-        let errors = self.of("error");
+        let errors = self.events_of_type("error");
         assert_eq!(errors.len(), 1, "{}", self.output);
         errors[0]["message"].as_str().unwrap()
     }

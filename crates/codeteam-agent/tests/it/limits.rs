@@ -1,4 +1,4 @@
-//! What the work may use up, small models, and models that go round in circles.
+//! Usage limits, small models, and models that go round in circles.
 
 use codeteam_agent::builtin::Protocol::{Anthropic, Gemini, Openai};
 use codeteam_agent::builtin::TokenPrice;
@@ -18,7 +18,7 @@ fn nothing_more_is_asked_once_the_tokens_are_used_up() {
             .with("max_tokens", 200)
             .run(vec![list.clone(), list.clone(), list]);
     assert_eq!((ran.code, ran.asked.len()), (1, 2), "{}", ran.output);
-    assert_eq!(ran.of("error")[0]["trouble"], "tokens");
+    assert_eq!(ran.events_of_type("error")[0]["trouble"], "tokens");
     assert!(
         ran.error().contains("270 tokens of the 200"),
         "{}",
@@ -40,7 +40,7 @@ fn nothing_more_is_asked_once_the_money_is_used_up() {
         .options(move |o| o.price = Some(price))
         .run(vec![list.clone(), list.clone(), list]);
     assert_eq!((ran.code, ran.asked.len()), (1, 2), "{}", ran.output);
-    assert_eq!(ran.of("error")[0]["trouble"], "cost");
+    assert_eq!(ran.events_of_type("error")[0]["trouble"], "cost");
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn the_same_call_again_and_again_is_told_and_then_ended() {
         let list = calls(protocol, "", &[("list_files", "{}")]);
         let ran = AgentTest::new(protocol).run(vec![list; 20]);
         assert_eq!((ran.code, ran.asked.len()), (1, 11), "{}", ran.output);
-        assert_eq!(ran.of("error")[0]["trouble"], "loop");
+        assert_eq!(ran.events_of_type("error")[0]["trouble"], "loop");
         assert!(!ran.asked[4].text.contains("brought nothing new"));
         assert!(
             ran.asked[5]
@@ -66,7 +66,7 @@ fn a_tool_that_there_is_not_is_a_loop_too() {
         .collect();
     let ran = AgentTest::new(Openai).run(all);
     assert_eq!((ran.code, ran.asked.len()), (1, 10), "{}", ran.output);
-    assert_eq!(ran.of("error")[0]["trouble"], "loop");
+    assert_eq!(ran.events_of_type("error")[0]["trouble"], "loop");
 }
 
 #[test]
@@ -158,8 +158,8 @@ fn a_wait_that_is_asked_for_is_told() {
     );
     assert_eq!(
         (
-            &ran.of("error")[0]["status"],
-            &ran.of("error")[0]["retry_after_ms"]
+            &ran.events_of_type("error")[0]["status"],
+            &ran.events_of_type("error")[0]["retry_after_ms"]
         ),
         (&json!(429), &json!(3_600_000))
     );
@@ -169,9 +169,9 @@ fn a_wait_that_is_asked_for_is_told() {
 fn what_is_no_model_api_or_takes_no_tools_is_told_apart() {
     let page = CannedReply::ok("<html>hello</html>".to_owned());
     let ran = AgentTest::new(Openai).run(vec![page; 5]);
-    assert_eq!(ran.of("error")[0]["trouble"], "protocol");
+    assert_eq!(ran.events_of_type("error")[0]["trouble"], "protocol");
     let error = json!({"error": {"message": "registry/tiny does not support tools"}});
     let ran = AgentTest::new(Openai).run(vec![CannedReply::status(400, error.to_string())]);
     assert_eq!((ran.code, ran.asked.len()), (1, 1));
-    assert_eq!(ran.of("error")[0]["trouble"], "protocol");
+    assert_eq!(ran.events_of_type("error")[0]["trouble"], "protocol");
 }

@@ -11,5 +11,6 @@ mod model;
 mod processes;
 mod protocols;
 mod servers;
+mod streams;
 mod troubles;
 mod turns;

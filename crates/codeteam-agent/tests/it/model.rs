@@ -1,4 +1,4 @@
-//! A model API that says what it was told to say, and remembers what it was asked.
+//! A scripted model API that records the requests it gets.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::thread;
 use codeteam_agent::builtin::Protocol;
 use serde_json::{Value, json};
 
-/// What it was asked.
+/// A request that it got.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceivedRequest {
     pub(crate) path: String,
@@ -25,7 +25,7 @@ impl ReceivedRequest {
     }
 }
 
-/// What it says.
+/// A reply that it gives.
 #[derive(Clone, Debug)]
 pub(crate) struct CannedReply {
     pub(crate) status: u16,
@@ -76,12 +76,12 @@ impl FakeModel {
         Self { url, asked }
     }
 
-    pub(crate) fn asked(&self) -> Vec<ReceivedRequest> {
+    pub(crate) fn received(&self) -> Vec<ReceivedRequest> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-fn read(stream: &TcpStream) -> ReceivedRequest {
+pub(crate) fn read(stream: &TcpStream) -> ReceivedRequest {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).unwrap();
@@ -187,4 +187,124 @@ pub(crate) fn calls(protocol: Protocol, text: &str, calls: &[(&str, &str)]) -> C
         }
     };
     CannedReply::ok(body)
+}
+
+/// Splits a text into two pieces, neither of which is anything by itself.
+fn halves(text: &str) -> [&str; 2] {
+    let (one, other) = text.split_at(text.len() / 2);
+    [one, other]
+}
+
+/// The events of a stream in which a model says something and calls tools.
+pub(crate) fn stream_events(protocol: Protocol, text: &str, calls: &[(&str, &str)]) -> Vec<String> {
+    match protocol {
+        Protocol::Anthropic => anthropic_events(text, calls),
+        Protocol::Openai => openai_events(text, calls),
+        Protocol::Gemini => gemini_events(text, calls),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+fn anthropic_events(text: &str, calls: &[(&str, &str)]) -> Vec<String> {
+    let begun = r#"{"type":"message_start","message":{"usage":{"input_tokens":10,"output_tokens":1,"cache_read_input_tokens":100,"cache_creation_input_tokens":20}}}"#;
+    let block =
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
+    let mut events = vec![begun.to_owned(), block.to_owned()];
+    events.extend(halves(text).map(|text| {
+            format!(
+                r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":{}}}}}"#,
+                quoted(text)
+            )
+        }));
+    events.push(r#"{"type":"content_block_stop","index":0}"#.to_owned());
+    for ((name, input), number) in calls.iter().zip(1..) {
+        events.push(format!(
+                r#"{{"type":"content_block_start","index":{number},"content_block":{{"type":"tool_use","id":"toolu_{number}","name":"{name}","input":{{}}}}}}"#
+            ));
+        events.extend(halves(input).map(|input| {
+                format!(
+                    r#"{{"type":"content_block_delta","index":{number},"delta":{{"type":"input_json_delta","partial_json":{}}}}}"#,
+                    quoted(input)
+                )
+            }));
+    }
+    let stop = if calls.is_empty() {
+        "end_turn"
+    } else {
+        "tool_use"
+    };
+    events.push(format!(
+            r#"{{"type":"message_delta","delta":{{"stop_reason":"{stop}"}},"usage":{{"output_tokens":5}}}}"#
+        ));
+    events.push(r#"{"type":"message_stop"}"#.to_owned());
+    events
+}
+
+fn openai_events(text: &str, calls: &[(&str, &str)]) -> Vec<String> {
+    let mut events = Vec::new();
+    let delta = |delta: &str| {
+        format!(
+            r#"{{"choices":[{{"index":0,"delta":{delta},"finish_reason":null}}],"usage":null}}"#
+        )
+    };
+    events.push(delta(r#"{"role":"assistant","content":""}"#));
+    let texts = halves(text).map(|text| delta(&format!(r#"{{"content":{}}}"#, quoted(text))));
+    events.extend(texts);
+    for ((name, input), at) in calls.iter().zip(0..) {
+        let number = at + 1;
+        events.push(delta(&format!(
+                r#"{{"tool_calls":[{{"index":{at},"id":"call_{number}","type":"function","function":{{"name":"{name}","arguments":""}}}}]}}"#
+            )));
+        events.extend(halves(input).map(|input| {
+            delta(&format!(
+                r#"{{"tool_calls":[{{"index":{at},"function":{{"arguments":{}}}}}]}}"#,
+                quoted(input)
+            ))
+        }));
+    }
+    events.push(r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#.to_owned());
+    events.push(r#"{"choices":[],"usage":{"prompt_tokens":130,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":100}}}"#.to_owned());
+    events.push("[DONE]".to_owned());
+    events
+}
+
+fn gemini_events(text: &str, calls: &[(&str, &str)]) -> Vec<String> {
+    let mut events = Vec::new();
+    let part = |part: &str| {
+        format!(r#"{{"candidates":[{{"content":{{"role":"model","parts":[{part}]}}}}]}}"#)
+    };
+    events.push(part(r#"{"text":"hm","thought":true}"#));
+    events.extend(halves(text).map(|text| part(&format!(r#"{{"text":{}}}"#, quoted(text)))));
+    events.extend(calls.iter().map(|(name, input)| {
+        part(&format!(
+            r#"{{"functionCall":{{"name":"{name}","args":{input}}},"thoughtSignature":"c2ln"}}"#
+        ))
+    }));
+    events.push(
+            r#"{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":130,"candidatesTokenCount":3,"thoughtsTokenCount":2,"cachedContentTokenCount":100}}"#.to_owned(),
+        );
+    events
+}
+
+/// Events as they are sent.
+pub(crate) fn event_stream(events: &[String]) -> String {
+    let frames: Vec<String> = events
+        .iter()
+        .map(|event| format!("data: {event}\n\n"))
+        .collect();
+    frames.concat()
+}
+
+/// The same reply as [`calls`] gives, in pieces.
+pub(crate) fn streamed_calls(
+    protocol: Protocol,
+    text: &str,
+    calls: &[(&str, &str)],
+) -> CannedReply {
+    let events = stream_events(protocol, text, calls);
+    CannedReply::ok(event_stream(&events))
+        .header("content-type", "text/event-stream; charset=utf-8")
 }

@@ -49,7 +49,7 @@ fn a_command_does_not_see_the_key() {
     ]);
     let output = worker(dir.path(), &model.url).output().unwrap();
     assert!(output.status.success());
-    let asked = &model.asked()[1];
+    let asked = &model.received()[1];
     assert_eq!(
         asked.header("authorization"),
         Some(format!("Bearer {KEY}").as_str())
@@ -58,7 +58,7 @@ fn a_command_does_not_see_the_key() {
     assert!(!asked.text.contains(KEY), "{}", asked.text);
 }
 
-/// Whether nobody holds the other end of a pipe any more. Waits for it, but not for ever.
+/// Returns true once nobody holds the other end of a pipe any more; gives up after a while.
 fn is_closed(pipe: &File) -> bool {
     let patience = Timespec::try_from(Duration::from_secs(20)).unwrap();
     let mut fds = [PollFd::new(pipe, PollFlags::empty())];

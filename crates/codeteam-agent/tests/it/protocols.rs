@@ -4,14 +4,22 @@ use codeteam_agent::builtin::Protocol::{self, Anthropic, Gemini, Openai};
 use serde_json::{Value, json};
 
 use crate::job::{AgentTest, AgentTestRun, KEY};
-use crate::model::{CannedReply, calls};
+use crate::model::{CannedReply, calls, streamed_calls};
 
-/// What the model submits. A key is there twice, and numbers are written oddly:
-/// what core is to judge must not be smoothed on the way.
+/// The model's submission. It has a duplicate key and oddly written numbers, because what core has
+/// to judge must not be smoothed on the way.
 const SUBMITTED: &str = r#"{"summary":"says goodbye", "files":["greet.sh"],"x":1.0,"summary":"z"}"#;
 
 /// Read, edit, run, submit.
 fn worked(protocol: Protocol) -> AgentTestRun {
+    worked_with(protocol, calls)
+}
+
+/// The same, with replies of this form.
+fn worked_with(
+    protocol: Protocol,
+    calls: fn(Protocol, &str, &[(&str, &str)]) -> CannedReply,
+) -> AgentTestRun {
     let edit = r#"{"path":"greet.sh","old":"hello","new":"goodbye"}"#;
     let ran = AgentTest::new(protocol).run(vec![
         calls(
@@ -44,14 +52,23 @@ fn worked(protocol: Protocol) -> AgentTestRun {
 fn told_all(ran: &AgentTestRun) {
     let usage = json!({"type": "usage", "input_tokens": 130, "output_tokens": 5,
                        "cached_input_tokens": 100, "model": "test-model"});
-    assert_eq!(ran.of("usage"), [&usage; 4]);
-    let names = |kind| -> Vec<Value> { ran.of(kind).iter().map(|e| e["name"].clone()).collect() };
+    assert_eq!(ran.events_of_type("usage"), [&usage; 4]);
+    let names = |kind| -> Vec<Value> {
+        ran.events_of_type(kind)
+            .iter()
+            .map(|e| e["name"].clone())
+            .collect()
+    };
     assert_eq!(names("tool"), ["read_file", "edit_file", "run_command"]);
     assert_eq!(names("tool_result"), names("tool"));
-    let texts: Vec<_> = ran.of("text").iter().map(|e| e["text"].clone()).collect();
+    let texts: Vec<_> = ran
+        .events_of_type("text")
+        .iter()
+        .map(|e| e["text"].clone())
+        .collect();
     assert_eq!(texts, ["Look.", "Change.", "Check.", "Done."]);
     assert_eq!(
-        ran.of("file"),
+        ran.events_of_type("file"),
         [&json!({"type": "file", "path": "greet.sh"})]
     );
     let traces = ran.traces("executor");
@@ -92,7 +109,7 @@ fn check_tools(tools: &[(String, Value)]) {
             "submit"
         ]
     );
-    let limit = json!({"description": "How many lines to read; 2000 if left out.",
+    let limit = json!({"description": "The number of lines to read; 2000 if left out.",
                        "type": "integer", "minimum": 0});
     assert_eq!(tools[0].1["properties"]["limit"], limit);
     assert_eq!(tools[0].1["required"], json!(["path"]));
@@ -125,7 +142,7 @@ fn by_anthropics_protocol() {
     assert_eq!(messages[0]["content"][0].get("cache_control"), None);
     let system = asked.body["system"][0]["text"].as_str().unwrap();
     assert!(
-        system.starts_with("You are a coder.\n\nYou work in"),
+        system.starts_with("You are a coder.\n\nYou work with tools"),
         "{system}"
     );
 }
@@ -158,7 +175,10 @@ fn by_openais_protocol() {
 fn by_geminis_protocol() {
     let ran = worked(Gemini);
     let asked = &ran.asked[1];
-    assert_eq!(asked.path, "/v1beta/models/test-model:generateContent");
+    assert_eq!(
+        asked.path,
+        "/v1beta/models/test-model:streamGenerateContent?alt=sse"
+    );
     assert_eq!(asked.header("x-goog-api-key"), Some(KEY));
     let functions = &asked.body["tools"][0]["functionDeclarations"];
     check_tools(&offered(functions, "/name", "/parametersJsonSchema"));
@@ -173,6 +193,20 @@ fn by_geminis_protocol() {
     );
 }
 
+/// What arrives in pieces is the same as what arrives as a whole, also for the model, which is sent
+/// its own words again.
+#[test]
+fn replies_in_pieces_are_the_same_replies() {
+    for protocol in [Anthropic, Openai, Gemini] {
+        let (whole, pieces) = (worked(protocol), worked_with(protocol, streamed_calls));
+        for (whole, pieces) in whole.asked.iter().zip(&pieces.asked) {
+            for key in ["messages", "contents"] {
+                assert_eq!(whole.body.get(key), pieces.body.get(key), "{protocol:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn base_urls_may_be_given_with_and_without_their_version() {
     let cases = [
@@ -185,7 +219,7 @@ fn base_urls_may_be_given_with_and_without_their_version() {
         (
             Gemini,
             "/v1beta",
-            "/v1beta/models/test-model:generateContent",
+            "/v1beta/models/test-model:streamGenerateContent?alt=sse",
         ),
     ];
     for (protocol, base, wanted) in cases {
@@ -245,7 +279,7 @@ fn arguments_that_are_no_json_come_back_as_an_error() {
     assert_eq!(messages[2]["tool_calls"][0]["function"]["arguments"], "{}");
     let told = messages[3]["content"].as_str().unwrap();
     assert!(
-        told.starts_with("the input of `read_file` does not fit: EOF"),
+        told.starts_with("the input of `read_file` is not valid: EOF"),
         "{told}"
     );
     assert_eq!(ran.traces("quality")[0]["tool_errors"], 1);

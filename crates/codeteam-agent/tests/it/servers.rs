@@ -55,7 +55,7 @@ fn a_servers_tools_are_called_by_its_name_and_theirs() {
     assert_eq!(results[1]["is_error"], true);
     let tree = ran.path("").canonicalize().unwrap();
     assert_eq!(results[2]["content"], tree.to_str().unwrap());
-    assert_eq!(ran.of("tool")[0]["detail"], "hi");
+    assert_eq!(ran.events_of_type("tool")[0]["detail"], "hi");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_server_that_does_not_start_is_told_and_left_out() {
         vec![submit()],
     );
     assert_eq!(ran.code, 0);
-    let errors = ran.of("error");
+    let errors = ran.events_of_type("error");
     let told = |at: usize| errors[at]["message"].as_str().unwrap();
     let absent = "the MCP server `absent` is left out: `/no/such/program` does not start: No such";
     assert!(told(0).starts_with(absent), "{}", told(0));
@@ -82,7 +82,7 @@ fn a_server_nobody_may_use_is_not_started() {
     let servers = json!({"test": {"command": "/no/such/program"}});
     let job = AgentTest::new(Openai).with("tools", json!(["read_file"]));
     let ran = run(job, &servers, vec![submit()]);
-    assert_eq!(ran.of("error").len(), 0);
+    assert_eq!(ran.events_of_type("error").len(), 0);
 
     let job = AgentTest::new(Openai).with("tools", json!(["test__echo"]));
     let ran = run(job, &json!({"test": {"command": SERVER}}), vec![submit()]);

@@ -1,4 +1,4 @@
-//! What the API says when it does not reply.
+//! Errors of the API.
 
 use codeteam_agent::builtin::Protocol::{Anthropic, Gemini, Openai};
 use serde_json::{Value, json};
@@ -20,8 +20,11 @@ fn a_request_that_came_too_soon_is_repeated() {
             calls(protocol, "", &[("submit", r#"{"summary":"x"}"#)]),
         ]);
         assert_eq!(ran.code, 0, "{}", ran.output);
-        assert_eq!(ran.of("error").len() + ran.of("rate_limit").len(), 0);
-        let text = ran.of("text")[0]["text"].as_str().unwrap();
+        assert_eq!(
+            ran.events_of_type("error").len() + ran.events_of_type("rate_limit").len(),
+            0
+        );
+        let text = ran.events_of_type("text")[0]["text"].as_str().unwrap();
         assert_eq!(
             text,
             "(asking again in 0.0 s, 1 of 4: the model API says 429: slow)"
@@ -35,7 +38,7 @@ fn an_api_that_stays_overloaded_is_an_error() {
     let ran = AgentTest::new(Anthropic).run(vec![overloaded(); 5]);
     assert_eq!((ran.code, ran.asked.len()), (1, 5));
     assert_eq!(ran.error(), "the model API says 529: Overloaded");
-    assert_eq!(ran.of("error")[0]["status"], 529);
+    assert_eq!(ran.events_of_type("error")[0]["status"], 529);
 }
 
 #[test]
@@ -47,7 +50,7 @@ fn an_api_that_is_not_there_is_an_error() {
         error.starts_with("the connection to the model API failed: "),
         "{error}"
     );
-    assert_eq!(ran.of("text").len(), 4);
+    assert_eq!(ran.events_of_type("text").len(), 4);
 }
 
 #[test]
@@ -58,14 +61,14 @@ fn a_refused_key_is_not_tried_again_nor_told() {
         json!({"error": {"message": message, "code": "invalid_api_key"}}).to_string(),
     )]);
     assert_eq!((ran.code, ran.asked.len()), (1, 1));
-    assert_eq!(ran.of("error")[0]["status"], 401);
+    assert_eq!(ran.events_of_type("error")[0]["status"], 401);
     assert!(ran.error().ends_with("provided: [key]"));
 }
 
 fn limited(ran: &crate::job::AgentTestRun) -> &Value {
     assert_eq!((ran.code, ran.asked.len()), (1, 1), "{}", ran.output);
-    assert_eq!(ran.of("error").len(), 0);
-    ran.of("rate_limit")[0]
+    assert_eq!(ran.events_of_type("error").len(), 0);
+    ran.events_of_type("rate_limit")[0]
 }
 
 #[test]
@@ -74,7 +77,7 @@ fn a_spent_quota_is_a_usage_limit() {
                        "type": "insufficient_quota", "code": "insufficient_quota"}});
     let ran = AgentTest::new(Openai).run(vec![CannedReply::status(429, error.to_string())]);
     assert_eq!(
-        ran.of("error"),
+        ran.events_of_type("error"),
         [
             &json!({"type": "error", "status": 429, "trouble": "billing",
                  "message": "the model API says 429: You exceeded your current quota"})
@@ -131,7 +134,7 @@ fn an_error_may_look_like_an_answer() {
         calls(Openai, "", &[("submit", r#"{"summary":"x"}"#)]),
     ]);
     assert_eq!(ran.code, 0);
-    let texts = ran.of("text");
+    let texts = ran.events_of_type("text");
     let told = texts[0]["text"].as_str().unwrap();
     assert!(
         told.contains("the model API says 502: upstream is down"),
@@ -171,7 +174,7 @@ fn a_conversation_that_is_too_long_is_made_shorter_once() {
 
     let ran = AgentTest::new(Anthropic).run(vec![too_long.clone(), too_long]);
     assert_eq!(ran.code, 1);
-    assert_eq!(ran.of("error")[0]["status"], 400);
+    assert_eq!(ran.events_of_type("error")[0]["status"], 400);
 }
 
 #[test]
@@ -180,7 +183,7 @@ fn a_planner_that_fails_ends_the_work() {
         .options(|options| options.plan = true)
         .run(vec![overloaded(); 5]);
     assert_eq!(ran.code, 1);
-    assert_eq!(ran.of("error")[0]["status"], 529);
+    assert_eq!(ran.events_of_type("error")[0]["status"], 529);
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn in_the_last_turn_only_a_submission_counts() {
         .run(vec![list(), list()]);
     assert_eq!(ran.code, 1);
     assert_eq!(ran.error(), "the model did not submit within 2 turns");
-    assert_eq!(ran.of("tool").len(), 1);
+    assert_eq!(ran.events_of_type("tool").len(), 1);
     assert!(!ran.asked[0].text.contains("This is your last turn"));
     assert!(ran.asked[1].text.contains("This is your last turn"));
     assert_eq!(ran.traces("quality")[0]["iterations"], 2);
@@ -62,7 +62,7 @@ fn every_call_of_a_reply_has_a_result() {
     assert_eq!(results[0]["content"], "greet.sh\n");
     assert_eq!(results[1]["is_error"], true);
     let told = results[1]["content"].as_str().unwrap();
-    assert!(told.starts_with("there is no tool `no_such_tool`; there are: read_file"));
+    assert!(told.starts_with("there is no tool `no_such_tool`; the tools are: read_file"));
     let results = &ran.asked[2].body["messages"][4]["content"];
     assert!(
         results[0]["content"]
@@ -110,7 +110,7 @@ fn without_the_right_to_write_no_tool_writes() {
     );
     assert!(ran.asked[0].text.contains("It is read-only for you."));
     assert!(!ran.path("a").exists());
-    assert_eq!(ran.of("tool_result")[0]["ok"], false);
+    assert_eq!(ran.events_of_type("tool_result")[0]["ok"], false);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn the_web_is_searched_only_where_there_is_a_service() {
         .options(move |options| options.web_search = Some(base))
         .run(vec![search, submit()]);
     assert!(tool_names(&ran.asked[0].body).contains(&"web_search"));
-    let asked = &service.asked()[0];
+    let asked = &service.received()[0];
     assert_eq!(asked.path, "/search");
     assert_eq!(asked.body, json!({"query": "rust", "max_results": 20}));
     assert_eq!(

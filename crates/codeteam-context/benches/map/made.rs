@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Words that names are made of.
@@ -38,25 +39,79 @@ impl Dice {
 pub(crate) fn write(top: &Path, files: usize) {
     let mut dice = Dice(7);
     for number in 0..files {
-        let folder = top.join(format!(
-            "{}/{}",
-            WORDS[number % 40],
-            WORDS[number / 40 % 40]
-        ));
-        fs::create_dir_all(&folder).unwrap();
-        let (end, text) = match number % 5 {
-            0 => ("py", python(number, files, &mut dice)),
-            1 => ("ts", typescript(number, files, &mut dice)),
-            2 => ("rs", rust(number, files, &mut dice)),
-            3 => ("go", go(number, files, &mut dice)),
-            _ => ("java", java(number, files, &mut dice)),
-        };
-        fs::write(
-            folder.join(format!("{}{number}.{end}", WORDS[number % 40])),
-            text,
-        )
-        .unwrap();
+        let path = top.join(path(number));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text(number, files, &mut dice)).unwrap();
     }
+}
+
+/// Where a file is.
+fn path(number: usize) -> String {
+    let (word, below) = (WORDS[number % 40], WORDS[number / 40 % 40]);
+    let end = ["py", "ts", "rs", "go", "java"][number % 5];
+    format!("{word}/{below}/{word}{number}.{end}")
+}
+
+fn text(number: usize, files: usize, dice: &mut Dice) -> String {
+    match number % 5 {
+        0 => python(number, files, dice),
+        1 => typescript(number, files, dice),
+        2 => rust(number, files, dice),
+        3 => go(number, files, dice),
+        _ => java(number, files, dice),
+    }
+}
+
+/// Writes a history for `git fast-import`: every tenth file is as large as those of [`write`], the
+/// others are cut short. Most commits change some files that are there already.
+pub(crate) fn write_history(out: &mut impl Write, files: usize, commits: usize) -> io::Result<()> {
+    let mut dice = Dice(11);
+    let mut texts: Vec<String> = Vec::with_capacity(files);
+    for commit in 0..commits {
+        let message = format!(
+            "{}: {} the {} of {}\n\nSo that every {} has its {}.\n",
+            WORDS[dice.below(40)],
+            ["Fix", "Add", "Move", "Speed up"][dice.below(4)],
+            WORDS[dice.below(40)],
+            WORDS[dice.below(40)],
+            WORDS[dice.below(40)],
+            WORDS[dice.below(40)],
+        );
+        writeln!(out, "commit refs/heads/main")?;
+        writeln!(
+            out,
+            "committer A <a@example.org> {} +0000",
+            1_600_000_000 + 600 * commit
+        )?;
+        writeln!(out, "data {}\n{message}", message.len())?;
+        let until = files * (commit + 1) / commits.div_ceil(4);
+        let mut changed: Vec<usize> = Vec::new();
+        while texts.len() < until.min(files) {
+            let number = texts.len();
+            let mut text = text(number, files, &mut dice);
+            if !number.is_multiple_of(10) {
+                let some = text.len() / (2 + dice.below(6));
+                text.truncate(text[..some].rfind('\n').unwrap_or(0) + 1);
+            }
+            texts.push(text);
+            changed.push(number);
+        }
+        for _ in 0..=dice.below(5) {
+            let number = dice.skewed(texts.len());
+            if !changed.contains(&number) {
+                let line = texts[number].find('\n').unwrap_or(0) + 1;
+                let mark = if number.is_multiple_of(5) { "#" } else { "//" };
+                texts[number].insert_str(line, &format!("{mark} In {commit}.\n"));
+                changed.push(number);
+            }
+        }
+        for number in changed {
+            let text = &texts[number];
+            writeln!(out, "M 100644 inline {}", path(number))?;
+            writeln!(out, "data {}\n{text}", text.len())?;
+        }
+    }
+    writeln!(out, "done")
 }
 
 /// The name of what a file defines.

@@ -7,7 +7,7 @@ fn item(name: &str, tokens: usize) -> ContextItem {
     ContextItem {
         name: name.to_owned(),
         text: " word".repeat(tokens),
-        short: ShorteningMethod::By(" word".repeat(tokens / 10)),
+        shortening: ShorteningMethod::By(" word".repeat(tokens / 10)),
         shortened: false,
     }
 }
@@ -47,7 +47,7 @@ fn parts() -> Vec<ContextPart> {
 #[test]
 fn the_lowest_part_goes_first() {
     let fixed = [("system", 400), ("task", 600)];
-    let at = |budget| fit(parts(), &fixed, budget).map(|fitted| shown(&fitted));
+    let at = |budget| fit_context(parts(), &fixed, budget).map(|fitted| shown(&fitted));
     assert_eq!(at(8_000).unwrap(), "a0 a1 | b0 b1 | c0 c1");
     assert_eq!(at(6_800).unwrap(), "a0 a1 | b0 b1 | c0 c1~");
     assert_eq!(at(5_500).unwrap(), "a0 a1 | b0 b1 | c0~ c1~");
@@ -67,7 +67,7 @@ fn the_lowest_part_goes_first() {
 fn what_must_be_whole_is_not_shortened() {
     let mut parts = parts();
     parts[0].need = PartRequirement::Whole;
-    let error = fit(parts, &[], 2_000).unwrap_err();
+    let error = fit_context(parts, &[], 2_000).unwrap_err();
     assert_eq!(error.parts, [("a".to_owned(), 2_036, 2_036)]);
 }
 
@@ -111,13 +111,13 @@ fn any_parts() -> impl Strategy<Value = Vec<ContextPart>> {
 proptest! {
     #[test]
     fn it_fits_or_what_is_needed_does_not(parts in any_parts(), budget in 0_usize..2_000) {
-        let all: usize = parts.iter().flat_map(|part| &part.items).map(|item| weigh(&item.name, &item.text)).sum();
-        match fit(parts.clone(), &[("fixed", 100)], budget) {
+        let all: usize = parts.iter().flat_map(|part| &part.items).map(|item| count_item_tokens(&item.name, &item.text)).sum();
+        match fit_context(parts.clone(), &[("fixed", 100)], budget) {
             Ok(fitted) => {
                 prop_assert!(fitted.tokens <= budget);
                 let mut sum = 100;
                 for (part, wanted) in fitted.parts.iter().zip(&parts) {
-                    let shown: usize = part.items.iter().map(|item| weigh(&item.name, &item.text)).sum();
+                    let shown: usize = part.items.iter().map(|item| count_item_tokens(&item.name, &item.text)).sum();
                     prop_assert_eq!(shown, part.tokens);
                     prop_assert_eq!(part.items.len() + part.dropped.len(), wanted.items.len());
                     let whole = part.dropped.is_empty() && part.items.iter().all(|item| !item.shortened);
@@ -143,7 +143,7 @@ fn what_has_few_tokens_and_many_bytes_takes_room_too() {
     let blank = ContextItem {
         name: "blank".to_owned(),
         text: " ".repeat(1 << 20),
-        short: ShorteningMethod::No,
+        shortening: ShorteningMethod::No,
         shortened: false,
     };
     let part = ContextPart {
@@ -151,6 +151,6 @@ fn what_has_few_tokens_and_many_bytes_takes_room_too() {
         need: PartRequirement::Wanted,
         items: vec![blank; 20],
     };
-    let fitted = fit(vec![part], &[], 200_000).unwrap();
+    let fitted = fit_context(vec![part], &[], 200_000).unwrap();
     assert_eq!(fitted.parts[0].items.len(), 3);
 }

@@ -1,4 +1,4 @@
-//! What past commits say of where things are.
+//! Relates past commits to the files that exist now.
 
 use std::collections::HashMap;
 
@@ -6,59 +6,59 @@ use serde::{Deserialize, Serialize};
 
 use super::words::WordBag;
 
-/// Commits that touch more files say nothing of what belongs together.
+/// Commits that touch more files than this say nothing about which files belong together.
 const MOST_FILES: usize = 50;
 
 /// A past commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
-    /// Its id.
+    /// The commit's id.
     pub id: String,
-    /// The commits before it.
+    /// The ids of its parents.
     pub parents: Vec<String>,
-    /// When it was made, in seconds since 1970.
+    /// The time it was made, in seconds since 1970.
     pub time: i64,
     /// The first line of its message.
     pub subject: String,
     /// The words of its message.
     pub words: WordBag,
-    /// The files it touched.
+    /// The files that it touched.
     pub files: Vec<TouchedFile>,
 }
 
 /// A file that a commit touched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TouchedFile {
-    /// Its path since then.
+    /// The file's path after the commit.
     pub path: String,
-    /// Its path before, if that was another.
+    /// The previous path, if the file was moved.
     pub before: Option<String>,
-    /// Whether it was not there before.
+    /// Whether the commit added the file.
     pub added: bool,
 }
 
-/// Past commits, newest first, over the files that there are now.
+/// Past commits, newest first, mapped to the files that exist now.
 #[derive(Debug, Default)]
 pub struct CommitHistory<'c> {
-    /// The commits that say something.
+    /// The commits that touched at least one existing file, except very broad ones.
     pub(super) commits: Vec<IndexedCommit<'c>>,
-    /// The commits of each file, by its number, newest first.
+    /// The commits of each file, by file number, newest first.
     pub(super) of_file: Vec<Vec<u32>>,
 }
 
-/// A commit over the files that there are now.
+/// A commit, mapped to the files that exist now.
 #[derive(Debug)]
 pub(super) struct IndexedCommit<'c> {
     pub(super) subject: &'c str,
     pub(super) words: &'c WordBag,
-    /// Files that there still are, by their numbers.
+    /// The touched files that still exist, by their numbers.
     pub(super) files: Vec<u32>,
-    /// How many files it touched, those included that are gone.
+    /// The number of files touched, including those that no longer exist.
     pub(super) touched: usize,
 }
 
 impl IndexedCommit<'_> {
-    /// By how much it says less of each file because it touched many.
+    /// Returns the factor by which the commit says less about each file because it touched many.
     #[expect(clippy::cast_precision_loss, reason = "a count of at most 50")]
     pub(super) fn breadth(&self) -> f64 {
         (self.touched as f64).sqrt()
@@ -66,13 +66,13 @@ impl IndexedCommit<'_> {
 }
 
 impl<'c> CommitHistory<'c> {
-    /// Puts commits, newest first, over the files that there are now, in the order of their numbers.
-    /// A file that was moved has the commits of its former names.
+    /// Maps commits, newest first, to the files that exist now, in the order of their numbers. A
+    /// moved file keeps the commits of its former names.
     pub fn new<'p>(
         commits: impl IntoIterator<Item = &'c Commit>,
         paths: impl IntoIterator<Item = &'p str>,
     ) -> Self {
-        // What a former path is called now, as seen from the commit that is looked at.
+        // The current file number of each former path, as of the commit being processed.
         let mut now: HashMap<&str, Option<u32>> = HashMap::new();
         let mut count = 0;
         let known: HashMap<&str, u32> = paths
@@ -102,7 +102,7 @@ impl<'c> CommitHistory<'c> {
                 let Some(number) = number(&touched.path, &now) else {
                     continue;
                 };
-                // Before this commit, its path belonged to another file or to none.
+                // Before this commit, the path belonged to another file or to none.
                 if let Some(before) = &touched.before {
                     now.insert(&touched.path, None);
                     now.insert(before, Some(number));
@@ -129,9 +129,9 @@ impl<'c> CommitHistory<'c> {
     }
 }
 
-/// A commit's message without what says nothing of the change: trailers, numbers of pull requests,
-/// addresses.
-pub fn clean(message: &str) -> String {
+/// Returns a commit's message without what says nothing about the change: trailers, pull request
+/// numbers and addresses.
+pub fn clean_message(message: &str) -> String {
     let mut kept = String::with_capacity(message.len());
     for line in message.lines() {
         if is_trailer(line) {
@@ -156,7 +156,7 @@ pub fn clean(message: &str) -> String {
     kept.trim().to_owned()
 }
 
-/// `Signed-off-by: someone`.
+/// Returns true for a line such as `Signed-off-by: someone`.
 fn is_trailer(line: &str) -> bool {
     let Some((key, _)) = line.split_once(": ") else {
         return false;

@@ -1,16 +1,16 @@
-//! Ranking by words: BM25.
+//! Ranks texts by words, with BM25.
 
 use super::query::QueryTerm;
 use super::words::WordBag;
 
-/// How soon a word said again counts no more.
+/// BM25's k1: how quickly repetitions of a word stop counting.
 const K1: f64 = 1.2;
-/// How much the length of texts matters that differ as files do.
+/// BM25's b for texts whose lengths vary as those of files do.
 pub(super) const LONG: f64 = 0.75;
-/// And of those that are short, such as paths.
+/// BM25's b for short texts, such as paths.
 pub(super) const SHORT: f64 = 0.5;
 
-/// How well each text fits the words: BM25, rare words weighing more.
+/// Returns the BM25 score of each text; rare words weigh more.
 pub(super) fn bm25(terms: &[QueryTerm], texts: &[&WordBag], b: f64) -> Vec<f64> {
     let mut scores = vec![0.0; texts.len()];
     let total: u64 = texts.iter().map(|text| u64::from(text.length())).sum();
@@ -41,8 +41,8 @@ pub(super) fn bm25(terms: &[QueryTerm], texts: &[&WordBag], b: f64) -> Vec<f64> 
     scores
 }
 
-/// How rare each word is in the texts.
-pub(super) fn rarities(terms: &[QueryTerm], texts: &[&WordBag]) -> Vec<f64> {
+/// Returns how rare each word is in the texts.
+pub(super) fn word_rarities(terms: &[QueryTerm], texts: &[&WordBag]) -> Vec<f64> {
     let having = |term: &QueryTerm| {
         texts
             .iter()
@@ -55,14 +55,14 @@ pub(super) fn rarities(terms: &[QueryTerm], texts: &[&WordBag]) -> Vec<f64> {
         .collect()
 }
 
-/// How much it says that a text has a word, which so many of all have.
+/// Returns the information value of a word that `having` of `all` texts contain.
 #[expect(clippy::cast_precision_loss, reason = "a logarithm needs no more")]
 fn rarity(having: usize, all: usize) -> f64 {
     (1.0 + (all as f64 - having as f64 + 0.5) / (having as f64 + 0.5)).ln()
 }
 
-/// How much a task that names these paths names this file.
-pub(super) fn named(named: &[String], path: &str) -> f64 {
+/// Returns 1 if a task that names these paths names this file, and 0 otherwise.
+pub(super) fn named_path_score(named: &[String], path: &str) -> f64 {
     let fits = |name: &String| {
         path.strip_suffix(name.as_str())
             .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))

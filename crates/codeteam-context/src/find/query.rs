@@ -1,51 +1,51 @@
-//! What a task's text asks for: words, identifiers, and paths.
+//! Extracts words, identifiers and paths from a task's text.
 
 use std::collections::HashMap;
 
 use super::words::{self, FnvBuildHasher, WordHash};
 
-/// How much a word counts that is not in the first line.
+/// The weight of a word outside the first line.
 const FURTHER: f64 = 0.5;
 
-/// A text, as files are found by it.
+/// A task's text, prepared for searching.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskQuery {
-    /// Its words, in the order in which they are first met.
+    /// The words, in order of first appearance.
     pub(super) terms: Vec<QueryTerm>,
-    /// Identifiers, which are to be met as they are.
+    /// Identifiers that must match literally.
     pub(super) identifiers: Vec<QueryTerm>,
-    /// What looks like a path or the name of a file.
+    /// Everything that looks like a path or a file name.
     pub(super) paths: Vec<String>,
 }
 
-/// A word of a text.
+/// A word of the text.
 #[derive(Clone, Debug)]
 pub(super) struct QueryTerm {
-    /// The word.
+    /// The word's hash.
     pub(super) word: WordHash,
-    /// As it is written, where it is met first.
+    /// The word as it is written where it first appears.
     pub(super) shown: String,
-    /// How much it counts.
+    /// The word's weight.
     pub(super) weight: f64,
 }
 
 impl TaskQuery {
-    /// Reads a text.
-    pub(super) fn of(text: &str) -> Self {
+    /// Parses a text.
+    pub(super) fn from_text(text: &str) -> Self {
         let mut query = Self::default();
         let mut terms = TermList::default();
         let mut identifiers = TermList::default();
         for (number, line) in text.trim().lines().enumerate() {
             let weight = if number == 0 { 1.0 } else { FURTHER };
-            words::each_run(line, |run| {
-                words::each_part(run, |part| {
+            words::for_each_run(line, |run| {
+                words::for_each_part(run, |part| {
                     let lower = part.to_lowercase();
-                    if part.len() > 1 && !words::is_stop(&lower) {
-                        terms.add(words::hash(words::stem(&lower)), &lower, weight);
+                    if part.len() > 1 && !words::is_stop_word(&lower) {
+                        terms.add(words::hash_stem(words::stem(&lower)), &lower, weight);
                     }
                 });
                 if is_compound(run) {
-                    identifiers.add(words::whole(run), run, weight);
+                    identifiers.add(words::hash_identifier(run), run, weight);
                 }
             });
             for path in line.split(|c: char| !(c.is_alphanumeric() || "_-./+@[]".contains(c))) {
@@ -61,7 +61,7 @@ impl TaskQuery {
     }
 }
 
-/// Words in the order in which they are met, each once.
+/// Distinct words in order of first appearance.
 #[derive(Default)]
 struct TermList {
     list: Vec<QueryTerm>,
@@ -71,7 +71,7 @@ struct TermList {
 impl TermList {
     fn add(&mut self, word: WordHash, shown: &str, weight: f64) {
         if let Some(at) = self.at.get(&word) {
-            // A word that is said again counts a little more, not twice.
+            // A repeated word counts a little more, not twice.
             self.list[*at].weight += weight * 0.25;
             return;
         }
@@ -84,15 +84,15 @@ impl TermList {
     }
 }
 
-/// Whether a run is an identifier of several parts: `parse_header`, `parseHeader`, but not `GitHub3`
-/// of a sentence... which cannot be told, and does no harm.
+/// Returns true if a run is an identifier of several parts: `parse_header` or `parseHeader`.
+/// `GitHub3` in a sentence counts too; it cannot be distinguished, and does no harm.
 fn is_compound(run: &str) -> bool {
     let mut parts = 0;
-    words::each_part(run, |_| parts += 1);
+    words::for_each_part(run, |_| parts += 1);
     parts > 1
 }
 
-/// A folder or an ending is in it.
+/// Returns true if a text contains a folder or a file extension.
 fn looks_like_path(text: &str) -> bool {
     let named = text.rsplit('/').next().unwrap_or(text);
     let ending = named.rsplit_once('.').is_some_and(|(stem, ending)| {

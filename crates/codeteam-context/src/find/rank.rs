@@ -1,20 +1,24 @@
-//! Ranking: all signals, and what they come to.
+//! Computes all signals and combines them into a ranking.
 
 use super::query::TaskQuery;
 use super::words::WordBag;
 use super::{
     RankedFile, RankingOptions, RankingSignal, SIGNALS, SearchCorpus, SignalWeights, SymbolSketch,
-    lexical, pairs, past,
+    commit_signals, lexical, test_pairs,
 };
 use crate::imports::{ImportGraph, SourceFile};
 
-/// How many of the files found by what they are themselves are looked round from.
+/// The number of direct results whose neighbours are considered.
 const SEEDS: usize = 10;
 
-/// How many files are looked at more closely: those found by words and by history.
+/// The number of files that are parsed: the best by words and history.
 const CLOSER: usize = 300;
 
-/// A ranking under way.
+/// A ranking in progress.
+///
+/// The constructor computes the signals in three steps (words and history, definitions,
+/// neighbours); each step uses [`best_files`](Self::best_files) of the signals computed so far.
+/// After that, [`ranked_files`](Self::ranked_files) sorts the files and explains the best of them.
 pub(super) struct FileRanking<'a> {
     pub(super) corpus: &'a SearchCorpus<'a>,
     pub(super) query: TaskQuery,
@@ -25,14 +29,13 @@ pub(super) struct FileRanking<'a> {
     pub(super) paths: Vec<WordBag>,
     /// How rare each word of the task is in the texts.
     pub(super) rarities: Vec<f64>,
-    /// Past commits like the task, most alike first.
+    /// Past commits similar to the task, the most similar first.
     pub(super) alike: Vec<(usize, f64)>,
-    /// Which files go together as test and tested.
+    /// For each file, its tests or the sources that it tests.
     pub(super) pairs: Vec<Vec<u32>>,
-    /// The files found by what they are themselves, best first, with their parts of the best one's
-    /// score.
+    /// The direct results, best first, with their scores relative to the best one.
     pub(super) seeds: Vec<(usize, f64)>,
-    /// What the files that were looked at more closely import.
+    /// The imports of the files that were parsed.
     imports: ImportGraph,
 }
 
@@ -41,25 +44,25 @@ impl<'a> FileRanking<'a> {
         let paths: Vec<&str> = corpus.files.iter().map(|file| file.path).collect();
         let mut ranking = Self {
             corpus,
-            query: TaskQuery::of(text),
+            query: TaskQuery::from_text(text),
             weights,
             rows: vec![[0.0; SIGNALS]; corpus.files.len()],
-            paths: paths.iter().map(|path| WordBag::of(path)).collect(),
+            paths: paths.iter().map(|path| WordBag::from_text(path)).collect(),
             rarities: Vec::new(),
             alike: Vec::new(),
-            pairs: pairs::pairs(&paths),
+            pairs: test_pairs::pair_tests_with_sources(&paths),
             seeds: Vec::new(),
             imports: ImportGraph::default(),
         };
-        ranking.by_words();
-        ranking.by_history();
-        ranking.by_a_closer_look();
-        ranking.by_others();
+        ranking.score_words();
+        ranking.score_history();
+        ranking.score_definitions();
+        ranking.score_neighbours();
         ranking
     }
 
-    /// By the words of the task in texts and paths.
-    fn by_words(&mut self) {
+    /// Scores the task's words in texts and paths.
+    fn score_words(&mut self) {
         let files = &self.corpus.files;
         let texts: Vec<&WordBag> = files.iter().map(|file| &file.sketch.words).collect();
         let paths: Vec<&WordBag> = self.paths.iter().collect();
@@ -68,8 +71,10 @@ impl<'a> FileRanking<'a> {
             identifiers,
             paths: said,
         } = &self.query;
-        self.rarities = lexical::rarities(terms, &texts);
-        let named = files.iter().map(|file| lexical::named(said, file.path));
+        self.rarities = lexical::word_rarities(terms, &texts);
+        let named = files
+            .iter()
+            .map(|file| lexical::named_path_score(said, file.path));
         let signals = [
             (
                 RankingSignal::Text,
@@ -86,34 +91,31 @@ impl<'a> FileRanking<'a> {
             (RankingSignal::Named, named.collect()),
         ];
         for (signal, values) in signals {
-            self.put(signal, values);
-        }
-        if let Some(meaning) = &self.corpus.meaning {
-            self.put(
-                RankingSignal::Meaning,
-                meaning.iter().map(|near| f64::from(*near)).collect(),
-            );
+            self.set_signal(signal, values);
         }
     }
 
-    fn by_history(&mut self) {
+    fn score_history(&mut self) {
         if let Some(history) = self.corpus.history {
-            self.alike = past::alike(&self.query, history);
-            self.put(
+            self.alike = commit_signals::similar_commits(&self.query, history);
+            self.set_signal(
                 RankingSignal::Message,
-                past::changed_by(&self.alike, history),
+                commit_signals::message_scores(&self.alike, history),
             );
-            self.put(RankingSignal::Often, past::often(history));
+            self.set_signal(
+                RankingSignal::Often,
+                commit_signals::frequency_scores(history),
+            );
         }
     }
 
-    /// By what is defined in those files that have been found so far.
-    fn by_a_closer_look(&mut self) {
-        let Some(look) = self.corpus.look else {
+    /// Scores the definitions of the best files so far.
+    fn score_definitions(&mut self) {
+        let Some(look) = self.corpus.lookup else {
             return;
         };
         let mut near: Vec<usize> = self
-            .best(CLOSER)
+            .best_files(CLOSER)
             .into_iter()
             .map(|(file, _)| file)
             .collect();
@@ -126,7 +128,7 @@ impl<'a> FileRanking<'a> {
         let none = SymbolSketch::default();
         let closer: Vec<&SymbolSketch> = paths
             .iter()
-            .map(|path| look.closer(path).unwrap_or(&none))
+            .map(|path| look.symbols_of(path).unwrap_or(&none))
             .collect();
         let words: Vec<&WordBag> = closer.iter().map(|closer| &closer.words).collect();
         let signals = [
@@ -142,7 +144,7 @@ impl<'a> FileRanking<'a> {
             (signal, values)
         });
         for (signal, values) in signals {
-            self.put(signal, values);
+            self.set_signal(signal, values);
         }
         let mut sources: Vec<SourceFile<'_>> = self
             .corpus
@@ -156,30 +158,30 @@ impl<'a> FileRanking<'a> {
         for (file, closer) in near.iter().zip(&closer) {
             sources[*file].imports = &closer.imports;
         }
-        self.imports = ImportGraph::of(&sources, &|path| look.text(path));
+        self.imports = ImportGraph::from_sources(&sources, &|path| look.read_text(path));
     }
 
-    /// The signals of each file by what was found so far.
-    fn by_others(&mut self) {
-        let mut seeds = self.best(SEEDS);
+    /// Scores files by their relation to the best files so far.
+    fn score_neighbours(&mut self) {
+        let mut seeds = self.best_files(SEEDS);
         let most = seeds.first().map_or(1.0, |(_, score)| *score);
         for (_, score) in &mut seeds {
             *score /= most;
         }
         self.seeds = seeds;
         if let Some(history) = self.corpus.history {
-            self.put_parts(
+            self.set_unscaled_signal(
                 RankingSignal::Together,
-                past::together(history, &self.seeds),
+                commit_signals::co_change_scores(history, &self.seeds),
             );
         }
-        self.put_parts(RankingSignal::Near, self.by_imports());
-        self.put_parts(RankingSignal::Pair, self.by_pairs());
+        self.set_unscaled_signal(RankingSignal::Near, self.import_scores());
+        self.set_unscaled_signal(RankingSignal::Pair, self.pair_scores());
     }
 
-    /// How near each file is to what was found by imports, in both directions. A file that imports
-    /// much, or is imported by many, says little of each.
-    fn by_imports(&self) -> Vec<f64> {
+    /// Returns how closely imports connect each file to the results so far, in both directions. A
+    /// file that imports much, or that many import, says little about each.
+    fn import_scores(&self) -> Vec<f64> {
         let mut near = vec![0.0; self.rows.len()];
         for (seed, part) in &self.seeds {
             let (imports, importers) = self.neighbours(*seed);
@@ -194,7 +196,7 @@ impl<'a> FileRanking<'a> {
         near
     }
 
-    /// The files that a file imports, and those that import it.
+    /// Returns the files that a file imports, and those that import it.
     pub(super) fn neighbours(&self, file: usize) -> (Vec<usize>, Vec<usize>) {
         let files = &self.corpus.files;
         let number = |path: &str| files.binary_search_by(|file| file.path.cmp(path)).ok();
@@ -206,8 +208,8 @@ impl<'a> FileRanking<'a> {
         )
     }
 
-    /// How much each file goes with what was found as a test or a tested one.
-    fn by_pairs(&self) -> Vec<f64> {
+    /// Returns how strongly test pairing connects each file to the results so far.
+    fn pair_scores(&self) -> Vec<f64> {
         let mut beside = vec![0.0_f64; self.rows.len()];
         for (at, part) in &self.seeds {
             for other in &self.pairs[*at] {
@@ -217,8 +219,8 @@ impl<'a> FileRanking<'a> {
         beside
     }
 
-    /// Sets a signal of all files, the greatest being 1.
-    fn put(&mut self, signal: RankingSignal, values: Vec<f64>) {
+    /// Sets a signal of all files, scaled so that the greatest is 1.
+    fn set_signal(&mut self, signal: RankingSignal, values: Vec<f64>) {
         let most = values.iter().copied().fold(0.0, f64::max);
         if most > 0.0 {
             for (row, value) in self.rows.iter_mut().zip(values) {
@@ -227,9 +229,9 @@ impl<'a> FileRanking<'a> {
         }
     }
 
-    /// Sets a signal that is a sum of parts of what was found: of all of it would be 1. It is not
-    /// stretched, since what has little to do with anything found must not seem to have much.
-    fn put_parts(&mut self, signal: RankingSignal, values: Vec<f64>) {
+    /// Sets a signal that is a share of the results so far, where all of them together would be 1.
+    /// It is not rescaled, because a file with a weak relation must not seem to have a strong one.
+    fn set_unscaled_signal(&mut self, signal: RankingSignal, values: Vec<f64>) {
         let all: f64 = self.seeds.iter().map(|(_, part)| part).sum();
         for (row, value) in self.rows.iter_mut().zip(values) {
             row[signal as usize] = if all > 0.0 {
@@ -240,16 +242,16 @@ impl<'a> FileRanking<'a> {
         }
     }
 
-    /// How much a signal counts for a file.
-    pub(super) fn part(&self, file: usize, signal: RankingSignal) -> f64 {
+    /// Returns the contribution of a signal to a file's score.
+    pub(super) fn weighted_signal(&self, file: usize, signal: RankingSignal) -> f64 {
         self.rows[file][signal as usize] * self.weights[signal as usize]
     }
 
-    /// The best files by the signals there are so far, with their scores. That a file is changed often
-    /// is no reason alone.
-    fn best(&self, limit: usize) -> Vec<(usize, f64)> {
+    /// Returns the best files by the signals computed so far, with their scores. A file that is
+    /// merely changed often is not a result.
+    fn best_files(&self, limit: usize) -> Vec<(usize, f64)> {
         let score = |file| {
-            let parts = RankingSignal::ALL.map(|signal| self.part(file, signal));
+            let parts = RankingSignal::ALL.map(|signal| self.weighted_signal(file, signal));
             let sum: f64 = parts.iter().sum();
             (sum > parts[RankingSignal::Often as usize]).then_some((file, sum))
         };
@@ -259,14 +261,14 @@ impl<'a> FileRanking<'a> {
         best
     }
 
-    /// The files that were found.
-    pub(super) fn found(&self, options: &RankingOptions) -> Vec<RankedFile> {
-        let best = self.best(options.limit).into_iter();
+    /// Returns the files that were found.
+    pub(super) fn ranked_files(&self, options: &RankingOptions) -> Vec<RankedFile> {
+        let best = self.best_files(options.limit).into_iter();
         best.map(|(file, score)| RankedFile {
             path: self.corpus.files[file].path.to_owned(),
             score,
             signals: self.rows[file],
-            why: if options.reasons {
+            reasons: if options.reasons {
                 self.reasons(file)
             } else {
                 Vec::new()

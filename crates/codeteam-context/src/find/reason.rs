@@ -1,4 +1,4 @@
-//! Why a file was found, in words.
+//! Explains in words why a file was found.
 
 use std::fmt::{self, Write as _};
 
@@ -8,89 +8,84 @@ use super::RankingSignal;
 use super::rank::FileRanking;
 use super::words::WordBag;
 
-/// How many words or names a reason gives.
+/// The largest number of words or names in a reason.
 const NAMED: usize = 3;
-/// The most reasons of a file.
+/// The largest number of reasons per file.
 const REASONS: usize = 4;
-/// What counts for less than this part of a score is no reason.
+/// A signal that contributes less than this share of the score is not given as a reason.
 const LEAST: f64 = 0.06;
 
 /// Why a file was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "signal", rename_all = "snake_case")]
 pub enum MatchReason {
-    /// The task names it.
+    /// The task names the file.
     Named,
-    /// Its text has words of the task.
+    /// Its text contains words of the task.
     Text {
-        /// Some of them, as the task has them.
+        /// Some of these words, as the task spells them.
         words: Vec<String>,
     },
-    /// So has its path.
+    /// Its path contains words of the task.
     Path {
-        /// The words.
+        /// The matching words.
         words: Vec<String>,
     },
-    /// So have names of what is defined in it.
+    /// Names that it defines contain words of the task.
     Names {
         /// Some of these names.
         names: Vec<String>,
     },
-    /// Identifiers of the task are in its text.
+    /// Its text contains identifiers of the task.
     Identifier {
-        /// Some of them.
+        /// Some of these identifiers.
         names: Vec<String>,
     },
-    /// Identifiers of the task are defined in it.
+    /// It defines identifiers of the task.
     Definition {
-        /// Some of them.
+        /// Some of these identifiers.
         names: Vec<String>,
     },
-    /// Past commits with such words changed it.
+    /// Past commits with similar words changed it.
     Message {
-        /// How many of those looked at.
+        /// The number of such commits.
         commits: usize,
-        /// The first line of the one most alike.
+        /// The first line of the most similar one.
         subject: String,
     },
-    /// It is changed often, and lately.
+    /// It is changed often and recently.
     Often {
-        /// In how many of the commits looked at.
+        /// The number of recent commits that changed it.
         commits: usize,
     },
-    /// It was changed together with another that was found.
+    /// It was changed together with another result.
     Together {
-        /// The other.
+        /// The path of the other file.
         path: String,
-        /// In so many commits,
+        /// The number of commits that changed both.
         times: usize,
-        /// of so many that changed the other.
+        /// The number of commits that changed the other file.
         of: usize,
     },
-    /// It imports another that was found.
+    /// It imports another result.
     Imports {
-        /// The other.
+        /// The path of the imported file.
         path: String,
     },
-    /// Another that was found imports it.
+    /// Another result imports it.
     ImportedBy {
-        /// The other.
+        /// The path of the importing file.
         path: String,
     },
-    /// It is the test of another that was found.
+    /// It tests another result.
     Tests {
-        /// The other.
+        /// The path of the tested file.
         path: String,
     },
-    /// It is what a test that was found tests.
+    /// A test that was found tests it.
     TestedBy {
-        /// The test.
+        /// The path of the test.
         path: String,
-    },
-    /// It means something alike, as the model of meanings has it.
-    Meaning {
-        /// How much, in hundredths.
-        percent: u8,
     },
 }
 
@@ -98,11 +93,11 @@ impl fmt::Display for MatchReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Named => f.write_str("the task names it"),
-            Self::Text { words } => write!(f, "the text has {}", list(words)),
-            Self::Path { words } => write!(f, "the path has {}", list(words)),
-            Self::Names { names } => write!(f, "defines {}", list(names)),
-            Self::Identifier { names } => write!(f, "{} is in it", list(names)),
-            Self::Definition { names } => write!(f, "{} is defined here", list(names)),
+            Self::Text { words } => write!(f, "the text has {}", join_quoted(words)),
+            Self::Path { words } => write!(f, "the path has {}", join_quoted(words)),
+            Self::Names { names } => write!(f, "defines {}", join_quoted(names)),
+            Self::Identifier { names } => write!(f, "{} is in it", join_quoted(names)),
+            Self::Definition { names } => write!(f, "{} is defined here", join_quoted(names)),
             Self::Message {
                 commits: 1,
                 subject,
@@ -125,13 +120,12 @@ impl fmt::Display for MatchReason {
             Self::ImportedBy { path } => write!(f, "imported by {path}"),
             Self::Tests { path } => write!(f, "the test of {path}"),
             Self::TestedBy { path } => write!(f, "tested by {path}"),
-            Self::Meaning { percent } => write!(f, "means something alike ({percent} %)"),
         }
     }
 }
 
-/// `a`, `b`, `c`.
-fn list(words: &[String]) -> String {
+/// Joins words in backticks with commas.
+fn join_quoted(words: &[String]) -> String {
     let mut text = String::new();
     for word in words {
         if !text.is_empty() {
@@ -143,11 +137,11 @@ fn list(words: &[String]) -> String {
 }
 
 impl FileRanking<'_> {
-    /// Why a file was found, what counts most first.
+    /// Returns why a file was found, the strongest reason first.
     pub(super) fn reasons(&self, file: usize) -> Vec<MatchReason> {
         let mut parts: Vec<(RankingSignal, f64)> = RankingSignal::ALL
             .into_iter()
-            .map(|signal| (signal, self.part(file, signal)))
+            .map(|signal| (signal, self.weighted_signal(file, signal)))
             .filter(|(_, part)| *part > 0.0)
             .collect();
         let total: f64 = parts.iter().map(|(_, part)| part).sum();
@@ -164,35 +158,33 @@ impl FileRanking<'_> {
         Some(match signal {
             RankingSignal::Named => MatchReason::Named,
             RankingSignal::Text => MatchReason::Text {
-                words: self.words(&candidate.sketch.words),
+                words: self.matched_words(&candidate.sketch.words),
             },
             RankingSignal::Path => MatchReason::Path {
-                words: self.words(&self.paths[file]),
+                words: self.matched_words(&self.paths[file]),
             },
             RankingSignal::Names => MatchReason::Names {
-                names: self.names(file),
+                names: self.matched_names(file),
             },
             RankingSignal::Identifier => MatchReason::Identifier {
-                names: self.identifiers(&candidate.sketch.words),
+                names: self.matched_identifiers(&candidate.sketch.words),
             },
             RankingSignal::Definition => MatchReason::Definition {
-                names: self.identifiers(&self.corpus.look?.closer(candidate.path)?.words),
+                names: self
+                    .matched_identifiers(&self.corpus.lookup?.symbols_of(candidate.path)?.words),
             },
-            RankingSignal::Message => self.message(file)?,
+            RankingSignal::Message => self.message_reason(file)?,
             RankingSignal::Often => MatchReason::Often {
                 commits: self.corpus.history?.of_file[file].len(),
             },
-            RankingSignal::Together => self.together(file)?,
-            RankingSignal::Near => self.near(file)?,
-            RankingSignal::Pair => self.pair(file)?,
-            RankingSignal::Meaning => MatchReason::Meaning {
-                percent: percent(self.rows[file][RankingSignal::Meaning as usize]),
-            },
+            RankingSignal::Together => self.together_reason(file)?,
+            RankingSignal::Near => self.import_reason(file)?,
+            RankingSignal::Pair => self.pair_reason(file)?,
         })
     }
 
-    /// The words of the task that a text has, what tells most first.
-    fn words(&self, text: &WordBag) -> Vec<String> {
+    /// Returns the words of the task that a text contains, the most significant first.
+    fn matched_words(&self, text: &WordBag) -> Vec<String> {
         let mut words: Vec<(f64, &str)> = Vec::new();
         for (term, rarity) in self.query.terms.iter().zip(&self.rarities) {
             if text.count(term.word) > 0 {
@@ -207,19 +199,19 @@ impl FileRanking<'_> {
             .collect()
     }
 
-    fn identifiers(&self, text: &WordBag) -> Vec<String> {
+    fn matched_identifiers(&self, text: &WordBag) -> Vec<String> {
         let known = self.query.identifiers.iter();
         let known = known.filter(|term| text.count(term.word) > 0);
         known.take(NAMED).map(|term| term.shown.clone()).collect()
     }
 
-    /// The names defined in a file that have most of the task's words.
-    fn names(&self, file: usize) -> Vec<String> {
+    /// Returns the names defined in a file that match most of the task's words.
+    fn matched_names(&self, file: usize) -> Vec<String> {
         let mut names: Vec<(f64, &String)> = Vec::new();
-        let look = self.corpus.look;
-        let closer = look.and_then(|look| look.closer(self.corpus.files[file].path));
+        let look = self.corpus.lookup;
+        let closer = look.and_then(|look| look.symbols_of(self.corpus.files[file].path));
         for name in closer.iter().flat_map(|closer| &closer.names) {
-            let bag = WordBag::of(name);
+            let bag = WordBag::from_text(name);
             let terms = self.query.terms.iter().zip(&self.rarities);
             let met = terms.filter(|(term, _)| bag.count(term.word) > 0);
             let sum: f64 = met.map(|(term, rarity)| term.weight * rarity).sum();
@@ -238,7 +230,7 @@ impl FileRanking<'_> {
             .collect()
     }
 
-    fn message(&self, file: usize) -> Option<MatchReason> {
+    fn message_reason(&self, file: usize) -> Option<MatchReason> {
         let history = self.corpus.history?;
         let file = u32::try_from(file).ok()?;
         let mut alike = self.alike.iter();
@@ -252,8 +244,8 @@ impl FileRanking<'_> {
         })
     }
 
-    /// The file found first with which this one was changed, weighed by how often.
-    fn together(&self, file: usize) -> Option<MatchReason> {
+    /// Returns the result that this file was most often changed together with, weighted by rank.
+    fn together_reason(&self, file: usize) -> Option<MatchReason> {
         let history = self.corpus.history?;
         let number = u32::try_from(file).ok()?;
         let mut best: Option<(f64, usize, usize, usize)> = None;
@@ -264,23 +256,24 @@ impl FileRanking<'_> {
                 .filter(|at| history.commits[**at as usize].files.contains(&number));
             let times = shared.count();
             #[expect(clippy::cast_precision_loss, reason = "thousands of commits")]
-            let weight = share * times as f64 / (commits.len() as f64 + super::past::DOUBT);
+            let weight =
+                share * times as f64 / (commits.len() as f64 + super::commit_signals::DOUBT);
             if times > 0 && best.is_none_or(|(most, ..)| weight > most) {
                 best = Some((weight, *seed, times, commits.len()));
             }
         }
         let (_, seed, times, of) = best?;
         Some(MatchReason::Together {
-            path: self.path(seed),
+            path: self.file_path(seed),
             times,
             of,
         })
     }
 
-    fn near(&self, file: usize) -> Option<MatchReason> {
+    fn import_reason(&self, file: usize) -> Option<MatchReason> {
         let (imports, importers) = self.neighbours(file);
         for (seed, _) in &self.seeds {
-            let path = self.path(*seed);
+            let path = self.file_path(*seed);
             if imports.contains(seed) {
                 return Some(MatchReason::Imports { path });
             }
@@ -291,11 +284,11 @@ impl FileRanking<'_> {
         None
     }
 
-    fn pair(&self, file: usize) -> Option<MatchReason> {
+    fn pair_reason(&self, file: usize) -> Option<MatchReason> {
         let number = u32::try_from(file).ok()?;
         let mut seeds = self.seeds.iter();
         let (seed, _) = seeds.find(|(seed, _)| self.pairs[*seed].contains(&number))?;
-        let path = self.path(*seed);
+        let path = self.file_path(*seed);
         Some(if super::is_test(self.corpus.files[file].path) {
             MatchReason::Tests { path }
         } else {
@@ -303,16 +296,7 @@ impl FileRanking<'_> {
         })
     }
 
-    fn path(&self, file: usize) -> String {
+    fn file_path(&self, file: usize) -> String {
         self.corpus.files[file].path.to_owned()
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "from 0 to 100"
-)]
-fn percent(part: f64) -> u8 {
-    (part.clamp(0.0, 1.0) * 100.0).round() as u8
 }

@@ -1,61 +1,61 @@
-//! What is kept of a file's content to find it by.
+//! The part of a file's content that is kept for searching.
 
 use serde::{Deserialize, Serialize};
 
 use super::words::WordBag;
 use crate::outline::{Import, Outline};
 
-/// The most names of definitions that are kept of a file; beyond, it is data or generated.
+/// The largest number of definition names kept per file; a file with more is data or generated.
 const NAMES: usize = 1000;
 
-/// A file's content, as it is found by. It depends on nothing but the content, so that it can be kept
-/// by its hash.
+/// A file's content, reduced to what searching needs. It depends on nothing but the content, so it
+/// can be cached by the content's hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSketch {
-    /// By what the content is told from another.
+    /// The hash of the content.
     pub hash: [u8; 16],
     /// The words of the text.
     pub words: WordBag,
 }
 
 impl FileSketch {
-    /// Looks at a text.
-    pub fn of(text: &str) -> Self {
+    /// Creates the sketch of a text.
+    pub fn from_text(text: &str) -> Self {
         Self {
-            hash: hash(text),
-            words: WordBag::of(text),
+            hash: content_hash(text),
+            words: WordBag::from_text(text),
         }
     }
 }
 
-/// What a second look at a file shows, for which it has to be parsed.
+/// The part of a file's outline that searching needs; it requires parsing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SymbolSketch {
-    /// The names of what is defined in it, in their order, each once.
+    /// The distinct names of its definitions, sorted.
     pub names: Vec<String>,
     /// The words of these names.
     pub words: WordBag,
-    /// What it imports.
+    /// The imports of the file.
     pub imports: Vec<Import>,
 }
 
 impl SymbolSketch {
-    /// Keeps what is needed of an outline.
-    pub fn of(outline: Outline) -> Self {
+    /// Keeps what searching needs from an outline.
+    pub fn from_outline(outline: Outline) -> Self {
         let mut names: Vec<String> = outline.definitions.into_iter().map(|it| it.name).collect();
         names.sort_unstable();
         names.dedup();
         names.truncate(NAMES);
         Self {
-            words: WordBag::of(&names.join(" ")),
+            words: WordBag::from_text(&names.join(" ")),
             names,
             imports: outline.imports,
         }
     }
 }
 
-/// By what a content is told from another.
-pub(super) fn hash(text: &str) -> [u8; 16] {
+/// Returns the hash of a content.
+pub(super) fn content_hash(text: &str) -> [u8; 16] {
     let mut hash = [0; 16];
     hash.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
     hash

@@ -1,4 +1,4 @@
-//! The sketches of all files of a tree, kept from one time to the next.
+//! The sketches of all files of a tree, cached between calls.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,34 +15,35 @@ use crate::files::{FileContent, FileEntry, FileSet, FileStamp};
 use crate::imports;
 use crate::language::Language;
 use crate::outline::outline;
+use crate::threads::thread_count;
 
-/// What changes when a sketch of the same content becomes another.
+/// Must change whenever the sketch of the same content changes.
 const VERSION: u32 = 2;
-/// The file in the folder of the cache.
+/// The file name in the cache folder.
 const NAME: &str = "sketches";
 
-/// The sketches of a tree's text files; and a second look at those for which it is asked for.
+/// The sketches of a tree's text files, and lazily parsed symbols of those that are asked for.
 pub struct SketchIndex<'f> {
     files: &'f dyn FileSet,
     entries: Vec<SketchEntry>,
-    place: Option<PathBuf>,
-    /// Whether there is something that is not kept yet.
-    new: AtomicBool,
+    cache_file: Option<PathBuf>,
+    /// Whether there is something that has not been saved yet.
+    has_changes: AtomicBool,
 }
 
-/// A file, and its sketch.
+/// A file with its sketch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct SketchEntry {
     path: String,
     bytes: u64,
-    /// By what it is known not to have changed; none if it was too young.
+    /// The stamp by which the file is known to be unchanged; `None` if it was too recent.
     stamp: Option<FileStamp>,
-    /// None if it is no text.
+    /// The sketch; `None` if the file is not text.
     sketch: Option<FileSketch>,
     closer: LazySymbolSketch,
 }
 
-/// What is worked out when it is asked for.
+/// Symbols that are parsed when they are first asked for.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "Option<SymbolSketch>", into = "Option<SymbolSketch>")]
 struct LazySymbolSketch(OnceLock<SymbolSketch>);
@@ -60,14 +61,15 @@ impl From<LazySymbolSketch> for Option<SymbolSketch> {
 }
 
 impl<'f> SketchIndex<'f> {
-    /// Takes the sketches of all files but those that programs write ([`is_generated`]). What is in the
-    /// folder of the cache is not worked out again, and not even read if its stamp is the same.
-    pub fn take(files: &'f dyn FileSet, cache: Option<&Path>) -> Self {
-        Self::take_with(files, cache, &|_, _| {})
+    /// Builds the sketches of all files except generated ones ([`is_generated`]). Cached sketches
+    /// are not computed again, and a file is not even read if its stamp is unchanged.
+    pub fn build(files: &'f dyn FileSet, cache: Option<&Path>) -> Self {
+        Self::build_with_progress(files, cache, &|_, _| {})
     }
 
-    /// [`SketchIndex::take`], and says how many files it has been through, of how many.
-    pub fn take_with(
+    /// Does the same as [`SketchIndex::build`], and reports how many files are done, out of how
+    /// many.
+    pub fn build_with_progress(
         files: &'f dyn FileSet,
         cache: Option<&Path>,
         progress: &(dyn Fn(usize, usize) + Sync),
@@ -80,7 +82,7 @@ impl<'f> SketchIndex<'f> {
         let list = files.list();
         let wanted = (0..list.len()).filter(|at| !is_generated(&list[*at].path));
         let (same, unread): (Vec<_>, Vec<_>) = wanted
-            .map(|at| (at, same(&known, &list[at])))
+            .map(|at| (at, find_unchanged(&known, &list[at])))
             .partition(|(_, same)| same.is_some());
         let count = list.len();
         let done = AtomicUsize::new(count - unread.len());
@@ -94,13 +96,13 @@ impl<'f> SketchIndex<'f> {
                 .collect(),
         };
         let read = in_parallel(unread.len(), |at| {
-            let entry = taking.one(unread[at].0);
+            let entry = taking.sketch_file(unread[at].0);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, count);
             entry
         });
         progress(count, count);
         let new = !unread.is_empty() || same.len() != known.len();
-        // What is known already moves over: two of everything would be much.
+        // Cached entries are moved, not copied, to save memory.
         let mut known = known.into_iter().enumerate();
         let same = same.into_iter().filter_map(|(at, place)| {
             let found = known.find(|(known, _)| Some(*known) == place);
@@ -113,12 +115,12 @@ impl<'f> SketchIndex<'f> {
         Self {
             files,
             entries,
-            place,
-            new: AtomicBool::new(new),
+            cache_file: place,
+            has_changes: AtomicBool::new(new),
         }
     }
 
-    /// The files, as they can be ranked, in the order of their paths.
+    /// Returns the files as candidates for ranking, in the order of their paths.
     pub fn candidates(&self) -> impl Iterator<Item = CandidateFile<'_>> {
         self.entries.iter().filter_map(|entry| {
             Some(CandidateFile {
@@ -128,10 +130,10 @@ impl<'f> SketchIndex<'f> {
         })
     }
 
-    /// Keeps what is new in the folder of the cache.
+    /// Saves new sketches in the cache folder.
     pub fn save(&self) -> std::io::Result<()> {
-        match &self.place {
-            Some(place) if self.new.swap(false, Ordering::Relaxed) => {
+        match &self.cache_file {
+            Some(place) if self.has_changes.swap(false, Ordering::Relaxed) => {
                 cache::save(place, VERSION, &self.entries)
             }
             _ => Ok(()),
@@ -146,35 +148,36 @@ impl<'f> SketchIndex<'f> {
     }
 
     fn read(&self, path: &str) -> Option<String> {
-        imports::reader(self.files)(path)
+        imports::manifest_reader(self.files)(path)
     }
 }
 
 impl SourceLookup for SketchIndex<'_> {
     fn prepare(&self, paths: &[&str]) {
         in_parallel(paths.len(), |at| {
-            self.closer(paths[at]);
+            self.symbols_of(paths[at]);
         });
     }
 
-    fn closer(&self, path: &str) -> Option<&SymbolSketch> {
-        let language = Language::of(path)?;
+    fn symbols_of(&self, path: &str) -> Option<&SymbolSketch> {
+        let language = Language::from_path(path)?;
         let closer = &self.entry(path)?.closer.0;
         if closer.get().is_none() {
             let text = self.read(path)?;
-            self.new.store(true, Ordering::Relaxed);
-            closer.get_or_init(|| SymbolSketch::of(outline(&text, language)));
+            self.has_changes.store(true, Ordering::Relaxed);
+            closer.get_or_init(|| SymbolSketch::from_outline(outline(&text, language)));
         }
         closer.get()
     }
 
-    fn text(&self, path: &str) -> Option<String> {
+    fn read_text(&self, path: &str) -> Option<String> {
         self.read(path)
     }
 }
 
-/// Where a file is among those that are known, in the order of their paths, if it has not changed.
-fn same(known: &[SketchEntry], file: &FileEntry) -> Option<usize> {
+/// Returns the index of a file among the cached ones, which are sorted by path, if it has not
+/// changed.
+fn find_unchanged(known: &[SketchEntry], file: &FileEntry) -> Option<usize> {
     let at = known
         .binary_search_by(|known| known.path.cmp(&file.path))
         .ok()?;
@@ -182,7 +185,7 @@ fn same(known: &[SketchEntry], file: &FileEntry) -> Option<usize> {
     (same && known[at].bytes == file.bytes).then_some(at)
 }
 
-/// Sketches being taken.
+/// Builds sketches.
 struct SketchBuilder<'a> {
     files: &'a dyn FileSet,
     now: i128,
@@ -190,14 +193,14 @@ struct SketchBuilder<'a> {
 }
 
 impl SketchBuilder<'_> {
-    fn one(&self, at: usize) -> SketchEntry {
+    fn sketch_file(&self, at: usize) -> SketchEntry {
         let file = &self.files.list()[at];
         let content = self.files.read(at);
-        // What could not be read now may be read another time.
+        // A file that could not be read now may be readable another time.
         let was_read = !matches!(content, FileContent::Gone | FileContent::Unreadable(_));
         let settled = |stamp: &FileStamp| was_read && stamp.is_settled(self.now);
         let (sketch, closer) = match content {
-            FileContent::Text(text) => self.look(&file.path, &text),
+            FileContent::Text(text) => self.sketch_text(&file.path, &text),
             _ => Default::default(),
         };
         SketchEntry {
@@ -209,22 +212,25 @@ impl SketchBuilder<'_> {
         }
     }
 
-    /// The sketch of a file that is not known by its stamp.
-    fn look(&self, path: &str, text: &str) -> (Option<FileSketch>, LazySymbolSketch) {
-        let language = Language::of(path);
-        let same = self.by_hash.get(&sketch::hash(text));
-        match same.filter(|same| Language::of(&same.path) == language) {
+    /// Builds the sketch of a file whose stamp is not cached.
+    fn sketch_text(&self, path: &str, text: &str) -> (Option<FileSketch>, LazySymbolSketch) {
+        let language = Language::from_path(path);
+        let same = self.by_hash.get(&sketch::content_hash(text));
+        match same.filter(|same| Language::from_path(&same.path) == language) {
             Some(same) => (same.sketch.clone(), same.closer.clone()),
-            None => (Some(FileSketch::of(text)), LazySymbolSketch::default()),
+            None => (
+                Some(FileSketch::from_text(text)),
+                LazySymbolSketch::default(),
+            ),
         }
     }
 }
 
-/// Does something with the numbers up to a bound on all cores; the results are in their order.
+/// Calls `one` for the numbers below `count` on all cores, and returns the results in order.
 fn in_parallel<T: Send>(count: usize, one: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, T)>> = Mutex::default();
-    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let threads = thread_count();
     thread::scope(|scope| {
         for _ in 0..threads.min(count) {
             scope.spawn(|| {
@@ -247,7 +253,7 @@ fn in_parallel<T: Send>(count: usize, one: impl Fn(usize) -> T + Sync) -> Vec<T>
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Whether a file is written by a program or came from elsewhere, by its path: nobody looks for it.
+/// Returns true if a path is that of a generated or vendored file, which nobody searches for.
 pub fn is_generated(path: &str) -> bool {
     const LOCKS: [&str; 4] = [
         "go.sum",

@@ -66,7 +66,7 @@ fn commit(message: &str, files: &[&str]) -> Commit {
         parents: Vec::new(),
         time: 0,
         subject: message.lines().next().unwrap_or_default().to_owned(),
-        words: words::WordBag::of(message),
+        words: words::WordBag::from_text(message),
         files: files.iter().map(touched).collect(),
     }
 }
@@ -96,16 +96,15 @@ fn commits() -> Vec<Commit> {
 
 fn find(folder: &Path, commits: &[Commit], text: &str, cache: Option<&Path>) -> Vec<RankedFile> {
     let tree = FileTree::walk(folder, &tree::TreeOptions::default(), &|_| {}).unwrap();
-    let sketches = SketchIndex::take(&tree, cache);
+    let sketches = SketchIndex::build(&tree, cache);
     let files: Vec<CandidateFile<'_>> = sketches.candidates().collect();
     let history = CommitHistory::new(commits, files.iter().map(|file| file.path));
     let corpus = SearchCorpus {
         files,
-        look: Some(&sketches),
+        lookup: Some(&sketches),
         history: Some(&history),
-        meaning: None,
     };
-    let found = rank(text, &corpus, &RankingOptions::default());
+    let found = rank_files(text, &corpus, &RankingOptions::default());
     sketches.save().unwrap();
     found
 }
@@ -119,7 +118,7 @@ fn check(text: &str, commits: &[Commit], expected: &Expect) {
     let mut shown = String::new();
     for found in find(folder.path(), commits, text, None).iter().take(4) {
         let _ = writeln!(shown, "{} {:.2}", found.path, found.score);
-        for reason in &found.why {
+        for reason in &found.reasons {
             let _ = writeln!(shown, "  {reason}");
         }
     }
@@ -221,7 +220,10 @@ fn files_that_were_changed_together_are_found_together() {
         of: 2,
     };
     assert_eq!(found[0].path, "web/session.py");
-    assert!(of("web/signing.py").why.contains(&together), "{found:#?}");
+    assert!(
+        of("web/signing.py").reasons.contains(&together),
+        "{found:#?}"
+    );
 }
 
 /// The least that finding must do, as a figure: all of these in the first three.
@@ -301,7 +303,7 @@ fn nothing_to_go_by_finds_nothing() {
     for text in ["", "   ", "the of and", "ααα", "\0\u{feff}", "............"] {
         assert_eq!(find(folder.path(), &[], text, None), [], "{text:?}");
     }
-    let empty = rank(
+    let empty = rank_files(
         "router",
         &SearchCorpus::default(),
         &RankingOptions::default(),
@@ -355,12 +357,12 @@ impl HashedFiles {
     /// The files that are found by a word, and how many were read for it.
     fn found(&self, text: &str, cache: &Path) -> (Vec<String>, usize) {
         self.reads.store(0, Ordering::Relaxed);
-        let sketches = SketchIndex::take(self, Some(cache));
+        let sketches = SketchIndex::build(self, Some(cache));
         let corpus = SearchCorpus {
             files: sketches.candidates().collect(),
             ..SearchCorpus::default()
         };
-        let found = rank(text, &corpus, &RankingOptions::default());
+        let found = rank_files(text, &corpus, &RankingOptions::default());
         sketches.save().unwrap();
         let found = found.into_iter().map(|found| found.path).collect();
         (found, self.reads.load(Ordering::Relaxed))
@@ -403,56 +405,7 @@ fn a_content_that_is_known_is_not_read_again() {
 }
 
 #[test]
-fn meanings_come_from_a_model() {
-    let (folder, model) = (project(), tempfile::tempdir().unwrap());
-    // `login` and `session` mean the same, `readme` something else.
-    let tokens = r#"{"model":{"type":"WordPiece","vocab":{"login":0,"session":1,"readme":2}}}"#;
-    let header = r#"{"e":{"dtype":"F32","shape":[3,2],"data_offsets":[0,24]}}"#;
-    let mut table = (header.len() as u64).to_le_bytes().to_vec();
-    table.extend(header.as_bytes());
-    table.extend(
-        [1.0_f32, 0.0, 1.0, 0.0, 0.0, 1.0]
-            .iter()
-            .flat_map(|n| n.to_le_bytes()),
-    );
-    fs::write(model.path().join("tokenizer.json"), tokens).unwrap();
-    let missing = meaning::EmbeddingModel::load(model.path()).unwrap_err();
-    assert!(
-        missing.to_string().contains("model.safetensors"),
-        "{missing}"
-    );
-    fs::write(model.path().join("model.safetensors"), table).unwrap();
-    let model = meaning::EmbeddingModel::load(model.path()).unwrap();
-    let tree = FileTree::walk(folder.path(), &tree::TreeOptions::default(), &|_| {}).unwrap();
-    let sketches = SketchIndex::take(&tree, None);
-    let files: Vec<CandidateFile<'_>> = sketches.candidates().collect();
-    let cache = tempfile::tempdir().unwrap();
-    let near = || model.nearness("login", &files, &tree, Some(cache.path()));
-    let first = near();
-    let best = (0..files.len())
-        .max_by(|a, b| first[*a].total_cmp(&first[*b]))
-        .unwrap();
-    assert!(files[best].path.contains("session"), "{}", files[best].path);
-    let readme = files
-        .iter()
-        .position(|file| file.path == "README.md")
-        .unwrap();
-    assert!(first[readme] < 0.01);
-    assert_eq!(near(), first, "from the cache");
-    let corpus = SearchCorpus {
-        files,
-        meaning: Some(first),
-        ..SearchCorpus::default()
-    };
-    let found = rank("login", &corpus, &RankingOptions::default());
-    assert!(
-        matches!(found[0].why[0], MatchReason::Meaning { percent: 100 }),
-        "{found:?}"
-    );
-}
-
-#[test]
 fn messages_are_cleaned() {
     let message = "Fix the router (#123)\n\nSee https://example.org/x and #7.\n\nSigned-off-by: A <a@b.c>\nFixes: 12\n";
-    assert_eq!(history::clean(message), "Fix the router\n\nSee and");
+    assert_eq!(history::clean_message(message), "Fix the router\n\nSee and");
 }

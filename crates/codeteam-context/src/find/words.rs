@@ -1,7 +1,7 @@
-//! Words of texts, paths and identifiers, in a form in which related ones are equal.
+//! Splits texts, paths and identifiers into words, normalised so that related words are equal.
 //!
-//! An identifier is one word and, if it is made of several, also each of them: `parseHTTPHeader` is
-//! `parsehttpheader`, `parse`, `http` and `header`. Endings are taken off ([`stem`]), so that
+//! An identifier is one word and, if it consists of several, also each of them: `parseHTTPHeader`
+//! is `parsehttpheader`, `parse`, `http` and `header`. Endings are removed ([`stem`]), so that
 //! `parsing`, `parsed` and `parser` are one word.
 
 use std::collections::HashMap;
@@ -9,14 +9,14 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use serde::{Deserialize, Serialize};
 
-/// A word, by its hash. Two of the hundred thousand words of a large repository may share one; that
-/// one of the few words of a task meets such another is a matter of one in ten thousand.
+/// A word, represented by its hash. Two of the hundred thousand words of a large repository may
+/// collide; the chance that one of a task's few words does is about one in ten thousand.
 pub type WordHash = u32;
 
-/// The longest run of letters that is taken for a word; beyond are keys, sums and pictures.
+/// The longest run of letters that counts as a word; longer ones are keys, checksums and images.
 const LONGEST: usize = 64;
 
-/// Words that say nothing, sorted.
+/// Stop words, sorted.
 const STOP: &[&str] = &[
     "a", "about", "after", "all", "also", "although", "am", "an", "and", "any", "are", "as", "at",
     "be", "because", "been", "before", "being", "both", "but", "by", "can", "cannot", "could",
@@ -32,7 +32,8 @@ const STOP: &[&str] = &[
     "with", "within", "without", "would", "yet", "you", "your",
 ];
 
-/// Endings, longer ones first where one ends in another, and how much must be left without them.
+/// Endings, longer ones first where one ends in another, with the number of letters that must
+/// remain.
 const ENDINGS: &[(&str, usize)] = &[
     ("ization", 3),
     ("isation", 3),
@@ -57,25 +58,25 @@ const ENDINGS: &[(&str, usize)] = &[
     ("ive", 4),
 ];
 
-/// How often each word is there.
+/// A text's words with their counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WordBag {
-    /// The words in their order, each once, with its count.
+    /// The distinct words in order, with their counts.
     words: Vec<(WordHash, u32)>,
-    /// How many there are, an identifier of several counting once for each of its parts.
+    /// The number of words; an identifier counts once for each of its parts.
     length: u32,
 }
 
 impl WordBag {
-    /// The words of a text.
-    pub fn of(text: &str) -> Self {
+    /// Counts the words of a text.
+    pub fn from_text(text: &str) -> Self {
         let mut runs: HashMap<&str, u32, FnvBuildHasher> = HashMap::default();
-        each_run(text, |run| *runs.entry(run).or_default() += 1);
+        for_each_run(text, |run| *runs.entry(run).or_default() += 1);
         let mut counts: HashMap<WordHash, u32, FnvBuildHasher> = HashMap::default();
         let mut length = 0;
         for (run, count) in runs {
             let mut parts = 0;
-            each_word(run, |word| {
+            for_each_word(run, |word| {
                 *counts.entry(word.hash).or_default() += count;
                 parts += u32::from(!word.whole);
             });
@@ -86,9 +87,9 @@ impl WordBag {
         Self { words, length }
     }
 
-    /// All of it and of another.
+    /// Returns the sum of both bags.
     #[must_use]
-    pub fn with(&self, other: &Self) -> Self {
+    pub fn merged_with(&self, other: &Self) -> Self {
         let mut words: Vec<(WordHash, u32)> =
             Vec::with_capacity(self.words.len() + other.words.len());
         words.extend(self.iter().chain(other.iter()));
@@ -104,72 +105,73 @@ impl WordBag {
         }
     }
 
-    /// How often a word is there.
+    /// Returns how often a word occurs.
     pub fn count(&self, word: WordHash) -> u32 {
         let at = self.words.binary_search_by_key(&word, |(word, _)| *word);
         at.map_or(0, |at| self.words[at].1)
     }
 
-    /// How long the text is, in words.
+    /// Returns the length of the text, in words.
     pub fn length(&self) -> u32 {
         self.length
     }
 
-    /// Whether there is no word.
+    /// Returns true if there are no words.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// The words, each once, with their counts, in the order of their hashes.
+    /// Returns the distinct words with their counts, in the order of their hashes.
     pub fn iter(&self) -> impl Iterator<Item = (WordHash, u32)> + '_ {
         self.words.iter().copied()
     }
 }
 
-/// A word as it is met.
+/// A word found in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WordOccurrence {
-    /// Its hash.
+    /// The word's hash.
     pub(super) hash: WordHash,
-    /// Whether it is an identifier that is made of several, all of it.
+    /// Whether it is a whole identifier that consists of several words.
     pub(super) whole: bool,
 }
 
-/// Runs of letters, digits and `_`.
-pub(super) fn each_run<'t>(text: &'t str, mut take: impl FnMut(&'t str)) {
+/// Calls `take` for each run of letters, digits and `_`.
+pub(super) fn for_each_run<'t>(text: &'t str, mut take: impl FnMut(&'t str)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        if !belongs(bytes[at]) {
+        if !is_word_byte(bytes[at]) {
             at += 1;
             continue;
         }
         let start = at;
-        while at < bytes.len() && belongs(bytes[at]) {
+        while at < bytes.len() && is_word_byte(bytes[at]) {
             at += 1;
         }
-        // A byte above ASCII belongs, so that runs begin and end between characters.
+        // Non-ASCII bytes belong to the run, so that runs begin and end between characters.
         if at - start > 1 && at - start <= LONGEST {
             take(&text[start..at]);
         }
     }
 }
 
-/// Letters, digits, `_`, and whatever is not ASCII.
-fn belongs(byte: u8) -> bool {
+/// Returns true for letters, digits, `_`, and everything outside ASCII.
+fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
-/// The words of a run: its parts, and all of it if it has several. Stop words are left out.
-pub(super) fn each_word(run: &str, mut take: impl FnMut(WordOccurrence)) {
+/// Calls `take` for the words of a run: its parts, and the whole if it has several. Stop words are
+/// left out.
+pub(super) fn for_each_word(run: &str, mut take: impl FnMut(WordOccurrence)) {
     let mut parts = 0;
-    each_part(run, |part| {
+    for_each_part(run, |part| {
         parts += 1;
         if part.len() > 1 || !part.is_ascii() {
             let lower = part.to_lowercase();
-            if !is_stop(&lower) {
+            if !is_stop_word(&lower) {
                 take(WordOccurrence {
-                    hash: hash(stem(&lower)),
+                    hash: hash_stem(stem(&lower)),
                     whole: false,
                 });
             }
@@ -177,16 +179,16 @@ pub(super) fn each_word(run: &str, mut take: impl FnMut(WordOccurrence)) {
     });
     if parts > 1 {
         take(WordOccurrence {
-            hash: whole(run),
+            hash: hash_identifier(run),
             whole: true,
         });
     }
 }
 
-/// The word that a whole identifier is, however it is spelt: `parse_header`, `parseHeader`.
-pub(super) fn whole(run: &str) -> WordHash {
+/// Returns the hash of a whole identifier, however it is spelt: `parse_header`, `parseHeader`.
+pub(super) fn hash_identifier(run: &str) -> WordHash {
     let mut hasher = FnvHasher::default();
-    // Apart from words of one part, whose ends are taken off.
+    // The prefix keeps identifiers apart from single words, whose endings are removed.
     hasher.write(b"=");
     for c in run.chars().filter(|c| *c != '_') {
         for c in c.to_lowercase() {
@@ -196,8 +198,8 @@ pub(super) fn whole(run: &str) -> WordHash {
     fold(hasher.finish())
 }
 
-/// The parts of an identifier: `HTTPServer2_url` has `HTTP`, `Server`, `2`, `url`.
-pub(super) fn each_part<'r>(run: &'r str, mut take: impl FnMut(&'r str)) {
+/// Calls `take` for each part of an identifier: `HTTPServer2_url` has `HTTP`, `Server`, `2`, `url`.
+pub(super) fn for_each_part<'r>(run: &'r str, mut take: impl FnMut(&'r str)) {
     #[derive(Clone, Copy, PartialEq)]
     enum IdentifierByte {
         Lower,
@@ -224,7 +226,7 @@ pub(super) fn each_part<'r>(run: &'r str, mut take: impl FnMut(&'r str)) {
                 start = at;
                 false
             }
-            // `HTTPServer`: the last capital begins the next word; `URLs` is one.
+            // In `HTTPServer` the last capital begins the next word; `URLs` is one word.
             (IdentifierByte::Upper, IdentifierByte::Upper) => {
                 next == Some(IdentifierByte::Lower)
                     && !(bytes[at + 1] == b's' && at + 2 == bytes.len())
@@ -239,19 +241,19 @@ pub(super) fn each_part<'r>(run: &'r str, mut take: impl FnMut(&'r str)) {
     }
 }
 
-/// Whether a word says nothing.
-pub(super) fn is_stop(lower: &str) -> bool {
+/// Returns true for stop words.
+pub(super) fn is_stop_word(lower: &str) -> bool {
     STOP.binary_search(&lower).is_ok()
 }
 
-/// A word without its ending, so that its forms are equal: `routes`, `routed` and `routing` are
-/// `rout`. What is left need not be a word.
+/// Removes a word's ending, so that its forms are equal: `routes`, `routed` and `routing` become
+/// `rout`. The result need not be a word.
 pub fn stem(word: &str) -> &str {
     if !word.is_ascii() || word.len() < 4 {
         return word;
     }
     let mut word = word;
-    if let Some(short) = plural(word) {
+    if let Some(short) = strip_plural(word) {
         word = short;
     }
     for (ending, least) in ENDINGS {
@@ -266,13 +268,13 @@ pub fn stem(word: &str) -> &str {
         }
     }
     let short = word.strip_suffix(['e', 'y', 'i']);
-    single(short.filter(|short| short.len() > 2).unwrap_or(word))
+    strip_doubled_letter(short.filter(|short| short.len() > 2).unwrap_or(word))
 }
 
-/// One of several.
-fn plural(word: &str) -> Option<&str> {
+/// Returns the singular of a plural.
+fn strip_plural(word: &str) -> Option<&str> {
     if let Some(short) = word.strip_suffix("ies").filter(|short| short.len() > 1) {
-        // `queries` as `query`, whose `y` goes.
+        // `queries` becomes the stem of `query`, whose `y` is removed as well.
         return Some(short);
     }
     for ending in ["sses", "shes", "ches", "xes", "zes"] {
@@ -285,8 +287,8 @@ fn plural(word: &str) -> Option<&str> {
     (!stays && short.len() > 2).then_some(short)
 }
 
-/// Without the second of two equal letters at the end: `runn`.
-fn single(word: &str) -> &str {
+/// Removes the second of two equal letters at the end: `runn`.
+fn strip_doubled_letter(word: &str) -> &str {
     match word.as_bytes() {
         [.., a, b] if a == b && word.len() > 3 && b.is_ascii_alphabetic() => {
             &word[..word.len() - 1]
@@ -295,8 +297,8 @@ fn single(word: &str) -> &str {
     }
 }
 
-/// The hash of a word without its ending.
-pub(super) fn hash(stem: &str) -> WordHash {
+/// Returns the hash of a stem.
+pub(super) fn hash_stem(stem: &str) -> WordHash {
     let mut hasher = FnvHasher::default();
     hasher.write(stem.as_bytes());
     fold(hasher.finish())
@@ -307,10 +309,11 @@ fn fold(hash: u64) -> u32 {
     (hash ^ (hash >> 32)) as u32
 }
 
-/// A hasher without a secret: who writes a repository to make finding slow only makes their own slow.
+/// A hasher without a random key: whoever crafts a repository to make searching slow only slows
+/// down their own search.
 pub(super) type FnvBuildHasher = BuildHasherDefault<FnvHasher>;
 
-/// FNV-1a, with eight bytes at a time.
+/// FNV-1a, eight bytes at a time.
 #[derive(Clone, Debug)]
 pub(super) struct FnvHasher(u64);
 
@@ -358,7 +361,7 @@ mod tests {
 
     fn parts(run: &str) -> Vec<&str> {
         let mut parts = Vec::new();
-        each_part(run, |part| parts.push(part));
+        for_each_part(run, |part| parts.push(part));
         parts
     }
 
@@ -412,11 +415,11 @@ mod tests {
 
     #[test]
     fn an_identifier_is_counted_whole_and_in_parts() {
-        let bag = WordBag::of("parseHeader(parse_header, the header)");
-        assert_eq!(bag.count(whole("parse_header")), 2);
-        assert_eq!(bag.count(hash(stem("parse"))), 2);
-        assert_eq!(bag.count(hash(stem("headers"))), 3);
-        assert_eq!(bag.count(hash(stem("the"))), 0);
+        let bag = WordBag::from_text("parseHeader(parse_header, the header)");
+        assert_eq!(bag.count(hash_identifier("parse_header")), 2);
+        assert_eq!(bag.count(hash_stem(stem("parse"))), 2);
+        assert_eq!(bag.count(hash_stem(stem("headers"))), 3);
+        assert_eq!(bag.count(hash_stem(stem("the"))), 0);
         assert_eq!(bag.length(), 5);
     }
 

@@ -1,4 +1,4 @@
-//! Which names lead where, and how much a reference says.
+//! Determines which definitions a name refers to, and how much a reference counts.
 
 use std::ops::Range;
 
@@ -7,22 +7,19 @@ use crate::index::{DefinitionSummary, NameId, SourceIndex};
 use crate::language::Language;
 use crate::outline::DefinitionKind;
 
-/// A name that more files define leads nowhere: nobody can tell which is meant.
+/// A name that more files than this define is ignored, because nobody can tell which one is meant.
 const MANY: usize = 12;
 
-/// Where names of which there are too many begin.
-const NOWHERE: u32 = u32::MAX;
-
-/// How many kinds of languages there are that can refer to each other.
+/// The number of language families whose members can refer to each other.
 const FAMILIES: usize = 5;
 
-/// What a method says that is called of something whose type is not named: it may be anyone's.
+/// The weight of a method called on something whose type is not named: it may be anyone's.
 const BY_CHANCE: f64 = 0.15;
 
-/// What a name says that only tests, samples and foreign code define.
+/// The weight of a name that only tests, samples and vendored code define.
 const ASIDE: f64 = 0.1;
 
-/// Languages that can refer to each other.
+/// Returns the family of languages that can refer to each other.
 fn family(language: Language) -> u8 {
     match language {
         Language::Python => 0,
@@ -36,13 +33,14 @@ fn family(language: Language) -> u8 {
 /// The names that files define for others.
 pub(super) struct DefinedNames {
     families: Vec<u8>,
-    /// By file: where its spots begin; and the end of all.
+    /// For each file, the index of its first spot, followed by the end of all.
     starts: Vec<usize>,
     spots: Vec<DefinedName>,
-    /// By name and family: where its spots are in `found`, in the order of the files.
-    by_name: Vec<(u32, u32)>,
+    /// For each name, the index of its first spot in `found`, followed by the end of all.
+    name_starts: Vec<u32>,
+    /// The spots by name, then by family, then in the order of the files.
     found: Vec<u32>,
-    /// By spot: what a reference says.
+    /// For each spot, the weight of a reference to it.
     weights: Vec<f64>,
 }
 
@@ -51,10 +49,20 @@ pub(super) struct DefinedNames {
 struct DefinedName {
     name: NameId,
     file: u32,
-    /// Whether it is nothing but the name of methods.
+    /// Whether the name belongs to methods only.
     method: bool,
-    kind: f64,
+    /// The kind and visibility of the weightiest definition. There is one of these for each definition
+    /// of a tree, so the weight itself would take too much memory.
+    kind: DefinitionKind,
+    public: bool,
     aside: bool,
+}
+
+impl DefinedName {
+    /// Returns the weight of what it defines.
+    fn kind_weight(&self) -> f64 {
+        visible_weight(self.kind, self.public)
+    }
 }
 
 impl DefinedNames {
@@ -65,49 +73,55 @@ impl DefinedNames {
         let mut starts = vec![0];
         let mut spots: Vec<DefinedName> = Vec::new();
         for (file, number) in (0..index.len()).zip(0_u32..) {
-            add(index, file, number, &mut spots);
+            add_definitions(index, file, number, &mut spots);
             starts.push(spots.len());
         }
-        let (by_name, found) = grouped(index.names(), &spots, &families);
+        let (name_starts, found) = group_by_name(index.name_count(), &spots, &families);
         Self {
             families,
             starts,
             spots,
-            by_name,
+            name_starts,
             found,
             weights: Vec::new(),
         }
     }
 
-    /// How many spots there are.
-    pub(super) fn spots(&self) -> usize {
+    /// Returns the number of spots.
+    pub(super) fn definition_count(&self) -> usize {
         self.spots.len()
     }
 
-    /// The spots of a file.
-    pub(super) fn spots_of(&self, file: usize) -> Range<usize> {
+    /// Returns the spots of a file.
+    pub(super) fn definitions_in(&self, file: usize) -> Range<usize> {
         self.starts[file]..self.starts[file + 1]
     }
 
-    /// The spot of a name in a file; none if it leads nowhere.
-    pub(super) fn spot(&self, file: usize, name: NameId) -> Option<u32> {
-        let all = self.named(file, name);
+    /// Returns the spot of a name in a file; `None` if the name is ignored.
+    pub(super) fn definition_of(&self, file: usize, name: NameId) -> Option<u32> {
+        let all = self.definitions_named(file, name);
         let at = all.binary_search_by_key(&file, |spot| self.spots[*spot as usize].file as usize);
         Some(all[at.ok()?])
     }
 
-    /// The spots of a name in the languages that a file can refer to.
-    fn named(&self, file: usize, name: NameId) -> &[u32] {
-        let family = usize::from(self.families[file]);
-        let (start, end) = self.by_name[name as usize * FAMILIES + family];
-        &self.found[start as usize..end as usize]
+    /// Returns the spots of a name in the languages that a file can refer to.
+    fn definitions_named(&self, file: usize, name: NameId) -> &[u32] {
+        let family = self.families[file];
+        let at = name as usize;
+        let range = self.name_starts[at] as usize..self.name_starts[at + 1] as usize;
+        let named = &self.found[range];
+        let family_of = |spot: &u32| self.families[self.spots[*spot as usize].file as usize];
+        let start = named.partition_point(|spot| family_of(spot) < family);
+        let mine = &named[start..];
+        let mine = &mine[..mine.partition_point(|spot| family_of(spot) == family)];
+        if mine.len() > MANY { &[] } else { mine }
     }
 
-    /// What a file can mean by the names it refers to, name by name, with how often. What it defines
-    /// itself, it means itself.
-    fn meant(&self, index: &SourceIndex, file: usize, ways: &mut Vec<(u32, f64)>) {
+    /// Collects the spots that a file's references may mean, name by name, with how often. A name
+    /// that the file defines itself always means its own definition.
+    fn resolve_references(&self, index: &SourceIndex, file: usize, ways: &mut Vec<(u32, f64)>) {
         for (name, times) in index.references(file) {
-            let spots = self.named(file, *name);
+            let spots = self.definitions_named(file, *name);
             let own = |spot: &u32| self.spots[*spot as usize].file as usize == file;
             if !spots.iter().any(own) {
                 let times = f64::from(*times).sqrt();
@@ -116,8 +130,8 @@ impl DefinedNames {
         }
     }
 
-    /// All ways, out of one file after the other: to which spot, and how much it says.
-    pub(super) fn ways(
+    /// Returns all edges, file by file: the spot and the weight.
+    pub(super) fn weighted_edges(
         &mut self,
         index: &SourceIndex,
         focus: &TaskFocus,
@@ -125,21 +139,21 @@ impl DefinedNames {
         let mut ways = Vec::new();
         let mut ends = Vec::with_capacity(index.len());
         for file in 0..index.len() {
-            self.meant(index, file, &mut ways);
+            self.resolve_references(index, file, &mut ways);
             ends.push(ways.len());
         }
-        self.weigh(index, focus, &ways);
+        self.weigh_definitions(index, focus, &ways);
         let mut named = vec![false; index.len()];
         let mut start = 0;
         for end in &ends {
-            self.judge(&mut ways[start..*end], &mut named);
+            self.weigh_edges(&mut ways[start..*end], &mut named);
             start = *end;
         }
         (ways, ends)
     }
 
-    /// Finds out what a reference to each spot says.
-    fn weigh(&mut self, index: &SourceIndex, focus: &TaskFocus, ways: &[(u32, f64)]) {
+    /// Computes the weight of a reference to each spot.
+    fn weigh_definitions(&mut self, index: &SourceIndex, focus: &TaskFocus, ways: &[(u32, f64)]) {
         let mut sizes = [0_u32; FAMILIES];
         for family in &self.families {
             sizes[usize::from(*family)] += 1;
@@ -152,27 +166,27 @@ impl DefinedNames {
             if *referring == 0 {
                 return 0.0;
             }
-            let name = index.name(spot.name);
+            let name = index.name_text(spot.name);
             let family = self.families[spot.file as usize];
             let files = f64::from(sizes[usize::from(family)]);
             let rare = (1.0 + files / f64::from(*referring)).ln() / (1.0 + files).ln();
             let mentioned = focus.names.iter().any(|mentioned| mentioned == name);
             let aside = if spot.aside { ASIDE } else { 1.0 };
             let wanted = if mentioned { 10.0 } else { 1.0 };
-            rare * spot.kind * aside * wanted * shape(name)
+            rare * spot.kind_weight() * aside * wanted * name_shape_weight(name)
         });
         self.weights = weights.collect();
     }
 
-    /// Says of the ways out of a file, which so far say how often, how much they say. `named` is as
-    /// long as there are files, and nothing in it is true.
-    fn judge(&self, ways: &mut [(u32, f64)], named: &mut [bool]) {
+    /// Turns the reference counts of a file's edges into weights. `named` has one entry per file,
+    /// all false.
+    fn weigh_edges(&self, ways: &mut [(u32, f64)], named: &mut [bool]) {
         let spot = |at: u32| self.spots[at as usize];
         for (at, _) in &*ways {
             named[spot(*at).file as usize] |= !spot(*at).method;
         }
         for same in ways.chunk_by_mut(|a, b| spot(a.0).name == spot(b.0).name) {
-            // What is aside takes less of what several share.
+            // Secondary files take a smaller share of an ambiguous name.
             let part = |(at, _): &(u32, f64)| if spot(*at).aside { ASIDE } else { 1.0 };
             let shared = same.iter().map(part).sum::<f64>().max(1.0);
             let ambiguous = shared * (1.0 + shared.ln());
@@ -189,73 +203,73 @@ impl DefinedNames {
 }
 
 /// Adds the spots of a file, each name once.
-fn add(index: &SourceIndex, file: usize, number: u32, spots: &mut Vec<DefinedName>) {
+fn add_definitions(index: &SourceIndex, file: usize, number: u32, spots: &mut Vec<DefinedName>) {
     let first = spots.len();
-    let aside = is_aside(index.path(file));
+    let aside = is_secondary_file(index.path(file));
     let private = index.language(file) == Language::Python;
     let mut definitions: Vec<&DefinitionSummary> = index
         .definitions(file)
         .iter()
-        .filter(|defined| defined.reachable() && (defined.public || private))
+        .filter(|defined| defined.is_reachable() && (defined.public || private))
         .collect();
     definitions.sort_by_key(|defined| defined.name);
     for defined in definitions {
         let method = defined.kind == DefinitionKind::Method;
-        let kind = of_kind(defined.kind) * if defined.public { 1.0 } else { 0.1 };
         match spots.last_mut() {
             Some(last) if spots_end(last, number, defined.name) => {
                 last.method &= method;
-                last.kind = last.kind.max(kind);
+                if visible_weight(defined.kind, defined.public) > last.kind_weight() {
+                    (last.kind, last.public) = (defined.kind, defined.public);
+                }
             }
             _ => spots.push(DefinedName {
                 name: defined.name,
                 file: number,
                 method,
-                kind,
+                kind: defined.kind,
+                public: defined.public,
                 aside,
             }),
         }
     }
-    // The order of the names' numbers must not show.
-    spots[first..].sort_by(|a, b| index.name(a.name).cmp(index.name(b.name)));
+    // The order must not depend on the numbers of names.
+    spots[first..].sort_by(|a, b| index.name_text(a.name).cmp(index.name_text(b.name)));
 }
 
 fn spots_end(last: &DefinedName, file: u32, name: NameId) -> bool {
     last.file == file && last.name == name
 }
 
-/// By name and family: where its spots begin and end in the list of them.
-fn grouped(names: usize, spots: &[DefinedName], families: &[u8]) -> (Vec<(u32, u32)>, Vec<u32>) {
-    let slot = |spot: &DefinedName| {
-        let family = families[spot.file as usize];
-        spot.name as usize * FAMILIES + usize::from(family)
-    };
-    let mut by_name = vec![(0_u32, 0_u32); names * FAMILIES];
+/// Returns, for each name, the index of its first spot in the second list, and the spots by name, then
+/// by family, then in the order of the files.
+fn group_by_name(names: usize, spots: &[DefinedName], families: &[u8]) -> (Vec<u32>, Vec<u32>) {
+    let mut starts = vec![0_u32; names + 1];
     for spot in spots {
-        by_name[slot(spot)].1 += 1;
+        starts[spot.name as usize + 1] += 1;
     }
-    let mut next = 0;
-    for (start, end) in &mut by_name {
-        let many = *end as usize > MANY;
-        *start = if many { NOWHERE } else { next };
-        next += if many { 0 } else { *end };
-        *end = *start;
+    for at in 1..starts.len() {
+        starts[at] += starts[at - 1];
     }
-    let mut found = vec![0; next as usize];
+    let mut found = vec![0; spots.len()];
+    let mut next = starts.clone();
     for (at, spot) in (0_u32..).zip(spots) {
-        let (start, end) = &mut by_name[slot(spot)];
-        if *start != NOWHERE {
-            found[*end as usize] = at;
-            *end += 1;
-        }
+        let place = &mut next[spot.name as usize];
+        found[*place as usize] = at;
+        *place += 1;
     }
-    for place in by_name.iter_mut().filter(|(start, _)| *start == NOWHERE) {
-        *place = (0, 0);
+    for range in starts.windows(2) {
+        let group = &mut found[range[0] as usize..range[1] as usize];
+        group.sort_by_key(|spot| families[spots[*spot as usize].file as usize]);
     }
-    (by_name, found)
+    (starts, found)
 }
 
-fn of_kind(kind: DefinitionKind) -> f64 {
+/// Returns the weight of a definition that other files may or may not be meant to see.
+fn visible_weight(kind: DefinitionKind, public: bool) -> f64 {
+    kind_weight(kind) * if public { 1.0 } else { 0.1 }
+}
+
+fn kind_weight(kind: DefinitionKind) -> f64 {
     match kind {
         DefinitionKind::Type
         | DefinitionKind::Interface
@@ -269,8 +283,8 @@ fn of_kind(kind: DefinitionKind) -> f64 {
     }
 }
 
-/// What a name's form says: `parse_header` is surely meant, `get` may be anyone's.
-fn shape(name: &str) -> f64 {
+/// Returns the weight of a name's form: `parse_header` is surely meant, `get` may be anyone's.
+fn name_shape_weight(name: &str) -> f64 {
     let mut previous = None;
     let mut compound = false;
     for char in name.trim_matches('_').chars() {
@@ -287,8 +301,8 @@ fn shape(name: &str) -> f64 {
     }
 }
 
-/// Whether a file is a test, a sample, or someone else's.
-fn is_aside(path: &str) -> bool {
+/// Returns true for tests, samples and vendored files.
+fn is_secondary_file(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let folder = |folder: &str| {
         matches!(

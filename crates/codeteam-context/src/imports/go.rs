@@ -1,22 +1,22 @@
-//! Where imports of Go lead: to all files of a package's folder but its tests.
+//! Resolves imports of Go: to all files of a package's folder except its tests.
 
 use std::collections::{HashMap, HashSet};
 
 use super::manifests::{self, GoMod};
-use super::paths::{PathTable, below, folder_of, join};
+use super::paths::{PathTable, folder_of, join, join_below};
 use super::{ImportTarget, ManifestReader};
 use crate::language::Language;
 use crate::outline::Import;
 
-/// What is known of Go.
+/// Resolves Go imports.
 pub(super) struct GoResolver<'a> {
-    /// The modules of the repository, by their path.
+    /// The modules of the repository, by module path.
     modules: HashMap<String, String>,
-    /// What modules require.
+    /// Modules that the repository requires.
     required: HashSet<String>,
-    /// The groups, by their folder.
+    /// The groups, by folder.
     folders: HashMap<&'a str, u32>,
-    /// The files of each folder, to be nodes of their own.
+    /// The files of each folder, which become nodes of their own.
     pub(super) groups: Vec<Vec<u32>>,
     paths: &'a PathTable<'a>,
 }
@@ -30,15 +30,15 @@ impl<'a> GoResolver<'a> {
             groups: Vec::new(),
             paths,
         };
-        for path in paths.named("go.mod") {
+        for path in paths.paths_named("go.mod") {
             let Some(text) = read(path) else { continue };
             let folder = folder_of(path);
             let GoMod {
                 name,
                 required,
                 replaced,
-            } = manifests::go_mod(&text);
-            // Of two with the same name the upper one is meant.
+            } = manifests::parse_go_mod(&text);
+            // Of two modules with the same name, the upper one wins.
             go.modules.entry(name).or_insert_with(|| folder.to_owned());
             go.required.extend(required);
             for (name, to) in replaced {
@@ -48,13 +48,13 @@ impl<'a> GoResolver<'a> {
             }
         }
         let first = u32::try_from(paths.all.len()).unwrap_or(u32::MAX);
-        for (number, path) in paths.written_in(Language::Go) {
+        for (number, path) in paths.files_in_language(Language::Go) {
             if path.ends_with("_test.go") {
                 continue;
             }
             let next = first.saturating_add(u32::try_from(go.groups.len()).unwrap_or(u32::MAX));
             let group = *go.folders.entry(folder_of(path)).or_insert(next);
-            match go.groups.get_mut(super::at(group - first)) {
+            match go.groups.get_mut(super::node_index(group - first)) {
                 Some(members) => members.push(number),
                 None => go.groups.push(vec![number]),
             }
@@ -66,13 +66,13 @@ impl<'a> GoResolver<'a> {
         let path = import.module.as_str();
         if path.starts_with("./") || path.starts_with("../") {
             let folder = join(folder_of(self.paths.path(file)), path);
-            return folder.map_or(ImportTarget::Nowhere, |folder| self.package(&folder));
+            return folder.map_or(ImportTarget::Nowhere, |folder| self.package_target(&folder));
         }
-        // The longest module that the path begins with.
+        // Find the longest module that is a prefix of the path.
         for (module, rest) in prefixes(path) {
             if let Some(folder) = self.modules.get(module) {
-                let folder = below(folder, rest);
-                return self.package(&folder);
+                let folder = join_below(folder, rest);
+                return self.package_target(&folder);
             }
             if self.required.contains(module) {
                 let vendored = self.folders.get(format!("vendor/{path}").as_str());
@@ -90,16 +90,16 @@ impl<'a> GoResolver<'a> {
         }
     }
 
-    fn package(&self, folder: &str) -> ImportTarget {
+    fn package_target(&self, folder: &str) -> ImportTarget {
         if let Some(group) = self.folders.get(folder) {
             return ImportTarget::To(vec![*group]);
         }
         let planned = self.paths.find(&format!("{folder}/x.go"));
-        ImportTarget::file(planned).unwrap_or(ImportTarget::Nowhere)
+        ImportTarget::from_file(planned).unwrap_or(ImportTarget::Nowhere)
     }
 }
 
-/// A path and what follows, from the whole of it to its first part.
+/// Returns the prefixes of a path with the rest after each, from the whole path to its first part.
 fn prefixes(path: &str) -> impl Iterator<Item = (&str, &str)> {
     let ends = path.rmatch_indices('/').map(|(at, _)| at);
     std::iter::once((path, "")).chain(ends.map(|at| (&path[..at], &path[at + 1..])))

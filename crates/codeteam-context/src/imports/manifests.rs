@@ -1,4 +1,5 @@
-//! The few things that manifests tell about imports. What cannot be read is not there.
+//! Reads the few facts about imports that manifests contain. A manifest that cannot be parsed is
+//! treated as missing.
 
 mod java;
 mod jsonc;
@@ -9,21 +10,21 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 pub(super) use self::java::java_groups;
-pub(super) use self::node::{PackageJson, TsConfig, package_json, ts_config};
-pub(super) use self::python::{is_python_manifest, normal, python_packages};
+pub(super) use self::node::{PackageJson, TsConfig, parse_package_json, parse_ts_config};
+pub(super) use self::python::{is_python_manifest, normalize_package_name, python_packages};
 
-/// What a `go.mod` says.
+/// The relevant contents of a `go.mod`.
 pub(super) struct GoMod {
-    /// The module's path.
+    /// The module path.
     pub(super) name: String,
-    /// What it requires.
+    /// The required modules.
     pub(super) required: Vec<String>,
-    /// What is replaced by a folder, from its own.
+    /// Modules replaced by a folder, relative to the manifest's.
     pub(super) replaced: Vec<(String, String)>,
 }
 
-/// Reads a `go.mod`.
-pub(super) fn go_mod(text: &str) -> GoMod {
+/// Parses a `go.mod`.
+pub(super) fn parse_go_mod(text: &str) -> GoMod {
     let mut module = GoMod {
         name: String::new(),
         required: Vec::new(),
@@ -61,18 +62,18 @@ pub(super) fn go_mod(text: &str) -> GoMod {
     module
 }
 
-/// What a `Cargo.toml` says.
+/// The relevant contents of a `Cargo.toml`.
 #[derive(Debug, Default)]
 pub(super) struct CargoToml {
     /// The package's name, as code writes it.
     pub(super) name: Option<String>,
-    /// Its library's name, if it says another.
+    /// The library's name, if it differs.
     pub(super) library: Option<String>,
-    /// The library's file, if it says another.
+    /// The library's file, if it is not the default.
     pub(super) library_path: Option<String>,
-    /// The files of its programs, tests, examples and benches, where it says them.
+    /// The files of its programs, tests, examples and benches, where they are given.
     pub(super) roots: Vec<String>,
-    /// What it depends on: the name in code, and the package's name.
+    /// The dependencies: the name in code, and the package's name.
     pub(super) needs: Vec<(String, String)>,
 }
 
@@ -82,15 +83,15 @@ struct CargoTarget {
     path: Option<String>,
 }
 
-/// Reads a `Cargo.toml`.
-pub(super) fn cargo_toml(text: &str) -> Option<CargoToml> {
+/// Parses a `Cargo.toml`.
+pub(super) fn parse_cargo_toml(text: &str) -> Option<CargoToml> {
     let table: Table = text.parse().ok()?;
     let mut found = CargoToml::default();
     let name = table.get("package").and_then(|package| package.get("name"));
-    found.name = name.and_then(Value::as_str).map(in_code);
+    found.name = name.and_then(Value::as_str).map(crate_identifier);
     let target = |value: &Value| value.clone().try_into::<CargoTarget>().ok();
     if let Some(library) = table.get("lib").and_then(target) {
-        found.library = library.name.as_deref().map(in_code);
+        found.library = library.name.as_deref().map(crate_identifier);
         found.library_path = library.path;
     }
     for kind in ["bin", "test", "example", "bench"] {
@@ -112,15 +113,15 @@ pub(super) fn cargo_toml(text: &str) -> Option<CargoToml> {
             let needs = table.get(kind).and_then(Value::as_table);
             for (name, said) in needs.into_iter().flatten() {
                 let package = said.get("package").and_then(Value::as_str);
-                let package = in_code(package.unwrap_or(name));
-                found.needs.push((in_code(name), package));
+                let package = crate_identifier(package.unwrap_or(name));
+                found.needs.push((crate_identifier(name), package));
             }
         }
     }
     Some(found)
 }
 
-fn in_code(name: &str) -> String {
+fn crate_identifier(name: &str) -> String {
     name.replace('-', "_")
 }
 

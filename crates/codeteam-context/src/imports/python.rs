@@ -1,51 +1,51 @@
-//! Where imports of Python lead.
+//! Resolves imports of Python.
 //!
-//! Where the search begins is not known, as `sys.path` is not. It is inferred: a package's folder
-//! has an `__init__.py`, and the folder above the uppermost one is a root. Folders without one may
-//! be packages too, and are tried last.
+//! The search roots are unknown, because `sys.path` is. They are inferred: a package's folder has
+//! an `__init__.py`, and the folder above the uppermost one is a root. Folders without one may be
+//! packages too, and are tried last.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::known::is_python;
-use super::manifests::{is_python_manifest, normal, python_packages};
-use super::paths::{PathTable, below, folder_of, name_of, upwards};
+use super::manifests::{is_python_manifest, normalize_package_name, python_packages};
+use super::paths::{PathTable, ancestors, folder_of, join_below, name_of};
+use super::standard_libraries::is_python_library;
 use super::{ImportTarget, ManifestReader};
 use crate::language::Language;
 use crate::outline::Import;
 
-/// How many roots on either side of a file's own place are tried, and of the uppermost ones.
+/// The number of roots tried on either side of a file's own position, and of the uppermost ones.
 const NEIGHBOURS: usize = 8;
 
-/// How many roots that were tried are kept.
+/// The size limit of the cache of roots.
 const MAX_TRIED: usize = 100_000;
 
-/// What is known of Python.
+/// Resolves Python imports.
 pub(super) struct PythonResolver<'a> {
-    /// The roots that have a module or a package of a name.
+    /// The roots that contain a module or package of each name.
     roots: HashMap<&'a str, PackageRoots<'a>>,
-    /// Folders that say that they are packages.
+    /// Folders that are declared as packages by an `__init__` file.
     own: HashSet<&'a str>,
-    /// Roots that were tried for a name in a folder, the best first.
+    /// Caches the roots to try for a name in a folder, the best first.
     tried: RefCell<RootCache<'a>>,
-    /// Modules of packages that manifests name.
+    /// The modules of packages that manifests name.
     packages: BTreeSet<String>,
     paths: &'a PathTable<'a>,
 }
 
-/// Roots to try, by the name and the folder.
+/// The roots to try, by name and folder.
 type RootCache<'a> = HashMap<(&'a str, &'a str), Rc<[&'a str]>>;
 
 #[derive(Default)]
 struct PackageRoots<'a> {
-    /// All of them, in their order.
+    /// All roots, in order.
     all: Vec<&'a str>,
-    /// Some with the fewest folders above them.
+    /// Some of the roots closest to the top.
     upper: Vec<&'a str>,
 }
 
-/// What a dotted name stands for.
+/// The target of a dotted name.
 enum PythonModule {
     File(u32),
     /// A package without a file of its own.
@@ -61,7 +61,11 @@ impl<'a> PythonResolver<'a> {
             packages: BTreeSet::new(),
             paths,
         };
-        let files = || paths.written_in(Language::Python).map(|(_, path)| path);
+        let files = || {
+            paths
+                .files_in_language(Language::Python)
+                .map(|(_, path)| path)
+        };
         if files().next().is_none() {
             return python;
         }
@@ -107,41 +111,44 @@ impl<'a> PythonResolver<'a> {
         let module = import.module.as_str();
         let dots = module.bytes().take_while(|byte| *byte == b'.').count();
         if dots > 0 {
-            return match upwards(folder).nth(dots - 1) {
-                Some(base) => self.relative(base, &module[dots..], import),
+            return match ancestors(folder).nth(dots - 1) {
+                Some(base) => self.resolve_relative(base, &module[dots..], import),
                 None => ImportTarget::Nowhere,
             };
         }
         let first = module.split('.').next().unwrap_or(module);
-        let own = upwards(folder).find(|folder| !self.is_package(folder));
+        let own = ancestors(folder).find(|folder| !self.is_package(folder));
         let own = own.unwrap_or("");
-        if is_python(first) {
-            // Only what lies right beside can take the place of a module of the library.
+        if is_python_library(first) {
+            // Only a module in the file's own root can shadow one of the standard library.
             let is_beside = self.has_root(first, own);
-            let lead = is_beside.then(|| self.at(own, module, import)).flatten();
+            let lead = is_beside
+                .then(|| self.resolve_from_root(own, module, import))
+                .flatten();
             return lead.unwrap_or_else(|| ImportTarget::Package(first.to_owned()));
         }
-        let is_needed = self.packages.contains(&normal(first));
+        let is_needed = self.packages.contains(&normalize_package_name(first));
         for root in self.roots_for(first, own, folder).iter().copied() {
-            // Far away, a lone file with the name of a package is not meant.
-            let is_far = upwards(folder).all(|above| above != root);
-            if is_needed && is_far && !self.is_package(&below(root, first)) {
+            // A lone file far away with the name of a package is not meant.
+            let is_far = ancestors(folder).all(|above| above != root);
+            if is_needed && is_far && !self.is_package(&join_below(root, first)) {
                 continue;
             }
-            if let Some(lead) = self.at(root, module, import) {
+            if let Some(lead) = self.resolve_from_root(root, module, import) {
                 return lead;
             }
         }
         if is_needed {
             return ImportTarget::Package(first.to_owned());
         }
-        // A program of a package's folder finds what lies beside it, but not all that may come to
-        // lie there.
-        let beside = (!self.paths.is_loose()).then(|| self.at(folder, module, import));
+        // A script in a package's folder finds the files next to it, but not everything that may be
+        // created there.
+        let beside = (!self.paths.accepts_planned_files())
+            .then(|| self.resolve_from_root(folder, module, import));
         beside.flatten().unwrap_or(ImportTarget::Nowhere)
     }
 
-    /// Whether a folder says that it is a package.
+    /// Returns true if a folder is declared as a package.
     fn is_package(&self, folder: &str) -> bool {
         self.own.contains(folder)
     }
@@ -151,8 +158,8 @@ impl<'a> PythonResolver<'a> {
         roots.is_some_and(|roots| roots.all.binary_search(&root).is_ok())
     }
 
-    /// The roots to try, the best first: the file's own, those above it, those nearby, the
-    /// uppermost ones.
+    /// Returns the roots to try, the best first: the file's own, those above it, those nearby, and
+    /// the uppermost ones.
     fn roots_for(&self, first: &str, own: &'a str, folder: &'a str) -> Rc<[&'a str]> {
         let Some((first, roots)) = self.roots.get_key_value(first) else {
             return Rc::new([]);
@@ -160,12 +167,12 @@ impl<'a> PythonResolver<'a> {
         let mut known = self.tried.borrow_mut();
         if let Some(tried) = known
             .get(&(*first, folder))
-            .filter(|_| !self.paths.is_loose())
+            .filter(|_| !self.paths.accepts_planned_files())
         {
             return Rc::clone(tried);
         }
         let tried: Rc<[&str]> = self.sort_roots(first, roots, own, folder).into();
-        if known.len() < MAX_TRIED && !self.paths.is_loose() {
+        if known.len() < MAX_TRIED && !self.paths.accepts_planned_files() {
             known.insert((first, folder), Rc::clone(&tried));
         }
         tried
@@ -185,7 +192,7 @@ impl<'a> PythonResolver<'a> {
                 tried.push(root);
             }
         };
-        for root in std::iter::once(own).chain(upwards(folder)) {
+        for root in std::iter::once(own).chain(ancestors(folder)) {
             if roots.all.binary_search(&root).is_ok() {
                 add(root);
             }
@@ -195,18 +202,18 @@ impl<'a> PythonResolver<'a> {
         let near = before.iter().rev().take(NEIGHBOURS);
         let near = near.chain(after.iter().take(NEIGHBOURS));
         near.chain(&roots.upper).for_each(|root| add(root));
-        // What says that it is a package, or is a file, goes before mere folders.
+        // Declared packages and files take precedence over mere folders.
         let (sure, others): (Vec<&str>, Vec<&str>) = tried.into_iter().partition(|root| {
-            let base = below(root, first);
-            self.is_package(&base) || self.file(&base).is_some()
+            let base = join_below(root, first);
+            self.is_package(&base) || self.module_file(&base).is_some()
         });
         [sure, others].concat()
     }
 
-    /// Where an import leads if its module is looked for from a root.
-    fn at(&self, root: &str, module: &str, import: &Import) -> Option<ImportTarget> {
-        let base = below(root, &module.replace('.', "/"));
-        match self.lead(&base, import) {
+    /// Resolves an import whose module is searched from a root.
+    fn resolve_from_root(&self, root: &str, module: &str, import: &Import) -> Option<ImportTarget> {
+        let base = join_below(root, &module.replace('.', "/"));
+        match self.resolve_module(&base, import) {
             ImportTarget::Nowhere => None,
             // A folder of the same name may be anything.
             ImportTarget::Here if !self.is_package(&base) => None,
@@ -214,26 +221,26 @@ impl<'a> PythonResolver<'a> {
         }
     }
 
-    /// Where an import leads that says where it begins.
-    fn relative(&self, base: &str, module: &str, import: &Import) -> ImportTarget {
+    /// Resolves a relative import.
+    fn resolve_relative(&self, base: &str, module: &str, import: &Import) -> ImportTarget {
         let base = if module.is_empty() {
             base.to_owned()
         } else {
-            below(base, &module.replace('.', "/"))
+            join_below(base, &module.replace('.', "/"))
         };
-        self.lead(&base, import)
+        self.resolve_module(&base, import)
     }
 
-    /// Where an import leads whose module would be here: to the modules that its names are, else to
-    /// the module itself.
-    fn lead(&self, base: &str, import: &Import) -> ImportTarget {
-        let Some(module) = self.module(base) else {
+    /// Resolves an import whose module would be at `base`: to the submodules that it names, or else
+    /// to the module itself.
+    fn resolve_module(&self, base: &str, import: &Import) -> ImportTarget {
+        let Some(module) = self.find_module(base) else {
             return ImportTarget::Nowhere;
         };
         let mut files = Vec::new();
         let mut is_lost = false;
         for name in &import.names {
-            match (self.module(&below(base, name)), &module) {
+            match (self.find_module(&join_below(base, name)), &module) {
                 (Some(PythonModule::File(file)), _) => files.push(file),
                 (_, PythonModule::File(file)) => files.push(*file),
                 (Some(PythonModule::Folder), _) => {}
@@ -250,15 +257,15 @@ impl<'a> PythonResolver<'a> {
         }
     }
 
-    fn module(&self, base: &str) -> Option<PythonModule> {
-        match self.file(base) {
+    fn find_module(&self, base: &str) -> Option<PythonModule> {
+        match self.module_file(base) {
             Some(file) => Some(PythonModule::File(file)),
             None => self.paths.has_folder(base).then_some(PythonModule::Folder),
         }
     }
 
-    /// The file of a module or a package.
-    fn file(&self, base: &str) -> Option<u32> {
+    /// Returns the file of a module or package.
+    fn module_file(&self, base: &str) -> Option<u32> {
         let ends = [
             "/__init__.py",
             ".py",

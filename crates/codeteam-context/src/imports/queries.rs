@@ -1,78 +1,86 @@
-//! What can be asked of the graph.
+//! Queries on the import graph.
 
 use std::collections::BTreeSet;
 
-use super::{ExternalImport, ImportEdge, ImportGraph, ImportStatement, at};
+use super::{ExternalImport, ImportEdge, ImportGraph, ImportStatement, node_index};
 use crate::outline::ImportForm;
 
-/// Which way imports are followed.
+/// The direction in which imports are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportDirection {
-    /// To what is imported.
+    /// To the imported files.
     Imports,
-    /// To what imports.
+    /// To the importing files.
     Importers,
 }
 
-/// A file that was reached, and over how many imports.
+/// A file that was reached, with its distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReachedFile<'g> {
-    /// Its path.
+    /// The path of the file.
     pub path: &'g str,
-    /// How many imports lie between, at least one.
+    /// The number of imports in between, at least one.
     pub distance: u32,
 }
 
 impl ImportGraph {
-    /// All files, in the order of their paths.
+    /// Returns all files, in the order of their paths.
     pub fn files(&self) -> impl ExactSizeIterator<Item = &str> {
         self.files.iter().map(String::as_str)
     }
 
-    /// The files that a file imports, in their order.
+    /// Returns the files that a file imports, in order.
     pub fn imports_of(&self, path: &str) -> Vec<&str> {
         let found = self
-            .number(path)
-            .map(|file| self.next(file, ImportDirection::Imports));
-        self.names(found.unwrap_or_default())
+            .node_number(path)
+            .map(|file| self.neighbours(file, ImportDirection::Imports));
+        self.paths_of_nodes(found.unwrap_or_default())
     }
 
-    /// The files that import a file, in their order.
+    /// Returns the files that import a file, in order.
     pub fn importers_of(&self, path: &str) -> Vec<&str> {
-        let found = self.number(path);
-        let found = found.map(|file| self.next(file, ImportDirection::Importers));
-        self.names(found.unwrap_or_default())
+        let found = self.node_number(path);
+        let found = found.map(|file| self.neighbours(file, ImportDirection::Importers));
+        self.paths_of_nodes(found.unwrap_or_default())
     }
 
-    /// Every import of a file by another, as their paths. A file of Go imports every file of a
-    /// package, so that there may be very many.
+    /// Returns every pair of importing and imported file. A Go file imports every file of a
+    /// package, so there may be very many.
     pub fn edges(&self) -> impl Iterator<Item = (&str, &str)> {
         let files = (0_u32..).zip(&self.files);
         files.flat_map(|(file, path)| {
-            let to = self.names(self.next(file, ImportDirection::Imports));
+            let to = self.paths_of_nodes(self.neighbours(file, ImportDirection::Imports));
             to.into_iter().map(move |to| (path.as_str(), to))
         })
     }
 
-    /// The files that can be reached from some others over at most so many imports, the nearest
-    /// first; not those others themselves.
-    pub fn reach(&self, from: &[&str], way: ImportDirection, depth: u32) -> Vec<ReachedFile<'_>> {
+    /// Returns the files that are reachable from others over at most `depth` imports, the nearest
+    /// first, without the starting files.
+    pub fn reachable_files(
+        &self,
+        from: &[&str],
+        way: ImportDirection,
+        depth: u32,
+    ) -> Vec<ReachedFile<'_>> {
         let mut seen = vec![false; self.files.len() + self.groups.len()];
-        let mut open: Vec<u32> = from.iter().filter_map(|path| self.number(path)).collect();
+        let mut open: Vec<u32> = from
+            .iter()
+            .filter_map(|path| self.node_number(path))
+            .collect();
         for file in &open {
-            seen[at(*file)] = true;
+            seen[node_index(*file)] = true;
         }
         let mut reached = Vec::new();
         for distance in 1..=depth {
             let mut next = BTreeSet::new();
             for file in &open {
-                self.each_next(*file, way, &mut seen, &mut next);
+                self.collect_neighbours(*file, way, &mut seen, &mut next);
             }
             if next.is_empty() {
                 break;
             }
             let found = next.iter().map(|file| ReachedFile {
-                path: &self.files[at(*file)],
+                path: &self.files[node_index(*file)],
                 distance,
             });
             reached.extend(found);
@@ -81,58 +89,63 @@ impl ImportGraph {
         reached
     }
 
-    /// What shows that a file imports another, in the order of the lines; nothing if it does not.
-    pub fn why(&self, from: &str, to: &str) -> Vec<ImportStatement<'_>> {
-        let (Some(from), Some(to)) = (self.number(from), self.number(to)) else {
+    /// Returns the statements by which a file imports another, in the order of the lines; empty if
+    /// it does not.
+    pub fn import_statements(&self, from: &str, to: &str) -> Vec<ImportStatement<'_>> {
+        let (Some(from), Some(to)) = (self.node_number(from), self.node_number(to)) else {
             return Vec::new();
         };
-        let groups = self.within.get(&to).map_or(&[][..], Vec::as_slice);
+        let groups = self.groups_of_file.get(&to).map_or(&[][..], Vec::as_slice);
         let leads = |edge: &&ImportEdge| edge.to == to || groups.contains(&edge.to);
-        let edges = self.out[at(from)].iter().filter(leads);
-        edges.map(|edge| self.shown(edge.shown)).collect()
+        let edges = self.imports_of_file[node_index(from)].iter().filter(leads);
+        edges.map(|edge| self.statement(edge.statement)).collect()
     }
 
-    /// The imports of a file that lead to no file, in the order of the lines.
-    pub fn outside(&self, path: &str) -> Vec<ExternalImport<'_>> {
-        let found = self.number(path).and_then(|file| self.outside.get(&file));
+    /// Returns the imports of a file that resolve to no file, in the order of the lines.
+    pub fn external_imports(&self, path: &str) -> Vec<ExternalImport<'_>> {
+        let found = self
+            .node_number(path)
+            .and_then(|file| self.outside.get(&file));
         found
             .into_iter()
             .flatten()
             .map(|away| ExternalImport {
-                shown: self.shown(away.shown),
+                import: self.statement(away.statement),
                 module: &away.module,
                 package: away.package.as_deref(),
             })
             .collect()
     }
 
-    /// Files that import each other, however far round, at least two together; in the order of
-    /// their paths. Imports of types do not count, as nothing is loaded by them, nor do parts of a
-    /// file that lie elsewhere.
+    /// Returns the groups of at least two files that import each other, directly or indirectly, in
+    /// the order of their paths. Type-only imports do not count, because nothing is loaded by them,
+    /// nor do parts of a file that are in another file.
     pub fn cycles(&self) -> Vec<Vec<&str>> {
         let mut cycles: Vec<Vec<&str>> = Vec::new();
         for mut component in self.components() {
-            component.retain(|node| at(*node) < self.files.len());
+            component.retain(|node| node_index(*node) < self.files.len());
             if component.len() > 1 {
-                cycles.push(self.names(component.into_iter().collect()));
+                cycles.push(self.paths_of_nodes(component.into_iter().collect()));
             }
         }
         cycles.sort();
         cycles
     }
 
-    fn number(&self, path: &str) -> Option<u32> {
+    fn node_number(&self, path: &str) -> Option<u32> {
         let found = self.files.binary_search_by(|file| file.as_str().cmp(path));
         found.ok().and_then(|at| u32::try_from(at).ok())
     }
 
-    fn names(&self, files: BTreeSet<u32>) -> Vec<&str> {
+    fn paths_of_nodes(&self, files: BTreeSet<u32>) -> Vec<&str> {
         let files = files.into_iter();
-        files.map(|file| self.files[at(file)].as_str()).collect()
+        files
+            .map(|file| self.files[node_index(file)].as_str())
+            .collect()
     }
 
-    fn shown(&self, number: u32) -> ImportStatement<'_> {
-        let seen = &self.shown[at(number)];
+    fn statement(&self, number: u32) -> ImportStatement<'_> {
+        let seen = &self.statements[node_index(number)];
         ImportStatement {
             line: seen.line,
             statement: &self.text[seen.statement.clone()],
@@ -140,18 +153,18 @@ impl ImportGraph {
         }
     }
 
-    /// The members of a node that is no file.
+    /// Returns the members of a node that is a group.
     fn members(&self, node: u32) -> Option<&[u32]> {
-        let group = at(node).checked_sub(self.files.len())?;
+        let group = node_index(node).checked_sub(self.files.len())?;
         self.groups.get(group).map(Vec::as_slice)
     }
 
-    fn next(&self, file: u32, way: ImportDirection) -> BTreeSet<u32> {
+    fn neighbours(&self, file: u32, way: ImportDirection) -> BTreeSet<u32> {
         let mut seen = BTreeSet::from([file]);
         let mut next = BTreeSet::new();
         match way {
             ImportDirection::Imports => {
-                for edge in &self.out[at(file)] {
+                for edge in &self.imports_of_file[node_index(file)] {
                     match self.members(edge.to) {
                         Some(members) if seen.insert(edge.to) => next.extend(members),
                         Some(_) => {}
@@ -162,9 +175,9 @@ impl ImportGraph {
                 }
             }
             ImportDirection::Importers => {
-                let groups = self.within.get(&file).into_iter().flatten();
+                let groups = self.groups_of_file.get(&file).into_iter().flatten();
                 for node in std::iter::once(&file).chain(groups) {
-                    next.extend(&self.back[at(*node)]);
+                    next.extend(&self.importers_of_node[node_index(*node)]);
                 }
             }
         }
@@ -172,8 +185,8 @@ impl ImportGraph {
         next
     }
 
-    /// The same, but each node once in all.
-    fn each_next(
+    /// Adds the neighbours of a file to `next`, each node only once overall.
+    fn collect_neighbours(
         &self,
         file: u32,
         way: ImportDirection,
@@ -181,15 +194,15 @@ impl ImportGraph {
         next: &mut BTreeSet<u32>,
     ) {
         let mut add = |node: u32, seen: &mut [bool]| {
-            let is_new = !std::mem::replace(&mut seen[at(node)], true);
-            if is_new && at(node) < self.files.len() {
+            let is_new = !std::mem::replace(&mut seen[node_index(node)], true);
+            if is_new && node_index(node) < self.files.len() {
                 next.insert(node);
             }
             is_new
         };
         match way {
             ImportDirection::Imports => {
-                for edge in &self.out[at(file)] {
+                for edge in &self.imports_of_file[node_index(file)] {
                     let is_new = add(edge.to, seen);
                     for member in self.members(edge.to).filter(|_| is_new).unwrap_or(&[]) {
                         add(*member, seen);
@@ -197,12 +210,12 @@ impl ImportGraph {
                 }
             }
             ImportDirection::Importers => {
-                for importer in &self.back[at(file)] {
+                for importer in &self.importers_of_node[node_index(file)] {
                     add(*importer, seen);
                 }
-                for group in self.within.get(&file).into_iter().flatten() {
+                for group in self.groups_of_file.get(&file).into_iter().flatten() {
                     if add(*group, seen) {
-                        for importer in &self.back[at(*group)] {
+                        for importer in &self.importers_of_node[node_index(*group)] {
                             add(*importer, seen);
                         }
                     }
@@ -211,16 +224,16 @@ impl ImportGraph {
         }
     }
 
-    /// The nodes that a node needs when it is loaded.
-    fn loaded(&self, node: u32) -> Vec<u32> {
+    /// Returns the nodes that a node needs when it is loaded.
+    fn load_dependencies(&self, node: u32) -> Vec<u32> {
         if let Some(members) = self.members(node) {
             return members.to_vec();
         }
         let loads = |edge: &&ImportEdge| {
-            let form = self.shown[at(edge.shown)].form;
+            let form = self.statements[node_index(edge.statement)].form;
             form != ImportForm::Types && form != ImportForm::Part
         };
-        let mut to: Vec<u32> = self.out[at(node)]
+        let mut to: Vec<u32> = self.imports_of_file[node_index(node)]
             .iter()
             .filter(loads)
             .map(|e| e.to)
@@ -230,20 +243,20 @@ impl ImportGraph {
         to
     }
 
-    /// The strongly connected components, by Tarjan's algorithm without recursion.
+    /// Returns the strongly connected components, by Tarjan's algorithm without recursion.
     fn components(&self) -> Vec<Vec<u32>> {
         let nodes = self.files.len() + self.groups.len();
         let mut state = TarjanSearch::new(nodes);
         for start in 0..u32::try_from(nodes).unwrap_or(u32::MAX) {
-            if state.index[at(start)].is_none() {
-                state.visit(start, |node| self.loaded(node));
+            if state.index[node_index(start)].is_none() {
+                state.visit(start, |node| self.load_dependencies(node));
             }
         }
         state.components
     }
 }
 
-/// Where the search for components stands. What has not been met has no number.
+/// The state of Tarjan's search. Nodes not visited yet have no index.
 struct TarjanSearch {
     index: Vec<Option<u32>>,
     low: Vec<u32>,
@@ -266,11 +279,11 @@ impl TarjanSearch {
     }
 
     fn enter(&mut self, node: u32) {
-        self.index[at(node)] = Some(self.met);
-        self.low[at(node)] = self.met;
+        self.index[node_index(node)] = Some(self.met);
+        self.low[node_index(node)] = self.met;
         self.met += 1;
         self.stack.push(node);
-        self.on_stack[at(node)] = true;
+        self.on_stack[node_index(node)] = true;
     }
 
     fn visit(&mut self, start: u32, next: impl Fn(u32) -> Vec<u32>) {
@@ -279,35 +292,35 @@ impl TarjanSearch {
         while let Some((node, rest)) = path.last_mut() {
             let node = *node;
             if let Some(to) = rest.next() {
-                match self.index[at(to)] {
+                match self.index[node_index(to)] {
                     None => {
                         self.enter(to);
                         path.push((to, next(to).into_iter()));
                     }
-                    Some(index) if self.on_stack[at(to)] => {
-                        self.low[at(node)] = self.low[at(node)].min(index);
+                    Some(index) if self.on_stack[node_index(to)] => {
+                        self.low[node_index(node)] = self.low[node_index(node)].min(index);
                     }
                     Some(_) => {}
                 }
                 continue;
             }
             path.pop();
-            let low = self.low[at(node)];
+            let low = self.low[node_index(node)];
             if let Some((above, _)) = path.last() {
-                self.low[at(*above)] = self.low[at(*above)].min(low);
+                self.low[node_index(*above)] = self.low[node_index(*above)].min(low);
             }
-            if Some(low) == self.index[at(node)] {
+            if Some(low) == self.index[node_index(node)] {
                 self.close(node);
             }
         }
     }
 
-    /// All that was met since a node is one component with it.
+    /// Pops the component that a node is the root of.
     fn close(&mut self, node: u32) {
         let from = self.stack.iter().rposition(|other| *other == node);
         let component = self.stack.split_off(from.unwrap_or(0));
         for member in &component {
-            self.on_stack[at(*member)] = false;
+            self.on_stack[node_index(*member)] = false;
         }
         self.components.push(component);
     }

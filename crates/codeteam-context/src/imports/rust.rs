@@ -1,34 +1,34 @@
-//! Where imports of Rust lead: to the file of the deepest module that a path names.
+//! Resolves imports of Rust: to the file of the deepest module that a path names.
 //!
-//! The modules are those that `mod x;` declares, from the roots of each package on. A file that
-//! nothing declares is put where its path says it would be.
+//! The modules are those that `mod x;` declares, starting at the roots of each package. A file that
+//! nothing declares is assigned the module that its path suggests.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use super::known::is_rust;
 use super::manifests::{self, CargoToml};
-use super::paths::{PathTable, below, folder_of, join, name_of, upwards};
+use super::paths::{PathTable, ancestors, folder_of, join, join_below, name_of};
+use super::standard_libraries::is_rust_library;
 use super::{ImportTarget, ManifestReader, SourceFile};
 use crate::language::Language;
 use crate::outline::{Import, ImportForm};
 
-/// How often files are visited on the way from roots to modules, beyond once for each.
+/// The number of file visits allowed while following modules, beyond one per file.
 const MAX_VISITS: usize = 200_000;
 
-/// How many parts of a path are looked at.
+/// The largest number of path segments considered.
 const MAX_PARTS: usize = 32;
 
-/// What is known of Rust.
+/// Resolves Rust imports.
 pub(super) struct RustResolver<'a> {
-    /// The roots of crates.
+    /// The crate roots.
     roots: Vec<u32>,
-    /// The files of modules, by root and path.
+    /// The files of modules, by root and module path.
     modules: HashMap<(u32, String), u32>,
-    /// The root and the path of each file's module.
+    /// The root and module path of each file.
     owners: HashMap<u32, (u32, String)>,
-    /// The roots of libraries by their names in code.
+    /// The roots of libraries, by their names in code.
     libraries: HashMap<String, u32>,
-    /// What packages depend on: the name in code, and the package's.
+    /// The dependencies: the name in code, and the package's name.
     needs: BTreeMap<String, String>,
     paths: &'a PathTable<'a>,
 }
@@ -47,23 +47,23 @@ impl<'a> RustResolver<'a> {
             needs: BTreeMap::new(),
             paths,
         };
-        let files = paths.written_in(Language::Rust);
+        let files = paths.files_in_language(Language::Rust);
         let files: Vec<u32> = files.map(|(number, _)| number).collect();
         if files.is_empty() {
             return rust;
         }
         let mut packages = HashMap::new();
-        for path in paths.named("Cargo.toml") {
-            let found = read(path).and_then(|text| manifests::cargo_toml(&text));
+        for path in paths.paths_named("Cargo.toml") {
+            let found = read(path).and_then(|text| manifests::parse_cargo_toml(&text));
             packages.insert(folder_of(path), found.unwrap_or_default());
         }
         rust.find_roots(&files, &packages);
-        rust.follow(sources);
-        rust.place(&files);
+        rust.follow_modules(sources);
+        rust.place_undeclared_files(&files);
         rust
     }
 
-    /// The files that crates begin with, libraries first.
+    /// Finds the crate roots, libraries first.
     fn find_roots(&mut self, files: &[u32], packages: &HashMap<&str, CargoToml>) {
         let mut others = Vec::new();
         let mut said = HashSet::new();
@@ -74,9 +74,9 @@ impl<'a> RustResolver<'a> {
         for file in files {
             let path = self.paths.path(*file);
             let package =
-                upwards(folder_of(path)).find_map(|folder| Some((folder, packages.get(folder)?)));
+                ancestors(folder_of(path)).find_map(|folder| Some((folder, packages.get(folder)?)));
             let Some((folder, package)) = package else {
-                // Without a manifest, only by custom.
+                // Without a manifest, roots are found by convention only.
                 match name_of(path) {
                     "lib.rs" => self.roots.push(*file),
                     "main.rs" => others.push(*file),
@@ -99,8 +99,8 @@ impl<'a> RustResolver<'a> {
         self.roots.extend(others);
     }
 
-    /// Goes from the roots along all `mod x;`.
-    fn follow(&mut self, sources: &[&SourceFile<'_>]) {
+    /// Follows all `mod x;` declarations from the roots.
+    fn follow_modules(&mut self, sources: &[&SourceFile<'_>]) {
         let mut visits = sources.len() + MAX_VISITS;
         for root in self.roots.clone() {
             let mut seen = HashSet::new();
@@ -116,12 +116,15 @@ impl<'a> RustResolver<'a> {
                 self.modules.entry((root, module.clone())).or_insert(file);
                 let owner = (root, module.clone());
                 self.owners.entry(file).or_insert(owner);
-                let imports = sources.get(super::at(file)).map_or(&[][..], |s| s.imports);
+                let imports = sources
+                    .get(super::node_index(file))
+                    .map_or(&[][..], |s| s.imports);
                 for part in imports
                     .iter()
                     .filter(|import| import.form == ImportForm::Part)
                 {
-                    if let Some((child, name, nesting)) = self.part(file, nesting, part) {
+                    if let Some((child, name, nesting)) = self.declared_module(file, nesting, part)
+                    {
                         let module = in_module(&module, &name);
                         open.push_back((child, module, nesting));
                     }
@@ -130,8 +133,9 @@ impl<'a> RustResolver<'a> {
         }
     }
 
-    /// The file that a `mod x;` declares, the name of its module, and where its own parts lie.
-    fn part(
+    /// Returns the file that a `mod x;` declares, the name of its module, and where its own
+    /// submodules are.
+    fn declared_module(
         &self,
         file: u32,
         nesting: ModuleNesting,
@@ -151,7 +155,7 @@ impl<'a> RustResolver<'a> {
             return Some((found.next()?, name, ModuleNesting::Beside));
         }
         let name = part.module.strip_prefix("self::")?;
-        let base = below(&folder, &name.replace("::", "/"));
+        let base = join_below(&folder, &name.replace("::", "/"));
         let found = self.paths.find(&format!("{base}.rs"));
         let found = found.map(|file| (file, ModuleNesting::Below));
         let (file, nesting) = found.or_else(|| {
@@ -161,11 +165,11 @@ impl<'a> RustResolver<'a> {
         Some((file, name.to_owned(), nesting))
     }
 
-    /// Puts files that nothing declares where their paths say they would be.
-    fn place(&mut self, files: &[u32]) {
+    /// Assigns undeclared files the module that their paths suggest.
+    fn place_undeclared_files(&mut self, files: &[u32]) {
         let mut folders: HashMap<&str, u32> = HashMap::new();
         for root in &self.roots {
-            // The first is the library, if there is one.
+            // The first root is the library, if there is one.
             let folder = folder_of(self.paths.path(*root));
             folders.entry(folder).or_insert(*root);
         }
@@ -174,7 +178,7 @@ impl<'a> RustResolver<'a> {
                 continue;
             }
             let path = self.paths.path(*file);
-            let above = upwards(folder_of(path));
+            let above = ancestors(folder_of(path));
             let found = above
                 .into_iter()
                 .find_map(|folder| Some((folder, *folders.get(folder)?)));
@@ -204,13 +208,13 @@ impl<'a> RustResolver<'a> {
             };
             let mut found = nestings
                 .into_iter()
-                .filter_map(|nesting| self.part(file, nesting, import));
+                .filter_map(|nesting| self.declared_module(file, nesting, import));
             let found = found.next().map(|(file, ..)| file);
-            return ImportTarget::file(found).unwrap_or(ImportTarget::Nowhere);
+            return ImportTarget::from_file(found).unwrap_or(ImportTarget::Nowhere);
         }
         let parts: Vec<&str> = import.module.split("::").take(MAX_PARTS).collect();
         if import.names.is_empty() {
-            return self.path(file, &parts);
+            return self.resolve_path(file, &parts);
         }
         let mut found = Vec::new();
         let mut last = ImportTarget::Here;
@@ -219,7 +223,7 @@ impl<'a> RustResolver<'a> {
             if name != "self" && name != "*" {
                 whole.push(name);
             }
-            match self.path(file, &whole) {
+            match self.resolve_path(file, &whole) {
                 ImportTarget::To(files) => found.extend(files),
                 other => last = other,
             }
@@ -231,61 +235,61 @@ impl<'a> RustResolver<'a> {
         }
     }
 
-    /// Where a path leads.
-    fn path(&self, file: u32, parts: &[&str]) -> ImportTarget {
+    /// Resolves a path.
+    fn resolve_path(&self, file: u32, parts: &[&str]) -> ImportTarget {
         let Some((first, rest)) = parts.split_first() else {
             return ImportTarget::Here;
         };
         let owner = self.owners.get(&file);
         match (*first, owner) {
-            ("crate", Some((root, _))) => self.descend(*root, "", rest),
+            ("crate", Some((root, _))) => self.deepest_module(*root, "", rest),
             ("self" | "super", Some((root, module))) => {
                 let ups = parts.iter().take_while(|part| is_up(part)).count();
                 let mut module = module.as_str();
                 for _ in parts[..ups].iter().filter(|part| **part == "super") {
                     module = module.rsplit_once("::").map_or("", |(above, _)| above);
                 }
-                self.descend(*root, module, &parts[ups..])
+                self.deepest_module(*root, module, &parts[ups..])
             }
-            // Within a macro, or in a file of no crate.
+            // Inside a macro, or in a file that belongs to no crate.
             ("crate" | "self" | "super" | "$crate", _) => ImportTarget::Here,
             ("", _) => match rest.split_first() {
-                Some((name, rest)) => self.other(name, rest),
+                Some((name, rest)) => self.resolve_in_crate(name, rest),
                 None => ImportTarget::Here,
             },
             (name, Some((root, module))) => {
                 let own = in_module(module, name);
                 let from_root = (*root, name.to_owned());
                 if self.modules.contains_key(&(*root, own)) {
-                    self.descend(*root, module, parts)
-                } else if self.libraries.contains_key(name) || is_rust(name) {
-                    self.other(name, rest)
+                    self.deepest_module(*root, module, parts)
+                } else if self.libraries.contains_key(name) || is_rust_library(name) {
+                    self.resolve_in_crate(name, rest)
                 } else if !self.needs.contains_key(name) && self.modules.contains_key(&from_root) {
-                    // The edition of 2015 begins at the root.
-                    self.descend(*root, "", parts)
+                    // In the 2015 edition paths start at the crate root.
+                    self.deepest_module(*root, "", parts)
                 } else {
-                    self.other(name, rest)
+                    self.resolve_in_crate(name, rest)
                 }
             }
-            (name, None) => self.other(name, rest),
+            (name, None) => self.resolve_in_crate(name, rest),
         }
     }
 
-    /// Where a path into another crate leads.
-    fn other(&self, name: &str, rest: &[&str]) -> ImportTarget {
+    /// Resolves a path into another crate.
+    fn resolve_in_crate(&self, name: &str, rest: &[&str]) -> ImportTarget {
         let package = self.needs.get(name).map_or(name, String::as_str);
         let library = self.libraries.get(name);
         match library.or_else(|| self.libraries.get(package)) {
-            Some(root) => self.descend(*root, "", rest),
-            None if is_rust(name) || self.needs.contains_key(name) => {
+            Some(root) => self.deepest_module(*root, "", rest),
+            None if is_rust_library(name) || self.needs.contains_key(name) => {
                 ImportTarget::Package(name.to_owned())
             }
             None => ImportTarget::Nowhere,
         }
     }
 
-    /// The file of the deepest module on a path from another.
-    fn descend(&self, root: u32, module: &str, rest: &[&str]) -> ImportTarget {
+    /// Returns the file of the deepest module on a path that starts at a module.
+    fn deepest_module(&self, root: u32, module: &str, rest: &[&str]) -> ImportTarget {
         let mut path = module.to_owned();
         let mut found = None;
         for part in rest.iter().take(MAX_PARTS) {
@@ -293,15 +297,15 @@ impl<'a> RustResolver<'a> {
             found = self.modules.get(&(root, path.clone())).or(found);
         }
         let folder = folder_of(self.paths.path(root));
-        if found.is_none() && self.paths.has_folders() && !rest.is_empty() {
+        if found.is_none() && self.paths.has_planned_folders() && !rest.is_empty() {
             let first = in_module(module, rest[0]).replace("::", "/");
-            let planned = self.paths.opened(&below(folder, &first));
+            let planned = self.paths.planned_folder_of(&join_below(folder, &first));
             if planned.is_some() {
-                return ImportTarget::file(planned).unwrap_or(ImportTarget::Nowhere);
+                return ImportTarget::from_file(planned).unwrap_or(ImportTarget::Nowhere);
             }
         }
         let found = found.or_else(|| {
-            // A name of the module itself, or of one within its file.
+            // The name belongs to the module itself, or to an inline module of its file.
             let mut above = Some(module);
             std::iter::from_fn(|| {
                 let module = above?;
@@ -313,16 +317,16 @@ impl<'a> RustResolver<'a> {
             })
             .find_map(|module| self.modules.get(&(root, module.to_owned())))
         });
-        ImportTarget::file(found.copied()).unwrap_or(ImportTarget::Here)
+        ImportTarget::from_file(found.copied()).unwrap_or(ImportTarget::Here)
     }
 }
 
-/// Where the parts of a module's file lie.
+/// The place of the submodules of a module's file.
 #[derive(Clone, Copy)]
 enum ModuleNesting {
-    /// In its folder, as those of `lib.rs` and `mod.rs` do.
+    /// In the same folder, as for `lib.rs` and `mod.rs`.
     Beside,
-    /// In a folder of its own name.
+    /// In a folder named after the file.
     Below,
 }
 
@@ -338,7 +342,7 @@ fn in_module(module: &str, name: &str) -> String {
     }
 }
 
-/// Whether a file of a package begins a crate by its place.
+/// Returns true if a file is a crate root by its position in the package.
 fn is_root(inner: &str) -> bool {
     let parts: Vec<&str> = inner.split('/').collect();
     matches!(

@@ -1,4 +1,4 @@
-//! Where imports of JavaScript and TypeScript lead.
+//! Resolves imports of JavaScript and TypeScript.
 
 mod config;
 mod patterns;
@@ -7,14 +7,14 @@ use std::collections::{BTreeSet, HashMap};
 
 use self::config::{PathSettings, TsConfigTable};
 use self::patterns::StarPatterns;
-use super::known::is_node;
 use super::manifests::{self, PackageJson};
-use super::paths::{PathTable, below, folder_of, join, name_of, upwards};
+use super::paths::{PathTable, ancestors, folder_of, join, join_below, name_of};
+use super::standard_libraries::is_node_library;
 use super::{ImportTarget, ManifestReader};
 use crate::language::Language;
 use crate::outline::Import;
 
-/// What may be left out at the end of a path, the first best.
+/// The endings that an import may omit, the preferred ones first.
 const ENDS: &[&str] = &[
     "",
     ".ts",
@@ -40,7 +40,7 @@ const ENDS: &[&str] = &[
     "/index.vue",
 ];
 
-/// What is written for a file, and what the file may be before it is compiled.
+/// The extension written in an import, and the extensions that the source file may have.
 const COMPILED: &[(&str, &[&str])] = &[
     (".d.ts", &[".ts", ".tsx"]),
     (".d.mts", &[".mts"]),
@@ -50,21 +50,21 @@ const COMPILED: &[(&str, &[&str])] = &[
     (".cjs", &[".cts", ".ts"]),
 ];
 
-/// What is known of JavaScript.
+/// Resolves JavaScript and TypeScript imports.
 pub(super) struct ScriptResolver<'a> {
-    /// Packages of the repository by their folder.
+    /// The packages of the repository, by folder.
     packages: HashMap<&'a str, ScriptPackage>,
-    /// And their folders by name.
+    /// The folders of these packages, by name.
     named: HashMap<String, &'a str>,
-    /// What packages depend on.
+    /// The dependencies of all packages.
     needs: BTreeSet<String>,
     configs: TsConfigTable<'a>,
-    /// Files by their paths without an end; none where there are several.
+    /// Files by their paths without extension; `None` where there are several.
     stems: HashMap<&'a str, Option<u32>>,
     paths: &'a PathTable<'a>,
 }
 
-/// A package, ready to be asked.
+/// A package with its entry points.
 struct ScriptPackage {
     main: Vec<String>,
     exports: StarPatterns,
@@ -82,7 +82,7 @@ impl<'a> ScriptResolver<'a> {
             paths,
         };
         let is_script = |path: &&str| {
-            let language = Language::of(path);
+            let language = Language::from_path(path);
             language.is_some_and(|language| {
                 use Language::{JavaScript, Tsx, TypeScript};
                 matches!(language, JavaScript | TypeScript | Tsx)
@@ -91,10 +91,10 @@ impl<'a> ScriptResolver<'a> {
         if !paths.all.iter().any(is_script) {
             return script;
         }
-        for path in paths.named("package.json") {
-            let package = read(path).and_then(|text| manifests::package_json(&text));
+        for path in paths.paths_named("package.json") {
+            let package = read(path).and_then(|text| manifests::parse_package_json(&text));
             if let Some(package) = package {
-                script.add(folder_of(path), package);
+                script.add_package(folder_of(path), package);
             }
         }
         script.configs = TsConfigTable::read(paths, read, |name| script.folder_named(name));
@@ -111,10 +111,10 @@ impl<'a> ScriptResolver<'a> {
         script
     }
 
-    fn add(&mut self, folder: &'a str, package: PackageJson) {
+    fn add_package(&mut self, folder: &'a str, package: PackageJson) {
         self.needs.extend(package.needs);
         if let Some(name) = package.name {
-            // Of two with the same name the upper one is meant.
+            // Of two packages with the same name, the upper one wins.
             self.named.entry(name).or_insert(folder);
         }
         let entry = ScriptPackage {
@@ -131,7 +131,7 @@ impl<'a> ScriptResolver<'a> {
 
     pub(super) fn resolve(&self, file: u32, import: &Import) -> ImportTarget {
         let folder = folder_of(self.paths.path(file));
-        // Loaders before it, and questions after it, are for bundlers.
+        // Loader prefixes and query suffixes are meant for bundlers.
         let written = import.module.rsplit('!').next().unwrap_or("");
         let written = written.split('?').next().unwrap_or("");
         if written.is_empty() {
@@ -143,14 +143,14 @@ impl<'a> ScriptResolver<'a> {
             || written.starts_with("../")
         {
             let path = join(folder, written);
-            let found = path.and_then(|path| self.path(&path));
+            let found = path.and_then(|path| self.resolve_path(&path));
             return found.unwrap_or(ImportTarget::Nowhere);
         }
-        if is_node(written) {
+        if is_node_library(written) {
             return ImportTarget::Package(written.to_owned());
         }
-        let found = self.aliased(folder, written);
-        if let Some(lead) = found.or_else(|| self.packaged(folder, written)) {
+        let found = self.resolve_alias(folder, written);
+        if let Some(lead) = found.or_else(|| self.resolve_package(folder, written)) {
             return lead;
         }
         let name = package_name(written);
@@ -158,10 +158,10 @@ impl<'a> ScriptResolver<'a> {
         if self.needs.contains(name) || self.needs.contains(&typed) || written.contains(':') {
             return ImportTarget::Package(name.to_owned());
         }
-        if let Some(lead) = self.customary(folder, written) {
+        if let Some(lead) = self.resolve_convention(folder, written) {
             return lead;
         }
-        // Packages of one scope come together.
+        // Packages of one scope usually come together.
         let scope = name.split_once('/').map(|(scope, _)| format!("{scope}/"));
         let is_family = scope.is_some_and(|scope| {
             let mut alike = self.needs.range(scope.clone()..);
@@ -174,29 +174,29 @@ impl<'a> ScriptResolver<'a> {
         }
     }
 
-    /// What the nearest configuration says.
-    fn aliased(&self, folder: &str, written: &str) -> Option<ImportTarget> {
-        let PathSettings { base, paths } = self.configs.of(folder)?;
+    /// Resolves an import with the aliases of the nearest configuration.
+    fn resolve_alias(&self, folder: &str, written: &str) -> Option<ImportTarget> {
+        let PathSettings { base, paths } = self.configs.settings_for(folder)?;
         for target in paths.targets(written) {
-            let found = join("", &target).and_then(|path| self.path(&path));
+            let found = join("", &target).and_then(|path| self.resolve_path(&path));
             if found.is_some() {
                 return found;
             }
         }
         let base = base.as_deref()?;
         let path = join(base, written)?;
-        // Not everything that may come to lie there.
-        let first = below(base, written.split('/').next().unwrap_or(""));
-        let is_there = !self.paths.is_loose() || self.paths.has_folder(&first);
-        is_there.then(|| self.path(&path)).flatten()
+        // A planned folder must not match every bare name.
+        let first = join_below(base, written.split('/').next().unwrap_or(""));
+        let is_there = !self.paths.accepts_planned_files() || self.paths.has_folder(&first);
+        is_there.then(|| self.resolve_path(&path)).flatten()
     }
 
-    /// A package of the repository, or what the own one calls by a name of its own.
-    fn packaged(&self, folder: &str, written: &str) -> Option<ImportTarget> {
+    /// Resolves a package of the repository, or a `#` import of the file's own package.
+    fn resolve_package(&self, folder: &str, written: &str) -> Option<ImportTarget> {
         if written.starts_with('#') {
-            let own = upwards(folder).find(|folder| self.packages.contains_key(folder))?;
+            let own = ancestors(folder).find(|folder| self.packages.contains_key(folder))?;
             let targets = self.packages[own].imports.targets(written);
-            return self.first_of(own, &targets);
+            return self.resolve_first(own, &targets);
         }
         let name = package_name(written);
         let folder = self.folder_named(name)?;
@@ -208,7 +208,7 @@ impl<'a> ScriptResolver<'a> {
             format!("./{rest}")
         };
         let targets = entry.exports.targets(&asked);
-        let found = self.first_of(folder, &targets);
+        let found = self.resolve_first(folder, &targets);
         if found.is_some() {
             return found;
         }
@@ -223,16 +223,16 @@ impl<'a> ScriptResolver<'a> {
                 format!("lib/{rest}"),
             ]
         };
-        let found = self.first_of(folder, &within);
-        // A package without a file that is known is still one of the repository.
-        found.or_else(|| (!self.paths.is_loose()).then_some(ImportTarget::Here))
+        let found = self.resolve_first(folder, &within);
+        // A package without a known file still belongs to the repository.
+        found.or_else(|| (!self.paths.accepts_planned_files()).then_some(ImportTarget::Here))
     }
 
-    /// The first of some paths of a package that leads to a file; what is built is looked for where
-    /// it is built from.
-    fn first_of(&self, folder: &str, paths: &[String]) -> Option<ImportTarget> {
+    /// Returns the first of a package's paths that resolves to a file. Build output is resolved to
+    /// its sources.
+    fn resolve_first(&self, folder: &str, paths: &[String]) -> Option<ImportTarget> {
         for path in paths {
-            let found = join(folder, path).and_then(|path| self.exact(&path));
+            let found = join(folder, path).and_then(|path| self.resolve_exact(&path));
             if found.is_some() {
                 return found;
             }
@@ -246,11 +246,11 @@ impl<'a> ScriptResolver<'a> {
             ) {
                 continue;
             }
-            // `dist/types/x.d.ts` and `dist/esm/x.js` come from `src/x.ts`.
+            // `dist/types/x.d.ts` and `dist/esm/x.js` are built from `src/x.ts`.
             let inner = rest.split_once('/').map(|(_, inner)| inner);
             for rest in std::iter::once(rest).chain(inner) {
                 let source = join(folder, &format!("src/{rest}"));
-                let found = source.and_then(|path| self.exact(&path));
+                let found = source.and_then(|path| self.resolve_exact(&path));
                 if found.is_some() {
                     return found;
                 }
@@ -259,40 +259,40 @@ impl<'a> ScriptResolver<'a> {
         None
     }
 
-    /// What many projects take for granted: `@/` and `~/` are their own files, `/` is the top.
-    fn customary(&self, folder: &str, written: &str) -> Option<ImportTarget> {
+    /// Resolves common conventions: `@/` and `~/` are the project's own files, `/` is the top.
+    fn resolve_convention(&self, folder: &str, written: &str) -> Option<ImportTarget> {
         let rest = ["@/", "~/", "@site/", "/"]
             .iter()
             .find_map(|start| written.strip_prefix(start))?;
-        let own = upwards(folder).find(|folder| self.packages.contains_key(folder));
+        let own = ancestors(folder).find(|folder| self.packages.contains_key(folder));
         let own = own.unwrap_or("");
         let tops = [
-            below(own, "src"),
+            join_below(own, "src"),
             own.to_owned(),
-            below(own, "app"),
+            join_below(own, "app"),
             String::new(),
         ];
         tops.iter().find_map(|top| {
             let path = join(top, rest)?;
-            self.path(&path)
+            self.resolve_path(&path)
         })
     }
 
-    /// The file that a path stands for.
-    fn path(&self, path: &str) -> Option<ImportTarget> {
-        let found = self.exact(path).or_else(|| {
+    /// Returns the file that a path stands for.
+    fn resolve_path(&self, path: &str) -> Option<ImportTarget> {
+        let found = self.resolve_exact(path).or_else(|| {
             let entry = self.packages.get(path)?;
-            self.first_of(path, &entry.main)
+            self.resolve_first(path, &entry.main)
         });
-        // Else the only file of that name, whatever it is written in.
-        found.or_else(|| ImportTarget::file(self.stems.get(path).copied().flatten()))
+        // Otherwise, take the only file of that name, whatever its extension.
+        found.or_else(|| ImportTarget::from_file(self.stems.get(path).copied().flatten()))
     }
 
-    /// The file that a path stands for, if no package says another.
-    fn exact(&self, path: &str) -> Option<ImportTarget> {
+    /// Returns the file that a path stands for, without consulting packages.
+    fn resolve_exact(&self, path: &str) -> Option<ImportTarget> {
         for end in ENDS {
             let whole = format!("{path}{end}");
-            // Of the top itself nothing stands before the end.
+            // For the top itself the path before the ending is empty.
             if let Some(file) = self.paths.find(whole.trim_start_matches('/')) {
                 return Some(ImportTarget::To(vec![file]));
             }
@@ -311,7 +311,7 @@ impl<'a> ScriptResolver<'a> {
     }
 }
 
-/// The package that a path begins with: `react`, `@scope/name`.
+/// Returns the package that a path starts with: `react`, `@scope/name`.
 fn package_name(written: &str) -> &str {
     let skipped = usize::from(written.starts_with('@'));
     let mut ends = written.match_indices('/').map(|(at, _)| at);

@@ -1,8 +1,9 @@
-//! The index in the folder of a cache.
+//! Stores the index in the cache folder.
 //!
-//! Two files: `outlines` has everything as it once was, `outlines.new` what came since. So one edit
-//! writes little; when much has come, all is written anew, without what is no longer used. The second
-//! file names the first, by what is in it, and counts for nothing beside another.
+//! There are two files: `outlines` has everything as it once was, and `outlines.new` what came
+//! since. So an edit writes little; when much has accumulated, everything is written again without
+//! what is no longer used. The second file names the first by its content, and is ignored next to
+//! any other.
 
 use std::io;
 use std::path::Path;
@@ -13,45 +14,36 @@ use serde::{Deserialize, Serialize};
 use super::names::{NameId, NameTable};
 use super::record::{ContentHash, DefinitionSummary, OutlineRecord};
 use super::{DefinitionLocations, IndexedFile, SourceIndex};
-use crate::cache::{self, RawBytes};
+use crate::cache::{self, RawBytes, RawBytesRef};
 use crate::files::FileStamp;
 use crate::language::Language;
 
-/// Counts up when an outline of the same content would be another.
-const VERSION: u32 = 3;
+/// Must be increased whenever the outline of the same content changes.
+const VERSION: u32 = 5;
 
-/// What of an index is on the disk.
+/// The part of an index that is on disk.
 #[derive(Debug, Default)]
 pub(super) struct StoredIndex {
-    /// By what the first file is known; none if there is none.
+    /// The id of the first file; `None` if there is none.
     first: Option<ContentHash>,
-    /// How many names and records are in it.
+    /// The number of names, and of records, in the first file.
     names: usize,
     records: usize,
-    /// How many records there are in both files.
+    /// The number of records in both files.
     all: usize,
-    /// The list of files, as it is there.
-    list: Vec<StoredFile>,
+    /// The hash of the list of files as it is on disk.
+    list: ContentHash,
 }
 
-/// A source file, as it is kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct StoredFile {
-    path: String,
-    bytes: u64,
-    stamp: Option<FileStamp>,
-    at: u32,
-}
-
-/// The first file.
-#[derive(Serialize, Deserialize)]
+/// The contents of the first file, `outlines`.
+#[derive(Deserialize)]
 struct BaseIndexFile {
     part: IndexSegment,
     list: Vec<StoredFile>,
 }
 
-/// The second file. Its list is in place of the first's.
-#[derive(Serialize, Deserialize)]
+/// The contents of the second file, `outlines.new`. Its list replaces that of the first.
+#[derive(Deserialize)]
 struct DeltaIndexFile {
     first: ContentHash,
     part: IndexSegment,
@@ -59,52 +51,131 @@ struct DeltaIndexFile {
 }
 
 /// Names and records.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct IndexSegment {
     text: String,
-    /// How long each name is.
+    /// The length of each name.
     names: Vec<u32>,
     records: Vec<StoredRecord>,
-    /// What is packed of all records, one after the other.
-    packed: RawBytes,
 }
 
-/// A record, as it is kept.
-#[derive(Serialize, Deserialize)]
+/// A record, as it is stored.
+#[derive(Deserialize)]
 struct StoredRecord {
     hash: ContentHash,
     language: Language,
     definitions: Vec<DefinitionSummary>,
     references: Vec<(NameId, u32)>,
-    /// How much of what is packed belongs to it.
-    bytes: u32,
+    packed: RawBytes,
 }
 
-/// Reads what is there.
+/// A source file, as it is stored.
+#[derive(Deserialize)]
+struct StoredFile {
+    path: String,
+    bytes: u64,
+    stamp: Option<FileStamp>,
+    at: u32,
+}
+
+/// What is written as a [`BaseIndexFile`], borrowed from the index: a copy of everything would take
+/// as much memory again.
+#[derive(Serialize)]
+struct BaseIndexView<'a> {
+    part: SegmentView<'a>,
+    list: Vec<FileView<'a>>,
+}
+
+/// What is written as a [`DeltaIndexFile`].
+#[derive(Serialize)]
+struct DeltaIndexView<'a> {
+    first: ContentHash,
+    part: SegmentView<'a>,
+    list: Vec<FileView<'a>>,
+}
+
+/// What is written as an [`IndexSegment`].
+#[derive(Serialize)]
+struct SegmentView<'a> {
+    text: &'a str,
+    names: Vec<u32>,
+    records: Vec<RecordView<'a>>,
+}
+
+/// What is written as a [`StoredRecord`].
+#[derive(Serialize)]
+struct RecordView<'a> {
+    hash: &'a ContentHash,
+    language: Language,
+    definitions: &'a [DefinitionSummary],
+    references: &'a [(NameId, u32)],
+    packed: RawBytesRef<'a>,
+}
+
+/// What is written as a [`StoredFile`].
+#[derive(Serialize)]
+struct FileView<'a> {
+    path: &'a str,
+    bytes: u64,
+    stamp: Option<FileStamp>,
+    at: u32,
+}
+
+/// Loads the index from the cache folder.
 pub(super) fn load(folder: &Path) -> SourceIndex {
     let Some(first) = cache::load::<BaseIndexFile>(&folder.join("outlines"), VERSION) else {
         return SourceIndex::default();
     };
-    let id = id(&first.part);
+    let part = &first.part;
+    let records = part.records.iter().map(|record| &record.hash);
+    let id = segment_id(&part.text, &part.names, records);
     let second = cache::load::<DeltaIndexFile>(&folder.join("outlines.new"), VERSION)
         .filter(|second| second.first == id);
-    unpack(id, first, second).unwrap_or_default()
+    unpack_index(id, first, second).unwrap_or_default()
 }
 
-/// By what a part is known: its names and contents, in their order.
-fn id(part: &IndexSegment) -> ContentHash {
+/// Returns the id of a segment: a hash of its names and contents, in order.
+fn segment_id<'h>(
+    text: &str,
+    names: &[u32],
+    records: impl Iterator<Item = &'h ContentHash>,
+) -> ContentHash {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(part.text.as_bytes());
-    for length in &part.names {
+    hasher.update(text.as_bytes());
+    for length in names {
         hasher.update(&length.to_le_bytes());
     }
-    for record in &part.records {
-        hasher.update(&record.hash);
+    for hash in records {
+        hasher.update(hash);
     }
     *hasher.finalize().as_bytes()
 }
 
-fn unpack(
+/// Returns a hash of everything that the list of files says.
+fn list_id(sources: &[IndexedFile]) -> ContentHash {
+    let mut hasher = blake3::Hasher::new();
+    for source in sources {
+        hasher.update(source.path.as_bytes()).update(&[0]);
+        hasher.update(&source.bytes.to_le_bytes());
+        hasher.update(&source.at.to_le_bytes());
+        match &source.stamp {
+            None => hasher.update(&[0]),
+            Some(FileStamp::Content(id)) => hasher.update(&[1]).update(id),
+            Some(FileStamp::Touched {
+                modified,
+                changed,
+                inode,
+            }) => hasher
+                .update(&[2])
+                .update(&modified.to_le_bytes())
+                .update(&changed.to_le_bytes())
+                .update(&inode.to_le_bytes()),
+        };
+    }
+    *hasher.finalize().as_bytes()
+}
+
+fn unpack_index(
     id: ContentHash,
     first: BaseIndexFile,
     second: Option<DeltaIndexFile>,
@@ -114,13 +185,25 @@ fn unpack(
     add_ends(&mut ends, &first.part.names)?;
     let names = ends.len();
     let mut records = Vec::with_capacity(first.part.records.len());
-    add_records(&mut records, first.part.records, &first.part.packed)?;
+    records.extend(
+        first
+            .part
+            .records
+            .into_iter()
+            .map(StoredRecord::into_record),
+    );
     let known = records.len();
     let mut list = first.list;
     if let Some(second) = second {
         text.push_str(&second.part.text);
         add_ends(&mut ends, &second.part.names)?;
-        add_records(&mut records, second.part.records, &second.part.packed)?;
+        records.extend(
+            second
+                .part
+                .records
+                .into_iter()
+                .map(StoredRecord::into_record),
+        );
         list = second.list;
     }
     if ends.last().map_or(0, |end| *end as usize) != text.len() {
@@ -136,20 +219,23 @@ fn unpack(
     if !records.iter().all(names_of) {
         return None;
     }
-    let sources: Option<Vec<_>> = list.iter().map(|listed| listed.source(&records)).collect();
+    let sources: Option<Vec<_>> = list
+        .into_iter()
+        .map(|listed| listed.into_source(&records))
+        .collect();
     let sources = sources?;
     let names_all = NameTable::new(text, ends)?;
     Some(SourceIndex {
         places: DefinitionLocations::new(&sources, names_all.len()),
-        sources,
         names: names_all,
         stored: StoredIndex {
             first: Some(id),
             names,
             records: known,
             all: records.len(),
-            list,
+            list: list_id(&sources),
         },
+        sources,
         records,
     })
 }
@@ -163,99 +249,99 @@ fn add_ends(ends: &mut Vec<u32>, lengths: &[u32]) -> Option<()> {
     Some(())
 }
 
-fn add_records(
-    records: &mut Vec<Arc<OutlineRecord>>,
-    kept: Vec<StoredRecord>,
-    packed: &RawBytes,
-) -> Option<()> {
-    let mut rest = &packed.0[..];
-    for record in kept {
-        let (own, after) = rest.split_at_checked(record.bytes as usize)?;
-        rest = after;
-        records.push(Arc::new(OutlineRecord {
-            hash: record.hash,
-            language: record.language,
-            definitions: record.definitions,
-            references: record.references,
-            packed: own.to_vec(),
+impl StoredRecord {
+    fn into_record(self) -> Arc<OutlineRecord> {
+        Arc::new(OutlineRecord {
+            hash: self.hash,
+            language: self.language,
+            definitions: self.definitions,
+            references: self.references,
+            packed: self.packed.0,
             outline: OnceLock::new(),
-        }));
+        })
     }
-    Some(())
 }
 
 impl StoredFile {
-    fn new(source: &IndexedFile) -> Self {
-        Self {
-            path: source.path.clone(),
-            bytes: source.bytes,
-            stamp: source.stamp,
-            at: source.at,
-        }
-    }
-
-    fn source(&self, records: &[Arc<OutlineRecord>]) -> Option<IndexedFile> {
+    fn into_source(self, records: &[Arc<OutlineRecord>]) -> Option<IndexedFile> {
         Some(IndexedFile {
-            path: self.path.clone(),
+            record: Arc::clone(records.get(self.at as usize)?),
+            path: self.path,
             bytes: self.bytes,
             stamp: self.stamp,
-            record: Arc::clone(records.get(self.at as usize)?),
             at: self.at,
         })
     }
+}
 
-    fn is(&self, source: &IndexedFile) -> bool {
-        self.at == source.at
-            && self.stamp == source.stamp
-            && self.bytes == source.bytes
-            && self.path == source.path
+impl<'a> FileView<'a> {
+    fn list(sources: &'a [IndexedFile]) -> Vec<Self> {
+        let view = |source: &'a IndexedFile| Self {
+            path: &source.path,
+            bytes: source.bytes,
+            stamp: source.stamp,
+            at: source.at,
+        };
+        sources.iter().map(view).collect()
     }
 }
 
-/// Writes what is not there yet.
+/// Writes what is not on disk yet.
 pub(super) fn save(index: &mut SourceIndex, folder: &Path) -> io::Result<()> {
     let stored = &index.stored;
-    let listed = stored.list.len() == index.sources.len()
-        && stored
-            .list
-            .iter()
-            .zip(&index.sources)
-            .all(|(listed, source)| listed.is(source));
-    if listed && stored.first.is_some() && stored.all == index.records.len() {
+    let list = list_id(&index.sources);
+    let is_saved = stored.list == list && stored.all == index.records.len();
+    if is_saved && stored.first.is_some() {
         return Ok(());
     }
     let since = index.records.len() - stored.records;
     match stored.first {
         Some(first) if since <= 64.max(stored.records / 8) => {
-            let second = DeltaIndexFile {
+            let second = DeltaIndexView {
                 first,
-                part: pack(&index.names, stored.names, &index.records[stored.records..]),
-                list: index.sources.iter().map(StoredFile::new).collect(),
+                part: SegmentView::new(
+                    &index.names,
+                    stored.names,
+                    &index.records[stored.records..],
+                ),
+                list: FileView::list(&index.sources),
             };
             cache::save(&folder.join("outlines.new"), VERSION, &second)?;
             index.stored.all = index.records.len();
-            index.stored.list = second.list;
+            index.stored.list = list;
         }
         _ => {
-            compact(index);
-            let first = BaseIndexFile {
-                part: pack(&index.names, 0, &index.records),
-                list: index.sources.iter().map(StoredFile::new).collect(),
+            if has_unused_records(index) {
+                compact(index);
+            }
+            let first = BaseIndexView {
+                part: SegmentView::new(&index.names, 0, &index.records),
+                list: FileView::list(&index.sources),
             };
             cache::save(&folder.join("outlines"), VERSION, &first)?;
+            let hashes = index.records.iter().map(|record| &record.hash);
             index.stored = StoredIndex {
-                first: Some(id(&first.part)),
+                first: Some(segment_id(first.part.text, &first.part.names, hashes)),
                 names: index.names.len(),
                 records: index.records.len(),
                 all: index.records.len(),
-                list: first.list,
+                list: list_id(&index.sources),
             };
         }
     }
     Ok(())
 }
 
-/// Lets go of what no file uses.
+/// Returns true if the index has records, and perhaps names, that no file uses.
+fn has_unused_records(index: &SourceIndex) -> bool {
+    let mut used = vec![false; index.records.len()];
+    for source in &index.sources {
+        used[source.at as usize] = true;
+    }
+    used.contains(&false)
+}
+
+/// Drops names and records that no file uses.
 fn compact(index: &mut SourceIndex) {
     let mut numbers = vec![u32::MAX; index.records.len()];
     let mut names = NameTable::default();
@@ -264,7 +350,11 @@ fn compact(index: &mut SourceIndex) {
         let number = &mut numbers[source.at as usize];
         if *number == u32::MAX {
             *number = u32::try_from(records.len()).unwrap_or(u32::MAX);
-            records.push(Arc::new(renamed(&source.record, &index.names, &mut names)));
+            records.push(Arc::new(renumber_names(
+                &source.record,
+                &index.names,
+                &mut names,
+            )));
         }
         source.at = *number;
         source.record = Arc::clone(&records[*number as usize]);
@@ -274,7 +364,7 @@ fn compact(index: &mut SourceIndex) {
     index.names = names;
 }
 
-fn renamed(record: &OutlineRecord, old: &NameTable, new: &mut NameTable) -> OutlineRecord {
+fn renumber_names(record: &OutlineRecord, old: &NameTable, new: &mut NameTable) -> OutlineRecord {
     let definitions = record.definitions.iter().map(|defined| DefinitionSummary {
         name: new.add(old.get(defined.name)),
         ..*defined
@@ -292,27 +382,22 @@ fn renamed(record: &OutlineRecord, old: &NameTable, new: &mut NameTable) -> Outl
     }
 }
 
-fn pack(names: &NameTable, first_name: usize, records: &[Arc<OutlineRecord>]) -> IndexSegment {
-    let (text, ends) = names.from(first_name);
-    let mut last = 0;
-    let lengths = ends.map(|end| end - std::mem::replace(&mut last, end));
-    let lengths = lengths.collect();
-    let mut packed = Vec::new();
-    let records = records.iter().map(|record| {
-        packed.extend_from_slice(&record.packed);
-        StoredRecord {
-            hash: record.hash,
+impl<'a> SegmentView<'a> {
+    fn new(names: &'a NameTable, first_name: usize, records: &'a [Arc<OutlineRecord>]) -> Self {
+        let (text, ends) = names.names_from(first_name);
+        let mut last = 0;
+        let lengths = ends.map(|end| end - std::mem::replace(&mut last, end));
+        let records = records.iter().map(|record| RecordView {
+            hash: &record.hash,
             language: record.language,
-            definitions: record.definitions.clone(),
-            references: record.references.clone(),
-            bytes: u32::try_from(record.packed.len()).unwrap_or(0),
+            definitions: &record.definitions,
+            references: &record.references,
+            packed: RawBytesRef(&record.packed),
+        });
+        Self {
+            text,
+            names: lengths.collect(),
+            records: records.collect(),
         }
-    });
-    let records = records.collect();
-    IndexSegment {
-        text: text.to_owned(),
-        names: lengths,
-        records,
-        packed: RawBytes(packed),
     }
 }

@@ -1,4 +1,4 @@
-//! Names as numbers.
+//! Interns names as numbers.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::OnceLock;
@@ -6,17 +6,17 @@ use std::sync::OnceLock;
 /// A name's number.
 pub(crate) type NameId = u32;
 
-/// Names, numbered in the order in which they came.
+/// Names, numbered in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct NameTable {
     text: String,
-    /// Where each ends.
+    /// The end of each name in `text`.
     ends: Vec<u32>,
-    /// By which names are found; made when it is first needed.
+    /// The hash table for lookups; built when it is first needed.
     table: OnceLock<NameHashTable>,
 }
 
-/// Numbers by the hash of their names, each in the first free place from there on.
+/// An open-addressing hash table of name numbers with linear probing.
 #[derive(Debug)]
 struct NameHashTable {
     hasher: RandomState,
@@ -26,7 +26,7 @@ struct NameHashTable {
 const FREE: u32 = u32::MAX;
 
 impl NameTable {
-    /// Names one after the other in a text, by where each ends.
+    /// Creates a table from concatenated names and the end of each.
     pub(super) fn new(text: String, ends: Vec<u32>) -> Option<Self> {
         let mut last = 0;
         for end in &ends {
@@ -50,15 +50,15 @@ impl NameTable {
         get(&self.text, &self.ends, name)
     }
 
-    /// The text of the names from one on, and where each ends in it.
-    pub(super) fn from(&self, first: usize) -> (&str, impl Iterator<Item = u32>) {
+    /// Returns the text of the names from `first` on, and the end of each in it.
+    pub(super) fn names_from(&self, first: usize) -> (&str, impl Iterator<Item = u32>) {
         let start = first.checked_sub(1).map_or(0, |last| self.ends[last]);
         let ends = self.ends[first..].iter().map(move |end| end - start);
         (&self.text[start as usize..], ends)
     }
 
-    /// The number of a name, if it has one.
-    pub(super) fn number(&self, name: &str) -> Option<NameId> {
+    /// Returns the number of a name, if it has one.
+    pub(super) fn find_id(&self, name: &str) -> Option<NameId> {
         let table = self
             .table
             .get_or_init(|| NameHashTable::new(&self.text, &self.ends));
@@ -66,7 +66,7 @@ impl NameTable {
         Some(table.places[place]).filter(|found| *found != FREE)
     }
 
-    /// The number of a name, which gets one if it has none.
+    /// Returns the number of a name, and assigns one if it has none.
     pub(super) fn add(&mut self, name: &str) -> NameId {
         let (text, ends) = (&self.text, &self.ends);
         self.table.get_or_init(|| NameHashTable::new(text, ends));
@@ -82,7 +82,7 @@ impl NameTable {
         self.text.push_str(name);
         self.ends
             .push(u32::try_from(self.text.len()).unwrap_or(u32::MAX));
-        if self.ends.len() * 2 > table.places.len() {
+        if self.ends.len() * 4 > table.places.len() * 3 {
             *table = NameHashTable::new(&self.text, &self.ends);
         }
         number
@@ -91,7 +91,8 @@ impl NameTable {
 
 impl NameHashTable {
     fn new(text: &str, ends: &[u32]) -> Self {
-        let size = (ends.len() * 4).next_power_of_two().max(64);
+        // At most three quarters of it are taken before it grows.
+        let size = (ends.len() * 3 / 2 + 1).next_power_of_two().max(64);
         let mut table = Self {
             hasher: RandomState::new(),
             places: vec![FREE; size],
@@ -103,7 +104,7 @@ impl NameHashTable {
         table
     }
 
-    /// Where a name is, or would be.
+    /// Returns the slot of a name, or the free slot where it would go.
     fn place(&self, name: &str, text: &str, ends: &[u32]) -> usize {
         let mask = self.places.len() - 1;
         let hash = self.hasher.hash_one(name);
@@ -134,13 +135,13 @@ mod tests {
         let numbers: Vec<_> = (0..1_000).map(|i| names.add(&format!("name{i}"))).collect();
         assert_eq!(numbers, (0..1_000).collect::<Vec<_>>());
         assert_eq!(names.add("name7"), 7);
-        assert_eq!(names.number("name999"), Some(999));
-        assert_eq!(names.number("name"), None);
+        assert_eq!(names.find_id("name999"), Some(999));
+        assert_eq!(names.find_id("name"), None);
         assert_eq!(names.get(12), "name12");
-        let (text, ends) = names.from(0);
+        let (text, ends) = names.names_from(0);
         let again = NameTable::new(text.to_owned(), ends.collect()).unwrap();
-        assert_eq!(again.number("name500"), Some(500));
-        let (text, ends) = names.from(998);
+        assert_eq!(again.find_id("name500"), Some(500));
+        let (text, ends) = names.names_from(998);
         assert_eq!((text, ends.collect()), ("name998name999", vec![7, 14]));
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of one content.
+//! The stored outline of one content.
 
 use std::sync::OnceLock;
 
@@ -8,26 +8,26 @@ use super::names::{NameId, NameTable};
 use crate::language::Language;
 use crate::outline::{Definition, DefinitionKind, Import, Outline, Reference, outline};
 
-/// A content's hash.
+/// The hash of a content.
 pub(super) type ContentHash = [u8; blake3::OUT_LEN];
 
-/// A definition, in short.
+/// A short description of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DefinitionSummary {
-    /// Its name.
+    /// The number of its name.
     pub(crate) name: NameId,
-    /// What it is.
+    /// The kind of definition.
     pub(crate) kind: DefinitionKind,
     /// Whether other files can see it.
     pub(crate) public: bool,
-    /// Whether it is in a function, so that nobody outside can mean it.
+    /// Whether it is inside a function, so that nothing outside can refer to it.
     pub(crate) local: bool,
 }
 
 impl DefinitionSummary {
-    /// Whether other files can mean it by its name.
-    pub(crate) fn reachable(self) -> bool {
-        self.kind.names() && !self.local
+    /// Returns true if other files can refer to it by name.
+    pub(crate) fn is_reachable(self) -> bool {
+        self.kind.has_own_name() && !self.local
     }
 }
 
@@ -38,16 +38,19 @@ pub(super) struct OutlineRecord {
     pub(super) language: Language,
     pub(super) definitions: Vec<DefinitionSummary>,
     pub(super) references: Vec<(NameId, u32)>,
-    /// The definitions in full and the imports, packed.
-    pub(super) packed: Vec<u8>,
+    /// The full definitions without their names, and the imports, packed.
+    pub(super) packed: Box<[u8]>,
     pub(super) outline: OnceLock<Outline>,
 }
 
 impl OutlineRecord {
-    /// The outline in full.
+    /// Returns the full outline, unpacked once.
     pub(super) fn outline(&self, names: &NameTable) -> &Outline {
         self.outline.get_or_init(|| {
-            let (definitions, imports) = self.unpacked();
+            let (mut definitions, imports) = self.unpacked();
+            for (definition, defined) in definitions.iter_mut().zip(&self.definitions) {
+                names.get(defined.name).clone_into(&mut definition.name);
+            }
             let references = self.references.iter().map(|(name, count)| Reference {
                 name: names.get(*name).to_owned(),
                 count: *count,
@@ -60,7 +63,7 @@ impl OutlineRecord {
         })
     }
 
-    /// What is imported, unpacked for this once.
+    /// Returns the imports without keeping the unpacked outline.
     pub(super) fn imports(&self) -> Vec<Import> {
         match self.outline.get() {
             Some(outline) => outline.imports.clone(),
@@ -73,32 +76,36 @@ impl OutlineRecord {
     }
 }
 
-/// What was read of a file whose content was not known. All of a tree may be held at once: what is
-/// packed is not held besides.
+/// The parsed form of a file whose content was not cached. It takes far more memory than a record,
+/// so only a window of files is in this form at once.
 pub(super) struct ParsedFile {
     pub(super) hash: ContentHash,
     pub(super) language: Language,
-    /// Definitions that have no numbers yet, and their names.
+    /// The definitions with their names, which have no numbers yet.
     definitions: Vec<(String, DefinitionSummary)>,
     references: Vec<Reference>,
-    packed: Vec<u8>,
+    packed: Box<[u8]>,
 }
 
 impl ParsedFile {
-    pub(super) fn new(hash: ContentHash, language: Language, text: &str) -> Self {
-        let outline = outline(text, language);
+    pub(super) fn parse(hash: ContentHash, language: Language, text: &str) -> Self {
+        let mut outline = outline(text, language);
+        // The names have numbers in the record: here they would take a third of its memory.
+        let own_names = outline.definitions.iter_mut();
+        let own_names = own_names.map(|definition| std::mem::take(&mut definition.name));
+        let own_names: Vec<String> = own_names.collect();
         let packed = postcard::to_stdvec(&(&outline.definitions, &outline.imports));
         Self {
             hash,
             language,
-            packed: packed.unwrap_or_default(),
-            definitions: definitions(outline.definitions),
+            packed: packed.unwrap_or_default().into_boxed_slice(),
+            definitions: definitions(own_names, &outline.definitions),
             references: outline.references,
         }
     }
 
-    /// With the numbers of its names.
-    pub(super) fn numbered(self, names: &mut NameTable) -> OutlineRecord {
+    /// Converts it into a record and numbers its names.
+    pub(super) fn into_record(self, names: &mut NameTable) -> OutlineRecord {
         let definitions = self
             .definitions
             .into_iter()
@@ -122,23 +129,17 @@ impl ParsedFile {
     }
 }
 
-fn definitions(all: Vec<Definition>) -> Vec<(String, DefinitionSummary)> {
-    let kinds: Vec<DefinitionKind> = all.iter().map(|definition| definition.kind).collect();
-    let defined = |definition: &Definition| DefinitionSummary {
+fn definitions(names: Vec<String>, all: &[Definition]) -> Vec<(String, DefinitionSummary)> {
+    let summary = |definition: &Definition| DefinitionSummary {
         name: 0,
         kind: definition.kind,
         public: definition.public,
         local: definition.inside.is_some_and(|inside| {
             matches!(
-                kinds[inside as usize],
+                all[inside as usize].kind,
                 DefinitionKind::Function | DefinitionKind::Method
             )
         }),
     };
-    let all = all.into_iter();
-    all.map(|definition| {
-        let defined = defined(&definition);
-        (definition.name, defined)
-    })
-    .collect()
+    names.into_iter().zip(all.iter().map(summary)).collect()
 }

@@ -1,60 +1,60 @@
-//! Finds out what has changed, and reads that.
+//! Detects which files have changed, and reads those.
+//!
+//! Files are read and parsed on all cores, but numbered in the order of their paths: names and
+//! records get the same numbers whatever the number of threads.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::record::{ContentHash, ParsedFile};
 use super::{ProgressCallback, SourceIndex, UpdateCounts};
 use crate::files::{FileContent, FileEntry, FileSet, FileStamp};
 use crate::language::Language;
+use crate::ordered_work::run_in_order;
 
-/// What a scan found, in the order of the paths.
-pub(super) struct ScanResult {
-    pub(super) sources: Vec<ScannedFile>,
-    read: usize,
-}
-
-/// A source file.
+/// A source file found by a scan.
 pub(super) struct ScannedFile {
     pub(super) path: String,
     pub(super) bytes: u64,
     pub(super) stamp: Option<FileStamp>,
-    pub(super) outline: OutlineLocation,
+    /// The number of its record in the index.
+    pub(super) record: u32,
 }
 
-/// Where a file's outline is.
-pub(super) enum OutlineLocation {
-    /// It is known, under this number.
-    Kept(u32),
-    /// It was worked out.
-    Read(Box<ParsedFile>),
+/// A file that may have changed.
+struct UnreadFile {
+    /// Its place among the source files.
+    place: usize,
+    /// Its number in the file set.
+    file: usize,
+    language: Language,
 }
 
-impl ScanResult {
-    pub(super) fn work(&self) -> UpdateCounts {
-        let parsed = |entry: &&ScannedFile| matches!(entry.outline, OutlineLocation::Read(_));
-        UpdateCounts {
-            read: self.read,
-            parsed: self.sources.iter().filter(parsed).count(),
-        }
-    }
+/// What was read of a file.
+enum ReadOutcome {
+    /// It is no text, or is gone.
+    Nothing,
+    /// The index has a record of its content.
+    Known(u32),
+    /// Nobody has seen its content before.
+    Parsed(Box<ParsedFile>),
 }
 
-/// Compares files with an index, and reads those that may differ.
+/// Compares files with an index, reads those that may differ, and adds records of new contents to
+/// the index. Returns the files in the order of their paths.
 pub(super) fn scan(
-    index: &SourceIndex,
+    index: &mut SourceIndex,
     files: &dyn FileSet,
     progress: ProgressCallback<'_>,
-) -> ScanResult {
+) -> (Vec<ScannedFile>, UpdateCounts) {
     let now = now();
     let mut sources: Vec<Option<ScannedFile>> = Vec::new();
     let mut unread = Vec::new();
     let mut known = index.sources.iter().peekable();
     for (at, file) in files.list().iter().enumerate() {
-        let Some(language) = Language::of(&file.path) else {
+        let Some(language) = Language::from_path(&file.path) else {
             continue;
         };
         while known.next_if(|source| source.path < file.path).is_some() {}
@@ -62,27 +62,26 @@ pub(super) fn scan(
         let same = same.filter(|source| {
             source.bytes == file.bytes && source.stamp.is_some() && source.stamp == file.stamp
         });
-        if let Some(source) = same {
-            sources.push(Some(entry(
-                file,
-                source.stamp,
-                OutlineLocation::Kept(source.at),
-            )));
-        } else {
-            unread.push((sources.len(), at, language));
-            sources.push(None);
+        if same.is_none() {
+            unread.push(UnreadFile {
+                place: sources.len(),
+                file: at,
+                language,
+            });
         }
+        sources.push(same.map(|source| scanned_file(file, source.stamp, source.at)));
     }
-    let outlines = read(index, files, &unread, progress);
-    for ((place, at, _), outline) in unread.iter().zip(outlines) {
-        let file = &files.list()[*at];
-        let stamp = file.stamp.filter(|stamp| stamp.is_settled(now));
-        sources[*place] = outline.map(|outline| entry(file, stamp, outline));
-    }
-    ScanResult {
-        sources: sources.into_iter().flatten().collect(),
+    let (records, parsed) = read_files(index, files, &unread, progress);
+    let counts = UpdateCounts {
         read: unread.len(),
+        parsed,
+    };
+    for (unread, record) in unread.iter().zip(records) {
+        let file = &files.list()[unread.file];
+        let stamp = file.stamp.filter(|stamp| stamp.is_settled(now));
+        sources[unread.place] = record.map(|record| scanned_file(file, stamp, record));
     }
+    (sources.into_iter().flatten().collect(), counts)
 }
 
 fn now() -> i128 {
@@ -92,72 +91,75 @@ fn now() -> i128 {
     })
 }
 
-fn entry(file: &FileEntry, stamp: Option<FileStamp>, outline: OutlineLocation) -> ScannedFile {
+fn scanned_file(file: &FileEntry, stamp: Option<FileStamp>, record: u32) -> ScannedFile {
     ScannedFile {
         path: file.path.clone(),
         bytes: file.bytes,
         stamp,
-        outline,
+        record,
     }
 }
 
-/// Reads files on all cores, in any order, and gives what was found in theirs.
-fn read(
-    index: &SourceIndex,
+/// Reads files, and returns the number of each one's record in the order of the files, and how many
+/// were parsed. On the way, parsed files become records, which take less memory.
+fn read_files(
+    index: &mut SourceIndex,
     files: &dyn FileSet,
-    unread: &[(usize, usize, Language)],
+    unread: &[UnreadFile],
     progress: ProgressCallback<'_>,
-) -> Vec<Option<OutlineLocation>> {
+) -> (Vec<Option<u32>>, usize) {
+    let mut numbers = Vec::with_capacity(unread.len());
+    let mut parsed = 0;
     if unread.is_empty() {
-        return Vec::new();
+        return (numbers, parsed);
     }
     let records = (0_u32..).zip(&index.records);
-    let known: HashMap<(&ContentHash, Language), u32> = records
-        .map(|(number, record)| ((&record.hash, record.language), number))
+    let known: HashMap<(ContentHash, Language), u32> = records
+        .map(|(number, record)| ((record.hash, record.language), number))
         .collect();
-    let next = AtomicUsize::new(0);
-    let done = AtomicUsize::new(0);
-    let found = Mutex::new(Vec::with_capacity(unread.len()));
-    let work = || {
-        let mut own = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some((_, file, language)) = unread.get(at) else {
-                break;
-            };
-            own.push((at, read_one(&known, files, *file, *language)));
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, unread.len());
-        }
-        if let Ok(mut found) = found.lock() {
-            found.append(&mut own);
-        }
-    };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        for _ in 1..threads.min(unread.len()) {
-            scope.spawn(work);
-        }
-        work();
-    });
-    let mut found = found.into_inner().unwrap_or_default();
-    found.sort_unstable_by_key(|(at, _)| *at);
-    found.into_iter().map(|(_, outline)| outline).collect()
+    // Several files may have the same new content.
+    let mut fresh: HashMap<(ContentHash, Language), u32> = HashMap::new();
+    let sizes: Vec<u64> = unread
+        .iter()
+        .map(|unread| files.list()[unread.file].bytes)
+        .collect();
+    let read = run_in_order(
+        &sizes,
+        |at| read_one(&known, files, &unread[at]),
+        |at, outcome| {
+            numbers.push(match outcome {
+                ReadOutcome::Nothing => None,
+                ReadOutcome::Known(number) => Some(number),
+                ReadOutcome::Parsed(file) => {
+                    parsed += 1;
+                    let next = u32::try_from(index.records.len()).unwrap_or(u32::MAX);
+                    let number = *fresh.entry((file.hash, file.language)).or_insert(next);
+                    if number == next {
+                        let record = file.into_record(&mut index.names);
+                        index.records.push(Arc::new(record));
+                    }
+                    Some(number)
+                }
+            });
+            progress(at + 1, unread.len());
+            Ok::<_, Infallible>(())
+        },
+    );
+    let Ok(()) = read;
+    (numbers, parsed)
 }
 
 fn read_one(
-    known: &HashMap<(&ContentHash, Language), u32>,
+    known: &HashMap<(ContentHash, Language), u32>,
     files: &dyn FileSet,
-    file: usize,
-    language: Language,
-) -> Option<OutlineLocation> {
-    let FileContent::Text(text) = files.read(file) else {
-        return None;
+    unread: &UnreadFile,
+) -> ReadOutcome {
+    let FileContent::Text(text) = files.read(unread.file) else {
+        return ReadOutcome::Nothing;
     };
     let hash = *blake3::hash(text.as_bytes()).as_bytes();
-    if let Some(number) = known.get(&(&hash, language)) {
-        return Some(OutlineLocation::Kept(*number));
+    match known.get(&(hash, unread.language)) {
+        Some(number) => ReadOutcome::Known(*number),
+        None => ReadOutcome::Parsed(Box::new(ParsedFile::parse(hash, unread.language, &text))),
     }
-    Some(OutlineLocation::Read(Box::new(ParsedFile::new(
-        hash, language, &text,
-    ))))
 }

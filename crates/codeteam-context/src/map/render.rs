@@ -1,4 +1,4 @@
-//! A map in words.
+//! Renders a map as text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use crate::index::SourceIndex;
 use crate::outline::Outline;
 use crate::tokens::TokenCounter;
 
-/// Draws the map of these definitions, and of what they stand in.
-pub(super) fn draw(
+/// Renders the map of these definitions and of the ones that contain them.
+pub(super) fn render_map(
     index: &SourceIndex,
     ranks: &ImportanceRanks,
     candidates: &[MapCandidate],
@@ -20,7 +20,7 @@ pub(super) fn draw(
         let shown = files.entry(candidate.file).or_default();
         let outline = index.outline(candidate.file);
         let mut next = Some(candidate.definition);
-        // What is shown already is shown with all it stands in.
+        // A definition that is already shown is shown together with everything that contains it.
         while let Some(at) = next.filter(|at| shown.insert(*at)) {
             let inside = outline.definitions.get(at).and_then(|it| it.inside);
             next = inside.map(|inside| inside as usize);
@@ -29,18 +29,18 @@ pub(super) fn draw(
     let mut map = RepositoryMap::default();
     for (file, shown) in files {
         let outline = index.outline(file);
-        let part = part(index, ranks, file, &shown);
+        let part = mapped_file(index, ranks, file, &shown);
         if !map.text.is_empty() {
             map.text.push('\n');
         }
-        write(&part, outline, &shown, &mut map.text);
+        write_file(&part, outline, &shown, &mut map.text);
         map.files.push(part);
     }
     map.tokens = counter.count(&map.text);
     map
 }
 
-fn part(
+fn mapped_file(
     index: &SourceIndex,
     ranks: &ImportanceRanks,
     file: usize,
@@ -71,7 +71,7 @@ fn part(
     }
 }
 
-fn write(part: &MappedFile, outline: &Outline, shown: &BTreeSet<usize>, out: &mut String) {
+fn write_file(part: &MappedFile, outline: &Outline, shown: &BTreeSet<usize>, out: &mut String) {
     out.push_str(&part.path);
     out.push_str(":\n");
     let mut next = 0;

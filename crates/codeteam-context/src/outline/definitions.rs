@@ -1,15 +1,15 @@
-//! What a file defines.
+//! The definitions of a file, and how their signatures are rendered.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use tree_sitter::Node;
 
-/// What a name stands for.
+/// The kind of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DefinitionKind {
-    /// A function.
+    /// A free function.
     Function,
     /// A function of a type.
     Method,
@@ -17,39 +17,40 @@ pub enum DefinitionKind {
     Type,
     /// An interface, trait or protocol.
     Interface,
-    /// A type by another name.
+    /// A type alias.
     Alias,
     /// A constant, static or variable of the file.
     Value,
-    /// A macro.
+    /// A macro definition.
     Macro,
     /// A module or namespace.
     Module,
-    /// Methods of a type that is defined elsewhere. Its name is the type's, which it does not define.
+    /// Methods of a type that is defined elsewhere. Its name is that type's, which it does not
+    /// define.
     Impl,
 }
 
 impl DefinitionKind {
-    /// Whether its name is one that others refer to it by.
-    pub fn names(self) -> bool {
+    /// Returns true if others refer to the definition by its own name.
+    pub fn has_own_name(self) -> bool {
         self != Self::Impl
     }
 }
 
-/// Something defined in a file.
+/// A definition in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
-    /// Its name.
+    /// The name as it is written.
     pub name: String,
-    /// What it is.
+    /// The kind of definition.
     pub kind: DefinitionKind,
-    /// The definition it stands in, as its place in the list.
+    /// The definition that contains it, by its index in the list.
     pub inside: Option<u32>,
     /// The line it begins on, from 1.
     pub line: u32,
     /// The line it ends on.
     pub last_line: u32,
-    /// How it is declared, without its body: `fn add(a: u32, b: u32) -> u32`.
+    /// The declaration without its body: `fn add(a: u32, b: u32) -> u32`.
     pub signature: String,
     /// Whether other files can see it: exported, public, or not marked private by its name.
     pub public: bool,
@@ -57,24 +58,24 @@ pub struct Definition {
 
 /// A definition as a grammar's rules find it.
 pub(super) struct DefinitionNode<'t> {
-    /// Its name, as it is written.
+    /// The name as it is written.
     pub(super) name: &'t str,
-    /// What it is.
+    /// The kind of definition.
     pub(super) kind: DefinitionKind,
-    /// Whether it is visible to other files, if what it stands in is.
+    /// Whether it is visible to other files, provided that what contains it is.
     pub(super) public: bool,
-    /// How it is declared.
+    /// The declaration without its body.
     pub(super) signature: String,
-    /// From its first line to its last.
+    /// The node from its first line to its last.
     pub(super) whole: Node<'t>,
 }
 
 impl DefinitionNode<'_> {
-    /// As it is kept.
-    pub(super) fn kept(self, inside: Option<u32>) -> Definition {
+    /// Converts it into a [`Definition`].
+    pub(super) fn into_definition(self, inside: Option<u32>) -> Definition {
         let line = row(self.whole.start_position().row);
         let end = self.whole.end_position();
-        // A node that ends with its line's end ends on the next one's beginning.
+        // A node that ends with a line break ends at the start of the next line.
         let last = if end.column == 0 {
             end.row.saturating_sub(1)
         } else {
@@ -96,23 +97,23 @@ fn row(row: usize) -> u32 {
     u32::try_from(row).unwrap_or(u32::MAX - 1) + 1
 }
 
-/// A signature is cut after so many bytes.
+/// The length limit of a signature, in bytes.
 const LONGEST: usize = 400;
 
-/// A value is shown up to so many bytes.
+/// The length limit of a value, in bytes.
 const LONGEST_VALUE: usize = 60;
 
-/// A stretch of a text on one line, without comments and without what begins a body.
+/// Renders a range of the text on one line, without comments and without the start of a body.
 pub(super) fn signature(text: &str, node: Node<'_>, part: Range<usize>) -> String {
-    joined(text, node, std::slice::from_ref(&part))
+    join_stretches(text, node, std::slice::from_ref(&part))
 }
 
-/// Several stretches as one.
-pub(super) fn joined(text: &str, node: Node<'_>, parts: &[Range<usize>]) -> String {
+/// Renders several ranges as one line.
+pub(super) fn join_stretches(text: &str, node: Node<'_>, parts: &[Range<usize>]) -> String {
     let mut line = LineJoiner::default();
     let mut is_cut = false;
     for part in parts {
-        // What comes after is cut anyway.
+        // Anything beyond this would be cut off anyway.
         let end = text.floor_char_boundary(part.end.min(part.start + 4 * LONGEST));
         is_cut |= end < part.end;
         let part = &(part.start..end.max(part.start));
@@ -133,22 +134,27 @@ pub(super) fn joined(text: &str, node: Node<'_>, parts: &[Range<usize>]) -> Stri
     text.truncate(text.trim_end_matches(['{', ':', ';', ',', ' ']).len());
     if is_cut || text.len() > LONGEST {
         text.truncate(text.floor_char_boundary(LONGEST));
-        text.truncate(before_the_cut(&text));
+        text.truncate(whole_word_end(&text));
         text.push('…');
     }
     text
 }
 
-/// Where a text that was cut off ends if no half of a word stays: half a secret is not known for what
-/// it is.
-fn before_the_cut(text: &str) -> usize {
+/// Returns where to end a truncated text so that no half word remains: half a secret would not be
+/// recognised as one.
+fn whole_word_end(text: &str) -> usize {
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | '[' | '{' | '<');
     let end = text.rfind(ends).unwrap_or(0);
     text[..end].trim_end().len()
 }
 
-/// How a value is declared: all of it if that is short.
-pub(super) fn value(text: &str, node: Node<'_>, from: usize, value: Option<Node<'_>>) -> String {
+/// Renders the declaration of a value, in full if that is short.
+pub(super) fn value_signature(
+    text: &str,
+    node: Node<'_>,
+    from: usize,
+    value: Option<Node<'_>>,
+) -> String {
     let Some(value) = value else {
         return signature(text, node, from..node.end_byte());
     };
@@ -162,20 +168,20 @@ pub(super) fn value(text: &str, node: Node<'_>, from: usize, value: Option<Node<
     declared
 }
 
-/// A text that is put together without line breaks.
+/// Joins text without line breaks.
 #[derive(Default)]
 struct LineJoiner {
     text: String,
-    /// Something blank came last.
+    /// Whether the last character was whitespace.
     space: bool,
-    /// It had a line break in it.
+    /// Whether that whitespace contained a line break.
     broken: bool,
 }
 
 impl LineJoiner {
     fn push(&mut self, part: &str) {
         for char in part.chars() {
-            // Nothing is kept that could turn what is read around, or end a line.
+            // Drop everything that could reverse the reading direction or end a line.
             if char.is_whitespace() || char.is_control() {
                 self.space = true;
                 self.broken |= char == '\n';
@@ -193,7 +199,7 @@ impl LineJoiner {
         }
     }
 
-    /// Between what stood on two lines there is nothing if a bracket is next to it.
+    /// Adds a space before `next`, except between lines that were broken at a bracket.
     fn separate(&mut self, next: char) {
         if self.broken && matches!(next, ')' | ']' | '}' | '>') {
             if self.text.ends_with(',') {
@@ -211,7 +217,7 @@ impl LineJoiner {
     }
 }
 
-/// The comments of a node within a stretch of the text.
+/// Returns the comments of a node within a range of the text.
 fn comments(text: &str, node: Node<'_>, part: &Range<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let slice = &text[part.clone()];

@@ -1,4 +1,4 @@
-//! What a file imports, as it is written.
+//! Extracts the imports of a file, as they are written.
 
 mod go;
 mod java;
@@ -11,53 +11,53 @@ use tree_sitter::Node;
 
 use crate::language::Language;
 
-/// No more of a file's imports are kept.
+/// The largest number of imports kept per file.
 const MAX_IMPORTS: usize = 10_000;
 
-/// No longer name is one.
+/// The length limit of a name.
 const MAX_NAME: usize = 1_000;
 
-/// No more of a statement is kept, in characters.
+/// The length limit of a statement, in characters.
 const MAX_STATEMENT: usize = 200;
 
-/// An import. Which file it leads to is found out by [`crate::imports`].
+/// An import. [`crate::imports`] resolves it to a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Import {
-    /// What is imported from, as it is written: `..models.user`, `./api`, `crate::git`, `java.util`.
-    /// In a module within a Rust file, as it would be written at the file's top.
+    /// The imported module, as it is written: `..models.user`, `./api`, `crate::git`, `java.util`.
+    /// In an inline module of a Rust file, as it would be written at the file's top.
     pub module: String,
-    /// What is imported from it by name; none if it is the module itself.
+    /// The names imported from it; empty if the module itself is imported.
     pub names: Vec<String>,
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: u32,
     /// The statement, on one line.
     pub statement: String,
-    /// What kind of statement it is.
+    /// The kind of statement.
     pub form: ImportForm,
 }
 
-/// What shows that a file needs another.
+/// The kind of evidence that a file needs another.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum ImportForm {
-    /// An import.
+    /// An import statement.
     #[default]
     Import,
-    /// An import of types, which is gone when the program runs.
+    /// A type-only import, which does not exist at run time.
     Types,
-    /// A part of the file that lies elsewhere: `mod x;`, or its path, which begins with `./`.
+    /// A part of the file that is in another file: `mod x;`, or its path, which begins with `./`.
     Part,
-    /// Where the file says that it stands itself: `package a.b;`. It leads nowhere.
+    /// A declaration of the file's own place: `package a.b;`. It resolves to nothing.
     Within,
-    /// A name or a path in the code, which needs no import to lead to another file. Nothing is
-    /// missing if it leads to none.
+    /// A name or path in the code that needs no import to refer to another file. It is not an error
+    /// if it resolves to nothing.
     Mention,
 }
 
-/// The imports below a node, in the order of the lines.
-pub(super) fn of(root: Node<'_>, text: &str, language: Language) -> Vec<Import> {
+/// Returns the imports below a node, in the order of the lines.
+pub(super) fn find_imports(root: Node<'_>, text: &str, language: Language) -> Vec<Import> {
     let mut found = ImportCollector {
         text,
         imports: Vec::new(),
@@ -75,32 +75,32 @@ pub(super) fn of(root: Node<'_>, text: &str, language: Language) -> Vec<Import> 
     found.imports
 }
 
-/// What has been found so far.
+/// Collects imports.
 struct ImportCollector<'t> {
     text: &'t str,
     imports: Vec<Import>,
 }
 
 impl<'t> ImportCollector<'t> {
-    /// The text of a node.
+    /// Returns the text of a node.
     fn text(&self, node: Node<'_>) -> &'t str {
         self.text.get(node.byte_range()).unwrap_or("")
     }
 
-    /// The text of a part of a node.
+    /// Returns the text of a field of a node.
     fn field(&self, node: Node<'_>, name: &str) -> Option<&'t str> {
         node.child_by_field_name(name).map(|part| self.text(part))
     }
 
-    /// Adds an import that a statement shows.
+    /// Adds an import, shown by its statement.
     fn add(&mut self, statement: Node<'_>, module: &str, names: Vec<String>, form: ImportForm) {
         let shown = one_line(self.text(statement));
         self.add_shown(line(statement), shown, module, names, form);
     }
 
-    /// Adds an import that is shown by the line it stands in.
+    /// Adds an import, shown by the line it is in.
     fn add_line(&mut self, at: Node<'_>, module: &str, names: Vec<String>, form: ImportForm) {
-        // A line may be the whole file: no more of it is looked at than can be shown.
+        // A line may be the whole file, so no more of it is inspected than can be shown.
         let start = at.start_byte().min(self.text.len());
         let from = self
             .text
@@ -136,12 +136,12 @@ impl<'t> ImportCollector<'t> {
     }
 }
 
-/// The line a node begins on.
+/// Returns the line that a node begins on.
 fn line(node: Node<'_>) -> u32 {
     u32::try_from(node.start_position().row + 1).unwrap_or(u32::MAX)
 }
 
-/// A statement on one line, and no longer than fits there.
+/// Joins a statement into one line of limited length.
 fn one_line(text: &str) -> String {
     let mut line = String::new();
     let mut room = MAX_STATEMENT;
@@ -160,15 +160,15 @@ fn one_line(text: &str) -> String {
     line
 }
 
-/// Whether what lies below a node is looked at too.
+/// Whether a walk descends into a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ChildVisit {
     Seen,
     Skipped,
 }
 
-/// Goes through a tree, a node before what is in it, however deep it is. `look` is told each named
-/// node and how deep it lies.
+/// Walks a tree in pre-order without recursion. `look` is called with each named node and its
+/// depth.
 fn walk<'t>(root: Node<'t>, mut look: impl FnMut(Node<'t>, usize) -> ChildVisit) {
     let mut cursor = root.walk();
     let mut depth = 0;
@@ -191,7 +191,7 @@ fn walk<'t>(root: Node<'t>, mut look: impl FnMut(Node<'t>, usize) -> ChildVisit)
     }
 }
 
-/// The children of a node that have names.
+/// Returns the named children of a node.
 fn children(node: Node<'_>) -> Vec<Node<'_>> {
     node.named_children(&mut node.walk()).collect()
 }

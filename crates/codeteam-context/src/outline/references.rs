@@ -1,45 +1,45 @@
-//! The names a file refers to.
+//! Collects the names that a file refers to.
 //!
-//! What is bound within the file (parameters, variables) is no reference, unless it is imported:
-//! `user` in `def show(user)` has nothing to do with whatever else is called `user`.
+//! A name bound within the file (a parameter or variable) is not a reference, unless it is
+//! imported: `user` in `def show(user)` has nothing to do with whatever else is called `user`.
 
 use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-/// A name that is referred to.
+/// A name that a file refers to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reference {
-    /// The name.
+    /// The name itself.
     pub name: String,
-    /// How often.
+    /// The number of occurrences.
     pub count: u32,
 }
 
-/// What a name is where it stands.
+/// The role of a name at one place of the code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum NameRole {
-    /// Nothing is said of it.
+    /// The rules say nothing about it.
     #[default]
     Unsaid,
     /// It stands for something: a variable, a function, a module.
     Plain,
-    /// It stands for something of something: `user.name`, or it is a type.
+    /// It is a member of something, such as `user.name`, or a type.
     Sure,
-    /// It is bound here, to be used in this file.
+    /// It is bound here, for use in this file.
     Bound,
-    /// It is a type's or function's own parameter, or of the language's own library, and never
-    /// anything else in this file.
+    /// It is a type's or function's own parameter, or belongs to the language's library, and never
+    /// means anything else in this file.
     Own,
     /// It is imported here.
     Imported,
-    /// It is handed out here.
+    /// It is exported here.
     Exported,
-    /// It is none that counts: a label, a key, what is defined here.
+    /// It does not count: a label, a key, or something defined here.
     Nothing,
 }
 
-/// The names of a file, as they are met.
+/// Collects the names of a file.
 #[derive(Default)]
 pub(super) struct NameCollector<'t> {
     plain: HashMap<&'t str, u32>,
@@ -48,13 +48,13 @@ pub(super) struct NameCollector<'t> {
     own: HashSet<&'t str>,
     imported: HashSet<&'t str>,
     pub(super) exported: HashSet<&'t str>,
-    /// Something is imported: the file is a module.
+    /// Whether something is imported, which makes the file a module.
     pub(super) module: bool,
 }
 
 impl<'t> NameCollector<'t> {
-    /// Takes one note of a name.
-    pub(super) fn note(&mut self, name: &'t str, role: NameRole) {
+    /// Records an occurrence of a name.
+    pub(super) fn record(&mut self, name: &'t str, role: NameRole) {
         // One letter says nothing.
         if name.len() < 2 {
             return;
@@ -81,13 +81,13 @@ impl<'t> NameCollector<'t> {
         }
     }
 
-    /// Whether a name is known to be none of the project's.
+    /// Returns true if a name is known not to belong to the project.
     pub(super) fn is_own(&self, name: &str) -> bool {
         self.own.contains(name)
     }
 
-    /// All that is referred to, in order.
-    pub(super) fn references(self) -> Vec<Reference> {
+    /// Returns everything that is referred to, in order.
+    pub(super) fn into_references(self) -> Vec<Reference> {
         let mut counts = self.sure;
         for (name, count) in self.plain {
             if !self.bound.contains(name) || self.imported.contains(name) {

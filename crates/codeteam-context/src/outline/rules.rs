@@ -1,7 +1,7 @@
-//! What the nodes of each grammar mean, and the one walk that goes by it.
+//! The meaning of each grammar's nodes, and the single tree walk that applies it.
 //!
-//! A language is a table ([`GrammarRules`]), in a file of its own. The walk keeps its own stack, so that no
-//! nesting is too deep for it.
+//! Each language is a table ([`GrammarRules`]) in a file of its own. The walk keeps its own stack,
+//! so no nesting is too deep for it.
 
 mod go;
 mod java;
@@ -17,37 +17,37 @@ use super::definitions::{Definition, DefinitionKind, DefinitionNode};
 use super::references::{NameCollector, NameRole, Reference};
 use crate::language::Language;
 
-/// What the nodes of a grammar mean.
+/// The meaning of a grammar's nodes.
 pub(super) struct GrammarRules {
-    /// What may define something, for [`GrammarRules::define`] to tell.
+    /// Node kinds that may define something; [`GrammarRules::define`] decides.
     defines: &'static [&'static str],
-    /// Finds what a node defines.
+    /// Collects the definitions of a node.
     define: for<'t> fn(Node<'t>, &NodeContext<'_, 't>, &mut NodeOutput<'t>),
-    /// What is a function, also if it has no name. Its body is the field `body`.
+    /// Node kinds that are functions, including anonymous ones. The body is the field `body`.
     pub(super) functions: &'static [&'static str],
-    /// What is a name, and what it is where nothing else is said.
+    /// Node kinds that are names, with their default role.
     names: &'static [(&'static str, NameRole)],
-    /// What a name, or a list, is as a field of a node. The empty field is none.
+    /// The role of a name or list by parent kind and field. An empty field name means no field.
     places: &'static [(&'static str, &'static str, NameRole)],
-    /// What says of the names in it what is said of itself.
+    /// Node kinds that pass their own role on to the names inside.
     lists: &'static [&'static str],
-    /// What takes something out of something, and the field that says of what.
+    /// Node kinds that access a member, with the field that holds the object.
     members: &'static [(&'static str, &'static str)],
-    /// Of these nothing is looked at.
+    /// Node kinds that are not inspected at all.
     skipped: &'static [&'static str],
-    /// Looks over the definitions when all is known.
+    /// Adjusts the definitions once all names are known.
     finish: fn(&mut [Definition], &NameCollector<'_>),
 }
 
-/// Where a node stands.
+/// The position of a node.
 pub(super) struct NodeContext<'a, 't> {
-    /// The whole file.
+    /// The text of the whole file.
     text: &'t str,
-    /// What it is in, from the file down.
+    /// The ancestors, from the file down.
     above: &'a [Node<'t>],
-    /// The definition it is in.
+    /// The definition that contains it.
     inside: Option<&'a Definition>,
-    /// Whether it is in a function, with or without a name.
+    /// Whether it is inside a function, named or anonymous.
     in_function: bool,
 }
 
@@ -56,8 +56,8 @@ impl<'t> NodeContext<'_, 't> {
         self.above.last().copied()
     }
 
-    /// What it is in is one of these.
-    fn within(&self, kind: &str) -> bool {
+    /// Returns true if the parent is of this kind.
+    fn is_in(&self, kind: &str) -> bool {
         self.parent().is_some_and(|node| node.kind() == kind)
     }
 
@@ -69,7 +69,7 @@ impl<'t> NodeContext<'_, 't> {
         node.child_by_field_name(field).map(|node| self.text(node))
     }
 
-    /// Whether it is in a type, an interface or what adds methods to one.
+    /// Returns true if it is inside a type, an interface, or an implementation of one.
     fn in_type(&self) -> bool {
         self.inside.is_some_and(|inside| {
             matches!(
@@ -80,7 +80,7 @@ impl<'t> NodeContext<'_, 't> {
     }
 }
 
-/// What a node gave.
+/// The contribution of a node.
 #[derive(Default)]
 pub(super) struct NodeOutput<'t> {
     found: Vec<DefinitionNode<'t>>,
@@ -90,7 +90,7 @@ pub(super) struct NodeOutput<'t> {
     foreign: Vec<&'t str>,
 }
 
-/// Rules, by the numbers of a grammar's kinds and fields.
+/// Rules, indexed by the numbers of a grammar's kinds and fields.
 struct RuleTable {
     rules: &'static GrammarRules,
     kinds: Vec<NodeMeaning>,
@@ -137,7 +137,8 @@ impl RuleTable {
             kinds[id(kind)].parent = true;
             places[id(kind) * fields + usize::from(field)] = *role;
         }
-        // What is not in the grammar has the number 0, which is that of the text's end.
+        // Kinds that are not in the grammar have the number 0, which is that of the end of the
+        // text.
         kinds[0] = NodeMeaning::default();
         Self {
             rules,
@@ -152,7 +153,7 @@ impl RuleTable {
         self.kinds.get(kind).copied().unwrap_or_default()
     }
 
-    /// What is said of a node by where it stands.
+    /// Returns the role of a node by its position.
     fn role(&self, above: &ParentNode, cursor: &TreeCursor<'_>) -> NameRole {
         if above.parent {
             let field = cursor.field_id().map_or(0, u16::from);
@@ -186,7 +187,7 @@ fn table(language: Language) -> &'static RuleTable {
     }]
 }
 
-/// The rules of a language.
+/// Returns the rules of a language.
 pub(super) fn rules(language: Language) -> &'static GrammarRules {
     match language {
         Language::Python => &python::RULES,
@@ -197,14 +198,14 @@ pub(super) fn rules(language: Language) -> &'static GrammarRules {
     }
 }
 
-/// What a node says of those in it.
+/// An ancestor of the current node, with the role that it passes on.
 struct ParentNode {
     kind: u16,
     parent: bool,
     role: NameRole,
 }
 
-/// One walk over a tree.
+/// A single walk over a tree.
 struct OutlineWalk<'t> {
     table: &'static RuleTable,
     text: &'t str,
@@ -212,14 +213,15 @@ struct OutlineWalk<'t> {
     above: Vec<ParentNode>,
     names: NameCollector<'t>,
     definitions: Vec<Definition>,
-    /// The definitions that are open, with how deep they begin.
+    /// The enclosing definitions with their depths.
     open: Vec<(usize, u32)>,
-    /// The functions that are open, by how deep they begin.
+    /// The depths of the enclosing functions.
     functions: Vec<usize>,
 }
 
-/// The definitions below a node in the order of the lines, and the names that are referred to.
-pub(super) fn walk(
+/// Returns the definitions below a node in the order of the lines, and the names that are referred
+/// to.
+pub(super) fn collect_names(
     root: Node<'_>,
     text: &str,
     language: Language,
@@ -235,7 +237,7 @@ pub(super) fn walk(
         open: Vec::new(),
         functions: Vec::new(),
     };
-    walk.all(root);
+    walk.visit_all(root);
     let mut definitions = walk.definitions;
     (table.rules.finish)(&mut definitions, &walk.names);
     for at in 0..definitions.len() {
@@ -249,11 +251,11 @@ pub(super) fn walk(
         });
         definitions[at].public &= !shut;
     }
-    (definitions, walk.names.references())
+    (definitions, walk.names.into_references())
 }
 
 impl<'t> OutlineWalk<'t> {
-    fn all(&mut self, root: Node<'t>) {
+    fn visit_all(&mut self, root: Node<'t>) {
         let mut cursor = root.walk();
         loop {
             if self.enter(&cursor) && cursor.goto_first_child() {
@@ -269,7 +271,7 @@ impl<'t> OutlineWalk<'t> {
         }
     }
 
-    /// Looks at a node; whether those in it are to be looked at.
+    /// Visits a node, and returns true if its children are to be visited.
     fn enter(&mut self, cursor: &TreeCursor<'t>) -> bool {
         let node = cursor.node();
         let meaning = self.table.meaning(node);
@@ -283,7 +285,7 @@ impl<'t> OutlineWalk<'t> {
             } else {
                 role
             };
-            self.names.note(&self.text[node.byte_range()], role);
+            self.names.record(&self.text[node.byte_range()], role);
         }
         if meaning.defines {
             self.define(node);
@@ -300,7 +302,7 @@ impl<'t> OutlineWalk<'t> {
         !meaning.skipped
     }
 
-    /// Whether a name is one of a package of the language's own library.
+    /// Returns true if a name belongs to a package of the language's own library.
     fn is_foreign(&self, node: Node<'t>) -> bool {
         let Some(parent) = self.nodes.last() else {
             return false;
@@ -337,10 +339,10 @@ impl<'t> OutlineWalk<'t> {
         (self.table.rules.define)(node, &place, &mut out);
         self.names.exported.extend(out.exported);
         for name in out.foreign {
-            self.names.note(name, NameRole::Own);
+            self.names.record(name, NameRole::Own);
         }
         for name in out.imported {
-            self.names.note(name, NameRole::Imported);
+            self.names.record(name, NameRole::Imported);
         }
         let Ok(first) = u32::try_from(self.definitions.len()) else {
             return;
@@ -348,7 +350,10 @@ impl<'t> OutlineWalk<'t> {
         if !out.found.is_empty() {
             self.open.push((self.nodes.len(), first));
         }
-        let kept = out.found.into_iter().map(|found| found.kept(inside));
+        let kept = out
+            .found
+            .into_iter()
+            .map(|found| found.into_definition(inside));
         self.definitions.extend(kept);
     }
 }

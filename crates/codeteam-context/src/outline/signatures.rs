@@ -1,7 +1,7 @@
-//! A file without the bodies of its functions.
+//! Reduces a file to its declarations, without the bodies of its functions.
 //!
-//! Declarations, fields, imports and short values stay as they are written; a body becomes `…`. Of a
-//! doc comment its first line stays, other comments go. Nothing is put into other words.
+//! Declarations, fields, imports and short values stay as they are written; a body becomes `…`. A
+//! doc comment keeps its first line, and other comments are removed. Nothing is rephrased.
 
 mod comments;
 mod edits;
@@ -15,16 +15,16 @@ use self::edits::TextEdits;
 use super::rules::{GrammarRules, rules};
 use crate::language::Language;
 
-/// A body that is not longer says as much as `…`.
+/// A body no longer than this is kept, because `…` would save nothing.
 const SHORT: usize = 12;
 
 /// A value that spans more lines is left out.
 const MANY_LINES: usize = 5;
 
-/// The file with declarations only; `None` if that would gain nothing, or if the file breaks its
-/// grammar too badly to tell.
+/// Returns the file with declarations only; `None` if that would gain nothing, or if the file has
+/// too many syntax errors.
 pub fn signatures(text: &str, language: Language) -> Option<String> {
-    let tree = super::parse(text, language)?;
+    let tree = super::parse_source(text, language)?;
     let mut walk = SignatureWalk {
         text,
         language,
@@ -34,11 +34,11 @@ pub fn signatures(text: &str, language: Language) -> Option<String> {
         values: Vec::new(),
         broken: 0,
     };
-    walk.all(tree.root_node());
+    walk.visit_all(tree.root_node());
     if walk.broken > text.len() / 4 {
         return None;
     }
-    let shown = walk.edits.applied(text);
+    let shown = walk.edits.apply(text);
     (shown.len() < text.len()).then_some(shown)
 }
 
@@ -48,14 +48,14 @@ struct SignatureWalk<'t> {
     rules: &'static GrammarRules,
     edits: TextEdits,
     comments: CommentTrimmer<'t>,
-    /// The values that are open: how deep, how many edits there were, and where it is.
+    /// The enclosing values: depth, number of edits before it, and range.
     values: Vec<(usize, usize, Range<usize>)>,
-    /// How many bytes could not be understood.
+    /// The number of bytes inside syntax errors.
     broken: usize,
 }
 
 impl<'t> SignatureWalk<'t> {
-    fn all(&mut self, root: Node<'t>) {
+    fn visit_all(&mut self, root: Node<'t>) {
         let mut cursor = root.walk();
         let mut depth = 0;
         loop {
@@ -73,7 +73,7 @@ impl<'t> SignatureWalk<'t> {
         }
     }
 
-    /// Looks at a node; whether those in it are to be looked at.
+    /// Visits a node, and returns true if its children are to be visited.
     fn enter(&mut self, cursor: &TreeCursor<'t>, depth: usize) -> bool {
         let node = cursor.node();
         if node.is_error() {
@@ -91,14 +91,14 @@ impl<'t> SignatureWalk<'t> {
             return false;
         }
         if self.rules.functions.contains(&kind) {
-            return !self.function(node);
+            return !self.drop_function_body(node);
         }
         if kind == "macro_definition" {
             self.macro_definition(node);
             return false;
         }
         if self.language == Language::Python && (kind == "module" || kind == "class_definition") {
-            self.docstring(node);
+            self.shorten_docstring(node);
         }
         if kind.ends_with("string") || kind.ends_with("string_literal") {
             self.edits.keep(node);
@@ -114,7 +114,7 @@ impl<'t> SignatureWalk<'t> {
         true
     }
 
-    /// A long value in which no function was found says little.
+    /// Drops a long value in which no function was found, because it says little.
     fn leave(&mut self, depth: usize) {
         while let Some((at, before, range)) = self.values.pop_if(|(at, _, _)| *at >= depth) {
             if self.edits.len() == before && at == depth {
@@ -123,8 +123,8 @@ impl<'t> SignatureWalk<'t> {
         }
     }
 
-    /// Leaves a function's body out; `false` if there is nothing to leave out.
-    fn function(&mut self, node: Node<'t>) -> bool {
+    /// Drops a function's body; returns `false` if there is nothing to drop.
+    fn drop_function_body(&mut self, node: Node<'t>) -> bool {
         let body = node.child_by_field_name("body").or_else(|| {
             let last = node.child_count().checked_sub(1)?;
             node.child(last).filter(|child| child.kind() == "block")
@@ -152,7 +152,8 @@ impl<'t> SignatureWalk<'t> {
         true
     }
 
-    /// A body becomes `…` on the line of its function, or below the first line of what is said of it.
+    /// Replaces a body with `…` on the line of its function, or below the first line of its
+    /// docstring.
     fn python_body(&mut self, body: Node<'t>) {
         if let Some(doc) = self.first_string(body) {
             let column = body.start_position().column;
@@ -162,7 +163,7 @@ impl<'t> SignatureWalk<'t> {
             return;
         }
         let start = self.text[..body.start_byte()].trim_end().len();
-        // A comment between the two goes with the body.
+        // A comment between the colon and the body is removed with the body.
         let start = self.text[..start].rfind(':').map_or(start, |at| {
             if self.text[at..start].contains('#') {
                 at + 1
@@ -173,8 +174,8 @@ impl<'t> SignatureWalk<'t> {
         self.edits.push(start..body.end_byte(), " …".to_owned());
     }
 
-    /// What is said of a module or a class keeps its first line.
-    fn docstring(&mut self, node: Node<'t>) {
+    /// Shortens the docstring of a module or class to its first line.
+    fn shorten_docstring(&mut self, node: Node<'t>) {
         let body = node.child_by_field_name("body").unwrap_or(node);
         let Some(string) = first_string_node(body) else {
             return;
@@ -184,7 +185,7 @@ impl<'t> SignatureWalk<'t> {
         }
     }
 
-    /// The first line of the string that a body begins with.
+    /// Returns the first line of the string that a body begins with.
     fn first_string(&self, body: Node<'t>) -> Option<String> {
         let text = &self.text[first_string_node(body)?.byte_range()];
         Some(comments::first_line_of_string(text).unwrap_or_else(|| text.to_owned()))

@@ -1,23 +1,23 @@
-//! Which files are taken, and how much of each.
+//! Decides which files are packed, and how much of each.
 //!
-//! With a budget the files are put in the order of their usefulness (see `rank`). If they are too
-//! many, each is, from the least useful on, cut down to its signatures, or left out if it has none;
-//! then those cut down are left out in the same order; what says what the repository is goes last.
-//! What room is left at the end is given back, the most useful first.
+//! With a budget the files are sorted by usefulness (see `usefulness_rank`). If they do not all
+//! fit, each file, starting with the least useful, is reduced to its signatures, or dropped if it
+//! has none; then the reduced files are dropped in the same order. Files that explain what the
+//! repository is are dropped last. Any room left at the end is given back, the most useful first.
 
-use super::counts::ContentCounts;
-use super::make::{FileRenderer, PackedForm, PlannedFile, RenderedFile};
-use super::ordered::ordered;
-use super::rank::{FileKind, kind, rank};
-use super::{Error, PackedFile, head};
+use super::count_cache::ContentCounts;
+use super::render::{FileRenderer, PackedForm, PlannedFile, RenderedFile};
+use super::usefulness::{FileKind, file_kind, usefulness_rank};
+use super::{Error, PackedFile, header_text};
 use crate::files::{FileSet, SkipReason, SkippedPath};
 use crate::language::Language;
+use crate::ordered_work::run_in_order;
 use crate::tokens;
 use crate::tree::FileProgress;
 
-/// How deep the tree is drawn, if it is too long; none at the last.
+/// The depths at which the tree is drawn until it fits; the last one draws nothing.
 const DEPTHS: [usize; 8] = [usize::MAX, 8, 6, 4, 3, 2, 1, 0];
-/// How many files are cut down at once.
+/// The number of files reduced together.
 const TOGETHER: usize = 256;
 
 /// What is to be written.
@@ -26,12 +26,12 @@ pub(super) struct PackPlan {
     pub(super) files: Vec<PlannedFile>,
     pub(super) dropped: Vec<PackedFile>,
     pub(super) skipped: Vec<SkippedPath>,
-    /// How many tokens what stands after the files may have.
+    /// The token limit of the text after the files.
     pub(super) for_end: Option<usize>,
 }
 
-/// All files, without a budget.
-pub(super) fn everything(maker: &FileRenderer<'_, impl FileSet>) -> PackPlan {
+/// Plans all files, without a budget.
+pub(super) fn plan_all(maker: &FileRenderer<'_, impl FileSet>) -> PackPlan {
     let (files, options) = (maker.files, maker.options);
     let form = if options.compress {
         PackedForm::Signatures
@@ -44,7 +44,7 @@ pub(super) fn everything(maker: &FileRenderer<'_, impl FileSet>) -> PackPlan {
         found: None,
     });
     PackPlan {
-        head: head(files, options, options.tree.then_some(usize::MAX), None),
+        head: header_text(files, options, options.tree.then_some(usize::MAX), None),
         files: all.collect(),
         dropped: Vec::new(),
         skipped: Vec::new(),
@@ -52,8 +52,8 @@ pub(super) fn everything(maker: &FileRenderer<'_, impl FileSet>) -> PackPlan {
     }
 }
 
-/// What fits into a budget.
-pub(super) fn choose(
+/// Plans the files that fit a budget.
+pub(super) fn plan_within_budget(
     maker: &FileRenderer<'_, impl FileSet>,
     budget: usize,
     progress: &(dyn Fn(FileProgress) + Sync),
@@ -67,7 +67,7 @@ pub(super) fn choose(
     let all: Vec<usize> = (0..files.list().len()).collect();
     let (mut weighed, mut skipped) = (Vec::new(), Vec::new());
     let mut read = 0;
-    weigh(maker, &all, form, |at, made| {
+    measure_files(maker, &all, form, |at, made| {
         let file = &files.list()[at];
         read += file.bytes;
         progress(FileProgress::Read {
@@ -79,32 +79,32 @@ pub(super) fn choose(
             Ok(made) => weighed.push(MeasuredFile::new(at, &file.path, &made)),
             Err(why) => skipped.push(SkippedPath {
                 path: file.path.clone(),
-                why,
+                reason: why,
             }),
         }
     });
-    maker.keep(weighed.iter().filter_map(|file| file.found).collect());
+    maker.save_counts(weighed.iter().filter_map(|file| file.found).collect());
     let note = format!(
         "This pack was made for at most {budget} tokens: some files may be left out, and some have \
          only their signatures."
     );
-    let mut start = head(files, options, None, Some(&note));
+    let mut start = header_text(files, options, None, Some(&note));
     if options.tree {
         let room = budget / 10 + tokens::count(&start);
         let trees = DEPTHS
             .iter()
-            .map(|depth| head(files, options, Some(*depth), Some(&note)));
+            .map(|depth| header_text(files, options, Some(*depth), Some(&note)));
         start = { trees }
             .find(|head| tokens::count(head) <= room)
             .unwrap_or(start);
     }
-    // What is left out must be named, too.
+    // The list of omitted files needs room, too.
     let for_end = (budget / 20).clamp(30, 2_000);
     let needed = tokens::count(&start) + for_end;
     let Some(room) = budget.checked_sub(needed) else {
         return Err(Error::Budget { budget, needed });
     };
-    fit(maker, &mut weighed, room);
+    fit_files(maker, &mut weighed, room);
     let mut dropped = Vec::new();
     let mut taken = Vec::new();
     for file in weighed {
@@ -132,14 +132,14 @@ pub(super) fn choose(
     })
 }
 
-/// A file, what it costs and what was chosen.
+/// A file with its costs and the chosen form.
 struct MeasuredFile {
     at: usize,
     kind: FileKind,
     tokens: usize,
-    /// What is written of it, in tokens.
+    /// The tokens of the whole file as written.
     whole: usize,
-    /// The same of its signatures, as far as that was asked for and there are any.
+    /// The tokens of its signatures as written, if they were measured and exist.
     signatures: Option<usize>,
     whole_form: PackedForm,
     choice: Option<PackedForm>,
@@ -150,7 +150,7 @@ impl MeasuredFile {
     fn new(at: usize, path: &str, made: &RenderedFile) -> Self {
         Self {
             at,
-            kind: kind(path),
+            kind: file_kind(path),
             tokens: made.tokens,
             whole: made.written,
             signatures: None,
@@ -169,11 +169,11 @@ impl MeasuredFile {
     }
 }
 
-/// Chooses until what is chosen fits.
-fn fit(maker: &FileRenderer<'_, impl FileSet>, files: &mut [MeasuredFile], room: usize) {
+/// Chooses forms until everything fits.
+fn fit_files(maker: &FileRenderer<'_, impl FileSet>, files: &mut [MeasuredFile], room: usize) {
     let list = maker.files.list();
     let mut order: Vec<usize> = (0..files.len()).collect();
-    order.sort_by_key(|&n| rank(&list[files[n].at].path, files[n].tokens));
+    order.sort_by_key(|&n| usefulness_rank(&list[files[n].at].path, files[n].tokens));
     let mut total: usize = files.iter().map(|file| file.whole).sum();
     if total <= room {
         return;
@@ -192,7 +192,7 @@ fn fit(maker: &FileRenderer<'_, impl FileSet>, files: &mut [MeasuredFile], room:
         if total <= room {
             break;
         }
-        cut_down(maker, files, some);
+        measure_signatures(maker, files, some);
         for &n in some {
             if total > room {
                 let choice = files[n].signatures.map(|_| PackedForm::Signatures);
@@ -218,17 +218,21 @@ fn fit(maker: &FileRenderer<'_, impl FileSet>, files: &mut [MeasuredFile], room:
     }
 }
 
-/// Finds out what the signatures of some files cost.
-fn cut_down(maker: &FileRenderer<'_, impl FileSet>, files: &mut [MeasuredFile], some: &[usize]) {
+/// Measures the signatures of some files.
+fn measure_signatures(
+    maker: &FileRenderer<'_, impl FileSet>,
+    files: &mut [MeasuredFile],
+    some: &[usize],
+) {
     let list = maker.files.list();
     let can = |n: &&usize| {
         let file = &files[**n];
-        file.whole_form == PackedForm::Whole && Language::of(&list[file.at].path).is_some()
+        file.whole_form == PackedForm::Whole && Language::from_path(&list[file.at].path).is_some()
     };
     let can: Vec<usize> = some.iter().filter(can).copied().collect();
     let places: Vec<usize> = can.iter().map(|&n| files[n].at).collect();
     let mut costs = Vec::new();
-    weigh(maker, &places, PackedForm::Signatures, |_, made| {
+    measure_files(maker, &places, PackedForm::Signatures, |_, made| {
         costs.push(made);
     });
     for (&n, made) in can.iter().zip(costs) {
@@ -239,8 +243,8 @@ fn cut_down(maker: &FileRenderer<'_, impl FileSet>, files: &mut [MeasuredFile], 
     }
 }
 
-/// Makes files only to see what they cost; their texts are let go.
-fn weigh(
+/// Renders files only to measure them; their texts are dropped.
+fn measure_files(
     maker: &FileRenderer<'_, impl FileSet>,
     places: &[usize],
     form: PackedForm,
@@ -251,7 +255,7 @@ fn weigh(
         .map(|&at| maker.files.list()[at].bytes)
         .collect();
     let made = |n: usize| {
-        let made = maker.written(&PlannedFile {
+        let made = maker.render_planned(&PlannedFile {
             at: places[n],
             form,
             found: None,
@@ -261,7 +265,7 @@ fn weigh(
             ..made
         })
     };
-    let all: Result<(), std::convert::Infallible> = ordered(&sizes, made, |n, made| {
+    let all: Result<(), std::convert::Infallible> = run_in_order(&sizes, made, |n, made| {
         take(places[n], made);
         Ok(())
     });

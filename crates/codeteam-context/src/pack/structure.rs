@@ -1,15 +1,16 @@
-//! The tree of folders and files, drawn by indentation.
+//! Draws the tree of folders and files by indentation.
 
 use std::ops::Range;
 
-/// Deeper ones are drawn at the same place.
+/// The deepest indentation; anything deeper is drawn at the same column.
 const INDENT: usize = 32;
 
-/// Draws a tree of paths, which are in order. Below `depth` folders only say how many files they have.
-/// A folder that has only a folder shares its line.
-pub(super) fn draw(paths: &[&str], depth: usize) -> String {
+/// Draws a tree of sorted paths. Below `depth`, folders only show how many files they have. A
+/// folder that contains only a folder shares its line.
+pub(super) fn draw_tree(paths: &[&str], depth: usize) -> String {
     let mut out = String::new();
-    // What is still to be drawn: paths, how much of them is drawn already, and how deep they are.
+    // What is still to be drawn: a range of paths, how much of them is drawn already, and their
+    // depth.
     let mut open: Vec<(Range<usize>, usize, usize)> = vec![(0..paths.len(), 0, 0)];
     while let Some((range, drawn, level)) = open.pop() {
         let mut at = range.start;
@@ -39,8 +40,8 @@ pub(super) fn draw(paths: &[&str], depth: usize) -> String {
     out
 }
 
-/// How far the name of the folder at a path goes, with the folders that are all it has, and where its
-/// paths end.
+/// Returns where the name of the folder at a path ends, including single nested folders, and where
+/// its range of paths ends.
 fn folder(paths: &[&str], at: usize, drawn: usize, slash: usize) -> (usize, usize) {
     let mut length = drawn + slash + 1;
     let start = &paths[at][..length];
@@ -60,7 +61,7 @@ fn folder(paths: &[&str], at: usize, drawn: usize, slash: usize) -> (usize, usiz
 mod tests {
     use expect_test::expect;
 
-    use super::draw;
+    use super::draw_tree;
 
     #[test]
     fn a_tree_is_drawn() {
@@ -89,7 +90,7 @@ mod tests {
             é/
               x
         "]]
-        .assert_eq(&draw(&paths, usize::MAX));
+        .assert_eq(&draw_tree(&paths, usize::MAX));
         expect![[r"
             a-b
             a/b/c/
@@ -102,12 +103,12 @@ mod tests {
             é/
               x
         "]]
-        .assert_eq(&draw(&paths, 1));
+        .assert_eq(&draw_tree(&paths, 1));
         assert_eq!(
-            draw(&paths, 0),
+            draw_tree(&paths, 0),
             "a-b\na/b/c/ (2 files)\na0\nd/ (3 files)\né/ (1 file)\n"
         );
-        assert_eq!(draw(&[], 9), "");
+        assert_eq!(draw_tree(&[], 9), "");
     }
 
     #[test]
@@ -117,7 +118,7 @@ mod tests {
             .collect();
         let mut paths: Vec<&str> = deep.iter().map(String::as_str).collect();
         paths.sort_unstable();
-        let drawn = draw(&paths, usize::MAX);
+        let drawn = draw_tree(&paths, usize::MAX);
         assert_eq!(
             drawn
                 .lines()

@@ -77,7 +77,7 @@ fn packed(
     cache: Option<&Path>,
 ) -> (String, PackReport) {
     let mut out = Vec::new();
-    let report = pack(files, options, &Redactor::new([]), cache, &mut out, &|_| {}).unwrap();
+    let report = write_pack(files, options, &Redactor::new([]), cache, &mut out, &|_| {}).unwrap();
     (String::from_utf8(out).unwrap(), report)
 }
 
@@ -321,7 +321,7 @@ fn secrets_stay_out_also_of_what_the_cache_knows() {
     // What was clean to one redactor need not be to the next.
     let known = Redactor::new(["number_7() -> usize".to_owned()]);
     let mut out = Vec::new();
-    pack(
+    write_pack(
         &files,
         &of(PackStyle::Xml),
         &known,
@@ -355,7 +355,32 @@ fn without_tokens_nothing_is_counted_but_secrets() {
             .sum::<usize>(),
         8
     );
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_pack_without_tokens_shares_what_is_known_of_contents() {
+    let folder = tempfile::tempdir().unwrap();
+    let counts = || std::fs::read(folder.path().join("counts")).unwrap();
+    let uncounted = PackOptions {
+        tokens: false,
+        ..of(PackStyle::Xml)
+    };
+    // It remembers which contents have no secrets, so that nobody looks for them again.
+    let (text, _) = packed(&many(), &uncounted, Some(folder.path()));
+    let first = counts();
+    assert_eq!(
+        packed(&many(), &uncounted, Some(folder.path())).0,
+        text,
+        "and says the same"
+    );
+    assert_eq!(counts(), first);
+    // Tokens are added by the first pack that counts them, and are not lost by one that does not.
+    let (_, counted) = packed(&many(), &of(PackStyle::Xml), Some(folder.path()));
+    assert_eq!(counted, packed(&many(), &of(PackStyle::Xml), None).1);
+    let second = counts();
+    assert_ne!(second, first);
+    packed(&many(), &uncounted, Some(folder.path()));
+    assert_eq!(counts(), second);
 }
 
 #[test]
@@ -418,7 +443,7 @@ fn a_budget_is_kept_and_the_most_useful_stays() {
         budget: Some(50),
         ..of(PackStyle::Xml)
     };
-    let error = pack(
+    let error = write_pack(
         &files,
         &options,
         &Redactor::new([]),
@@ -465,7 +490,7 @@ fn what_changes_between_weighing_and_writing_is_left_out() {
         report.skipped,
         [SkippedPath {
             path: "a".to_owned(),
-            why: SkipReason::Changed
+            reason: SkipReason::Changed
         }]
     );
     assert!(!text.contains("text\ntext"));
@@ -483,7 +508,7 @@ fn a_full_disk_ends_it() {
         }
     }
     let files = MadeUpFiles::new((0..500).map(|n| (format!("f{n}"), Some("x".repeat(100_000)))));
-    let error = pack(
+    let error = write_pack(
         &files,
         &of(PackStyle::Xml),
         &Redactor::new([]),
@@ -518,7 +543,7 @@ fn no_name_has_a_secret_in_it() {
         PackStyle::Plain,
     ] {
         let mut out = Vec::new();
-        let report = pack(
+        let report = write_pack(
             &files,
             &of(style),
             &Redactor::new([]),

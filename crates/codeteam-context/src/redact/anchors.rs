@@ -2,10 +2,10 @@
 
 use crate::redact::assignment::{self, SecretKind};
 use crate::redact::formats;
-use crate::redact::known::{self, SharedDigits};
+use crate::redact::known_secrets::{self, SharedDigits};
 use crate::redact::literals::{CaseSensitivity, LiteralMatcher};
 
-/// What may be where a literal is.
+/// The kind of secret that may be where a literal is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SecretAnchor {
     /// One of these formats begins.
@@ -39,19 +39,21 @@ pub(super) enum SecretAnchor {
 }
 
 /// All literals, those of the known secrets too.
-pub(super) fn all(known: impl IntoIterator<Item = String>) -> LiteralMatcher<SecretAnchor> {
-    let known = known::forms_of(known)
+pub(super) fn build_matcher(
+    known: impl IntoIterator<Item = String>,
+) -> LiteralMatcher<SecretAnchor> {
+    let known = known_secrets::secret_forms(known)
         .into_iter()
         .map(|(form, shared)| (form, CaseSensitivity::Exact, SecretAnchor::Known(shared)));
-    let own = own().into_iter();
+    let own = built_in_literals().into_iter();
     LiteralMatcher::new(
         own.map(|(literal, anchor)| (literal.to_owned(), CaseSensitivity::Any, anchor))
             .chain(known),
     )
 }
 
-/// What every redactor looks for, in lower case.
-fn own() -> Vec<(&'static str, SecretAnchor)> {
+/// Returns the literals that every redactor searches for, in lower case.
+fn built_in_literals() -> Vec<(&'static str, SecretAnchor)> {
     let mut literals = vec![
         ("-----begin ", SecretAnchor::Pem),
         ("://", SecretAnchor::Url),
@@ -76,7 +78,7 @@ fn own() -> Vec<(&'static str, SecretAnchor)> {
         ("nral", SecretAnchor::NewRelic),
     ];
     literals.extend(assignment::NAMES.map(|(literal, name)| (literal, SecretAnchor::Name(name))));
-    for (which, start) in formats::starts() {
+    for (which, start) in formats::format_starts() {
         match literals.iter_mut().find(|(literal, _)| *literal == start) {
             Some((_, SecretAnchor::Formats(formats))) => formats.push(which),
             _ => literals.push((start, SecretAnchor::Formats(vec![which]))),
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn literals_are_in_lower_case_and_long_enough() {
-        for (literal, _) in own() {
+        for (literal, _) in built_in_literals() {
             assert_eq!(literal, literal.to_ascii_lowercase());
             assert!(literal.len() >= 3, "{literal}");
         }

@@ -13,7 +13,7 @@ use crate::redact::value;
 use self::read::AssignedValue;
 pub(super) use self::read::ValueStyle;
 
-/// What a name says its value is.
+/// The kind of value that a name announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SecretKind {
     /// Something that a person may have thought of.
@@ -35,7 +35,7 @@ pub(super) const RULES: [&str; 6] = [
     "azure key",
 ];
 
-/// What names contain, in lower case.
+/// Keywords of names, in lower case.
 pub(super) const NAMES: [(&str, SecretKind); 32] = [
     ("password", SecretKind::Password),
     ("passwd", SecretKind::Password),
@@ -136,19 +136,19 @@ const LEAST_ENTROPY: f64 = 3.0;
 
 /// The value that belongs to the name which has `keyword` in it, if it is a secret.
 pub(super) fn find(line: &str, keyword: Range<usize>, name: SecretKind) -> Option<SecretSpan> {
-    let whole = read::name(line, keyword.clone());
-    let value = read::value(line, whole.clone())?;
-    let tail = tail(&line[keyword.start..whole.end], keyword.len())?;
-    if words(tail).any(|word| OTHER.contains(&word.as_str())) {
+    let whole = read::name_range(line, keyword.clone());
+    let value = read::read_value(line, whole.clone())?;
+    let tail = name_tail(&line[keyword.start..whole.end], keyword.len())?;
+    if name_words(tail).any(|word| OTHER.contains(&word.as_str())) {
         return None;
     }
     let lead = &line[whole.start..keyword.start];
-    if name == SecretKind::Token && words(lead).any(|word| PLACES.contains(&word.as_str())) {
+    if name == SecretKind::Token && name_words(lead).any(|word| PLACES.contains(&word.as_str())) {
         return None;
     }
     // Where JSON is inside JSON backslashes multiply; they say nothing about the value.
     let text = &*line[value.range.clone()].replace('\\', "");
-    let rule = rule(&line[whole], text, name);
+    let rule = rule_name(&line[whole], text, name);
     let secret = match name {
         _ if rule == "aws secret key" || rule == "azure key" => !value::is_placeholder(text),
         SecretKind::Password => is_password(text, value.style),
@@ -163,9 +163,9 @@ pub(super) fn find(line: &str, keyword: Range<usize>, name: SecretKind) -> Optio
     })
 }
 
-/// What of a name follows the keyword. `None` if the keyword is only the beginning of a word, as in
-/// `tokenizer`.
-fn tail(name: &str, keyword: usize) -> Option<&str> {
+/// Returns the part of a name after the keyword. `None` if the keyword is only the beginning of a
+/// word, as in `tokenizer`.
+fn name_tail(name: &str, keyword: usize) -> Option<&str> {
     let (keyword, tail) = name.split_at(keyword);
     let (last, first) = (keyword.bytes().next_back()?, tail.bytes().next());
     let goes_on = first.is_some_and(|first| {
@@ -181,15 +181,15 @@ fn tail(name: &str, keyword: usize) -> Option<&str> {
 }
 
 /// The words of a name, in lower case.
-fn words(name: &str) -> impl Iterator<Item = String> {
+fn name_words(name: &str) -> impl Iterator<Item = String> {
     let is_hump = |a: &u8, b: &u8| a.is_ascii_lowercase() && b.is_ascii_uppercase();
     name.split(['_', '-', '.'])
         .flat_map(move |part| part.as_bytes().chunk_by(move |a, b| !is_hump(a, b)))
         .map(|word| String::from_utf8_lossy(word).to_ascii_lowercase())
 }
 
-fn rule(name: &str, value: &str, kind: SecretKind) -> &'static str {
-    let name: String = words(name).collect();
+fn rule_name(name: &str, value: &str, kind: SecretKind) -> &'static str {
+    let name: String = name_words(name).collect();
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
     let encoded = value.bytes().all(is_base64) && value::is_random(value);
     if encoded && value.len() == 40 && name.contains("secret") && name.contains("access") {
@@ -209,7 +209,7 @@ fn rule(name: &str, value: &str, kind: SecretKind) -> &'static str {
     }
 }
 
-/// Whether a value can be a password: no words alone, and no code.
+/// Returns true if a value can be a password: neither only words, nor code.
 pub(super) fn is_password(text: &str, style: ValueStyle) -> bool {
     let has = |class: fn(&u8) -> bool| text.as_bytes().iter().any(class);
     let digits = has(u8::is_ascii_digit);
@@ -232,8 +232,8 @@ pub(super) fn is_password(text: &str, style: ValueStyle) -> bool {
         }
 }
 
-/// Whether a secret that is shorter than those of providers stands where settings do: what somebody
-/// thought of, or a short one that was drawn by lot.
+/// Returns true if a secret that is shorter than those of providers is where settings are: a chosen
+/// one, or a short random one.
 fn is_short_secret(text: &str, style: ValueStyle) -> bool {
     style != ValueStyle::Bare
         && text.bytes().all(|byte| byte.is_ascii_graphic())
@@ -243,7 +243,7 @@ fn is_short_secret(text: &str, style: ValueStyle) -> bool {
         && is_password(text, style)
 }
 
-/// Whether a value can have been drawn by lot.
+/// Returns true if a value can be random.
 fn is_secret(text: &str, value: &AssignedValue, name: SecretKind) -> bool {
     text.len() >= SHORTEST_SECRET
         && value::entropy(text) >= LEAST_ENTROPY

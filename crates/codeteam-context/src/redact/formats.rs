@@ -17,7 +17,7 @@ use crate::redact::value;
 /// One format. Where several begin alike, the first that fits names the secret.
 struct SecretFormat {
     rule: &'static str,
-    /// What it begins with, in lower case.
+    /// The beginnings of it, in lower case.
     starts: &'static [&'static str],
     /// The whole of it, or in its group what of it is secret.
     pattern: &'static str,
@@ -41,7 +41,7 @@ const fn format(
     }
 }
 
-/// What follows a fixed start is anything but filling.
+/// Returns true if the text after a fixed start is not just filling.
 fn any(secret: &str) -> bool {
     value::entropy(secret) >= 3.0 && !is_sample(secret)
 }
@@ -51,7 +51,7 @@ fn random(secret: &str) -> bool {
     any(secret) && value::is_random(secret)
 }
 
-/// What follows is drawn by lot, and the start is in no word.
+/// Returns true if the text after the start is random, and the start is not part of a word.
 fn unlike_words(secret: &str) -> bool {
     any(secret) && !value::is_identifier(secret)
 }
@@ -375,14 +375,14 @@ fn compile(format: &SecretFormat) -> Option<Regex> {
     Regex::new(&format!(r"\A(?:{})", format.pattern)).ok()
 }
 
-/// What each format may begin with.
-pub(super) fn starts() -> impl Iterator<Item = (usize, &'static str)> {
+/// Returns the possible beginnings of each format.
+pub(super) fn format_starts() -> impl Iterator<Item = (usize, &'static str)> {
     let formats = FORMATS.iter().enumerate();
     formats.flat_map(|(i, format)| format.starts.iter().map(move |start| (i, *start)))
 }
 
 /// The names of all formats.
-pub(super) fn rules() -> impl Iterator<Item = &'static str> {
+pub(super) fn rule_names() -> impl Iterator<Item = &'static str> {
     let formats = FORMATS.iter().map(|format| format.rule);
     formats.chain([BOT, TERRAFORM])
 }
@@ -408,7 +408,7 @@ pub(super) fn find(line: &str, at: usize, which: &[usize]) -> Option<SecretSpan>
 const BOT: &str = "telegram token";
 
 /// The token of a Telegram bot, whose colon is at `at`: the bot's number before, 35 characters behind.
-pub(super) fn bot(line: &str, at: usize) -> Option<SecretSpan> {
+pub(super) fn telegram_bot_token(line: &str, at: usize) -> Option<SecretSpan> {
     const LENGTH: usize = 35;
     let bytes = line.as_bytes();
     let digits = bytes[..at]
@@ -439,7 +439,7 @@ const TERRAFORM: &str = "terraform token";
 
 /// A token of Terraform Cloud, the middle of which is at `middle`: 14 characters before, 60 or more
 /// behind.
-pub(super) fn terraform(line: &str, middle: Range<usize>) -> Option<SecretSpan> {
+pub(super) fn terraform_token(line: &str, middle: Range<usize>) -> Option<SecretSpan> {
     const LEAD: usize = 14;
     let bytes = line.as_bytes();
     let start = middle.start.checked_sub(LEAD)?;
@@ -465,7 +465,7 @@ pub(super) fn terraform(line: &str, middle: Range<usize>) -> Option<SecretSpan> 
 
 /// A licence key of New Relic, which ends at `end` with `NRAL`: 36 hexadecimal digits before, or
 /// fewer behind the name of a region.
-pub(super) fn new_relic(line: &str, end: usize) -> Option<SecretSpan> {
+pub(super) fn new_relic_key(line: &str, end: usize) -> Option<SecretSpan> {
     const LENGTH: usize = 40;
     let bytes = line.as_bytes();
     let start = end.checked_sub(LENGTH)?;

@@ -9,19 +9,21 @@ use crate::redact::anchors::SecretAnchor;
 use crate::redact::literals::LiteralMatch;
 use crate::redact::pem::{self, OpenPemBlock};
 use crate::redact::surroundings::escape_around;
-use crate::redact::{RedactionCounts, Redactor, assignment, carried, formats, known, logins};
+use crate::redact::{
+    RedactionCounts, Redactor, assignment, credentials, formats, known_secrets, logins,
+};
 
 /// A part of a line that has to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SecretSpan {
     pub(super) start: usize,
     pub(super) end: usize,
-    /// What it is called in its place.
+    /// The name that replaces it.
     pub(super) rule: &'static str,
     pub(super) rank: RuleRank,
 }
 
-/// Which rule names what several rules have found: the one that knows most about it.
+/// The precedence of rules that find the same secret: the most specific one names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RuleRank {
     /// It is known exactly.
@@ -36,7 +38,7 @@ pub(super) enum RuleRank {
 
 impl Redactor {
     /// Redacts a line in which a candidate begins at `from` and none before. `None` if it stays.
-    pub(super) fn line(
+    pub(super) fn redact_line(
         &self,
         block: &mut Option<OpenPemBlock>,
         line: &str,
@@ -44,9 +46,9 @@ impl Redactor {
         hits: &mut RedactionCounts,
     ) -> Option<String> {
         let within = block.take().and_then(|open| {
-            let (next, span) = open.line(line);
+            let (next, span) = open.take_line(line);
             *block = next;
-            Some(replace(line, &settled(line, vec![span?]), hits))
+            Some(replace(line, &resolve_overlaps(line, vec![span?]), hits))
         });
         let (mut current, mut from) = match within {
             Some(redacted) => (Some(redacted), 0),
@@ -56,7 +58,7 @@ impl Redactor {
         // redacting it once more changes nothing. Every turn leaves less that is not yet redacted.
         loop {
             let text = current.as_deref().unwrap_or(line);
-            let spans = self.spans(text, from, block);
+            let spans = self.secret_spans(text, from, block);
             if spans.is_empty() {
                 return current;
             }
@@ -65,22 +67,27 @@ impl Redactor {
         }
     }
 
-    /// What has to go from a line.
-    fn spans(&self, line: &str, from: usize, block: &mut Option<OpenPemBlock>) -> Vec<SecretSpan> {
+    /// Returns the ranges to remove from a line.
+    fn secret_spans(
+        &self,
+        line: &str,
+        from: usize,
+        block: &mut Option<OpenPemBlock>,
+    ) -> Vec<SecretSpan> {
         let mut spans = Vec::new();
         let _ = self.anchors.scan(line, from, |found| {
-            let span = self.span(line, &found, block);
+            let span = self.span_at_anchor(line, &found, block);
             spans.extend(span);
             ControlFlow::Continue(())
         });
         if spans.is_empty() {
             return spans;
         }
-        settled(line, spans)
+        resolve_overlaps(line, spans)
     }
 
-    /// What has to go at one anchor.
-    fn span(
+    /// Returns the range to remove at one anchor.
+    fn span_at_anchor(
         &self,
         line: &str,
         found: &LiteralMatch<'_, SecretAnchor>,
@@ -88,20 +95,22 @@ impl Redactor {
     ) -> Option<SecretSpan> {
         let Range { start, end } = found.range;
         let mut begun = None;
-        let span = match found.what {
-            SecretAnchor::Known(shared) => return Some(known::find(line, start..end, *shared)),
+        let span = match found.payload {
+            SecretAnchor::Known(shared) => {
+                return Some(known_secrets::find(line, start..end, *shared));
+            }
             SecretAnchor::Formats(which) => formats::find(line, start, which),
-            SecretAnchor::Bot => formats::bot(line, start),
+            SecretAnchor::Bot => formats::telegram_bot_token(line, start),
             SecretAnchor::Name(name) => assignment::find(line, start..end, *name),
-            SecretAnchor::Url => carried::url(line, end),
-            SecretAnchor::Authorization => carried::authorization(line, end),
-            SecretAnchor::Bearer => carried::bearer(line, start, end),
-            SecretAnchor::Netrc => logins::netrc(line, start..end),
-            SecretAnchor::PgPass => logins::pgpass(line, start..end),
-            SecretAnchor::Auth => logins::auth(line, end),
-            SecretAnchor::Curl => logins::curl(line, end),
-            SecretAnchor::Terraform => formats::terraform(line, start..end),
-            SecretAnchor::NewRelic => formats::new_relic(line, end),
+            SecretAnchor::Url => credentials::url_password(line, end),
+            SecretAnchor::Authorization => credentials::authorization_credentials(line, end),
+            SecretAnchor::Bearer => credentials::bearer_token(line, start, end),
+            SecretAnchor::Netrc => logins::netrc_password(line, start..end),
+            SecretAnchor::PgPass => logins::pgpass_password(line, start..end),
+            SecretAnchor::Auth => logins::encoded_auth(line, end),
+            SecretAnchor::Curl => logins::curl_password(line, end),
+            SecretAnchor::Terraform => formats::terraform_token(line, start..end),
+            SecretAnchor::NewRelic => formats::new_relic_key(line, end),
             SecretAnchor::Pem => pem::find(line, start).map(|(span, block)| {
                 begun = block;
                 span
@@ -117,7 +126,7 @@ impl Redactor {
 
 /// Spans in order, none overlapping another, none touching what was redacted before, none
 /// beginning or ending within an escape.
-fn settled(line: &str, mut spans: Vec<SecretSpan>) -> Vec<SecretSpan> {
+fn resolve_overlaps(line: &str, mut spans: Vec<SecretSpan>) -> Vec<SecretSpan> {
     let bytes = line.as_bytes();
     for span in &mut spans {
         if let Some(escape) = escape_around(bytes, span.start) {
@@ -157,7 +166,7 @@ fn settled(line: &str, mut spans: Vec<SecretSpan>) -> Vec<SecretSpan> {
 
 const OPENING: &str = "[redacted: ";
 
-/// Where something was redacted before.
+/// Returns the places where something was redacted before.
 pub(super) fn markers(line: &str) -> impl Iterator<Item = Range<usize>> {
     memmem::find_iter(line.as_bytes(), OPENING).filter_map(|start| {
         let name = &line[start + OPENING.len()..];
@@ -167,12 +176,12 @@ pub(super) fn markers(line: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 fn is_rule(name: &str) -> bool {
-    name == known::RULE
+    name == known_secrets::RULE
         || name == pem::RULE
-        || carried::RULES.contains(&name)
+        || credentials::RULES.contains(&name)
         || logins::RULES.contains(&name)
         || assignment::RULES.contains(&name)
-        || formats::rules().any(|rule| rule == name)
+        || formats::rule_names().any(|rule| rule == name)
 }
 
 fn replace(line: &str, spans: &[SecretSpan], hits: &mut RedactionCounts) -> String {
@@ -217,7 +226,7 @@ fn number_around(line: &str, span: &SecretSpan) -> Option<Range<usize>> {
     .then_some(number)
 }
 
-/// Where in a line strings of JSON are open.
+/// Tracks the open JSON strings in a line.
 #[derive(Default)]
 struct JsonStringScanner {
     at: usize,
@@ -226,7 +235,8 @@ struct JsonStringScanner {
 }
 
 impl JsonStringScanner {
-    /// Whether one is open at a place, which is not before the last one asked about.
+    /// Returns true if a string is open at a place, which must not be before the last one asked
+    /// about.
     fn open_at(&mut self, line: &str, at: usize) -> bool {
         for byte in line.bytes().take(at).skip(self.at) {
             match byte {

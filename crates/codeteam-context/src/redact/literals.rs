@@ -12,9 +12,9 @@ use std::ops::{ControlFlow, Range};
 /// Literals to look for, and what each is for.
 #[derive(Debug)]
 pub(super) struct LiteralMatcher<T> {
-    /// Which pairs of bytes are part of a chosen three, one bit for each.
+    /// The pairs of bytes that are part of a chosen three, one bit for each.
     pairs: Box<[u64; PAIRS / 64]>,
-    /// Which hashes a chosen three has, one bit for each.
+    /// The hashes of the chosen threes, one bit for each.
     threes: Box<[u64; THREES / 64]>,
     /// The literals by these hashes.
     entries: BTreeMap<usize, Vec<LiteralEntry<T>>>,
@@ -24,12 +24,12 @@ pub(super) struct LiteralMatcher<T> {
 struct LiteralEntry<T> {
     text: Vec<u8>,
     case: CaseSensitivity,
-    /// Where in it the chosen three are.
+    /// The position of the chosen three in it.
     window: usize,
-    what: T,
+    payload: T,
 }
 
-/// Whether case matters.
+/// The treatment of case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CaseSensitivity {
     /// It does.
@@ -42,9 +42,9 @@ pub(super) enum CaseSensitivity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LiteralMatch<'l, T> {
     pub(super) range: Range<usize>,
-    /// Where a scan has to begin to find it, and what comes after it.
+    /// The position where a scan has to begin to find it and what comes after it.
     pub(super) window: usize,
-    pub(super) what: &'l T,
+    pub(super) payload: &'l T,
 }
 
 const PAIRS: usize = 1 << 16;
@@ -88,7 +88,7 @@ impl<T> LiteralMatcher<T> {
             text,
             case,
             window,
-            what,
+            payload: what,
         });
     }
 
@@ -124,7 +124,7 @@ impl<T> LiteralMatcher<T> {
                 };
                 let hash = hash([a, b, c]);
                 if self.threes[hash / 64] >> (hash % 64) & 1 == 1 {
-                    self.look(bytes, window, hash, &mut visit)?;
+                    self.visit_window(bytes, window, hash, &mut visit)?;
                 }
             }
         }
@@ -132,7 +132,7 @@ impl<T> LiteralMatcher<T> {
     }
 
     /// Visits the literals whose window is here.
-    fn look<'l>(
+    fn visit_window<'l>(
         &'l self,
         bytes: &[u8],
         window: usize,
@@ -154,7 +154,7 @@ impl<T> LiteralMatcher<T> {
                 visit(LiteralMatch {
                     range,
                     window,
-                    what: &entry.what,
+                    payload: &entry.payload,
                 })?;
             }
         }
@@ -162,7 +162,7 @@ impl<T> LiteralMatcher<T> {
     }
 }
 
-/// How frequent a byte is.
+/// Returns the frequency of a byte.
 fn weight(byte: u8) -> usize {
     let place = FREQUENT
         .iter()
@@ -194,7 +194,7 @@ mod tests {
             let all = LiteralMatcher::new(literals.iter().map(|l| (l.clone(), case, l.clone())));
             let mut found = Vec::new();
             let _ = all.scan(&text, 0, |hit| {
-                found.push((hit.range.start, hit.what.clone()));
+                found.push((hit.range.start, hit.payload.clone()));
                 ControlFlow::Continue(())
             });
             found.sort();

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::redact::assignment::{self, ValueStyle};
-use crate::redact::carried;
+use crate::redact::credentials;
 use crate::redact::line::{RuleRank, SecretSpan};
 use crate::redact::surroundings::is_start;
 use crate::redact::value;
@@ -15,10 +15,10 @@ pub(super) const RULES: [&str; 1] = [LOGIN];
 
 /// No word that is looked at is longer.
 const LONGEST: usize = 4096;
-/// What else a password can look like: nobody asks for fewer characters.
+/// The shortest password: nobody asks for fewer characters.
 const SHORTEST_PASSWORD: usize = 4;
 
-fn span(range: Range<usize>, rule: &'static str) -> SecretSpan {
+fn login_span(range: Range<usize>, rule: &'static str) -> SecretSpan {
     SecretSpan {
         start: range.start,
         end: range.end,
@@ -27,8 +27,9 @@ fn span(range: Range<usize>, rule: &'static str) -> SecretSpan {
     }
 }
 
-/// What at `at` can be part of a word: nothing that ends a string, an escape or a list.
-fn word(line: &str, at: usize) -> Range<usize> {
+/// Returns the range at `at` that can be part of a word: nothing that ends a string, an escape or a
+/// list.
+fn word_range(line: &str, at: usize) -> Range<usize> {
     let stops = |c: char| c.is_whitespace() || c.is_control() || "\"'`\\<>(){}[],;".contains(c);
     let rest = &line[at..];
     let length = rest
@@ -40,14 +41,14 @@ fn word(line: &str, at: usize) -> Range<usize> {
 
 /// The password of a `.netrc` whose keyword and blank are at `keyword`: on one line with what it
 /// belongs to, or alone on its line.
-pub(super) fn netrc(line: &str, keyword: Range<usize>) -> Option<SecretSpan> {
+pub(super) fn netrc_password(line: &str, keyword: Range<usize>) -> Option<SecretSpan> {
     if !is_start(line.as_bytes(), keyword.start) {
         return None;
     }
     let blanks = line[keyword.end..]
         .bytes()
         .take_while(|b| matches!(b, b' ' | b'\t'));
-    let found = word(line, keyword.end + blanks.count());
+    let found = word_range(line, keyword.end + blanks.count());
     let text = &line[found.clone()];
     let before = &line[..keyword.start];
     let belongs = ["login ", "login\t", "machine ", "account "];
@@ -60,12 +61,12 @@ pub(super) fn netrc(line: &str, keyword: Range<usize>) -> Option<SecretSpan> {
     } else {
         return None;
     };
-    assignment::is_password(text, style).then(|| span(found, PASSWORD))
+    assignment::is_password(text, style).then(|| login_span(found, PASSWORD))
 }
 
 /// The password of a line of `.pgpass`, whose port is at `port`, colons included:
 /// `host:port:database:user:password`.
-pub(super) fn pgpass(line: &str, port: Range<usize>) -> Option<SecretSpan> {
+pub(super) fn pgpass_password(line: &str, port: Range<usize>) -> Option<SecretSpan> {
     let is_host = |byte: &&u8| byte.is_ascii_alphanumeric() || b"-_.*/".contains(byte);
     let host = line.as_bytes()[..port.start]
         .iter()
@@ -76,15 +77,15 @@ pub(super) fn pgpass(line: &str, port: Range<usize>) -> Option<SecretSpan> {
     if start == port.start || !is_start(line.as_bytes(), start) {
         return None;
     }
-    let rest = word(line, port.end);
+    let rest = word_range(line, port.end);
     let mut fields = line[rest.clone()].splitn(3, ':');
     let (database, user, password) = (fields.next()?, fields.next()?, fields.next()?);
     let is_secret =
         !database.is_empty() && !user.is_empty() && password != user && is_anything(password);
-    is_secret.then(|| span(rest.end - password.len()..rest.end, PASSWORD))
+    is_secret.then(|| login_span(rest.end - password.len()..rest.end, PASSWORD))
 }
 
-/// What stands where nothing but a password stands.
+/// Returns true if a text can be a password, in a place where nothing else is.
 fn is_anything(password: &str) -> bool {
     password.chars().count() >= SHORTEST_PASSWORD
         && !value::is_placeholder(password)
@@ -94,7 +95,7 @@ fn is_anything(password: &str) -> bool {
 
 /// The user and password in base64 that a Docker or npm configuration has as `auth`, which ends at
 /// `at`.
-pub(super) fn auth(line: &str, at: usize) -> Option<SecretSpan> {
+pub(super) fn encoded_auth(line: &str, at: usize) -> Option<SecretSpan> {
     let is_between = |byte: &&u8| b" \t\"'\\:=".contains(byte);
     let between = line.as_bytes()[at..]
         .iter()
@@ -112,11 +113,12 @@ pub(super) fn auth(line: &str, at: usize) -> Option<SecretSpan> {
         .take_while(is_base64)
         .count();
     let found = start..start + length;
-    (is_separated && carried::is_login(&line[found.clone()])).then(|| span(found, LOGIN))
+    (is_separated && credentials::is_encoded_login(&line[found.clone()]))
+        .then(|| login_span(found, LOGIN))
 }
 
 /// The password that `curl`, which ends at `at`, is given with `-u` or `--user`.
-pub(super) fn curl(line: &str, at: usize) -> Option<SecretSpan> {
+pub(super) fn curl_password(line: &str, at: usize) -> Option<SecretSpan> {
     if line[at..].starts_with(|c: char| c.is_ascii_alphanumeric()) {
         return None;
     }
@@ -136,8 +138,8 @@ pub(super) fn curl(line: &str, at: usize) -> Option<SecretSpan> {
     let start = at + option;
     let quotes = line.as_bytes()[start..].iter().take(8);
     let quotes = quotes.take_while(|byte| b"\"'\\ ".contains(byte)).count();
-    let login = word(line, start + quotes);
+    let login = word_range(line, start + quotes);
     let (user, password) = line[login.clone()].split_once(':')?;
     let is_secret = !user.is_empty() && user != password && is_anything(password);
-    is_secret.then(|| span(login.end - password.len()..login.end, PASSWORD))
+    is_secret.then(|| login_span(login.end - password.len()..login.end, PASSWORD))
 }

@@ -13,13 +13,13 @@ pub(super) const RULE: &str = "private key";
 const MOST_LINES: usize = 1000;
 /// So many lines that are no part of a key may stand between its lines: programs speak at once.
 const MOST_STRANGE: usize = 3;
-/// What follows the first line on the same line is key if it goes on for so long.
+/// The length from which text after the first line, on the same line, counts as key.
 const SHORTEST: usize = 40;
 
 /// A private key whose last line has not been seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OpenPemBlock {
-    /// What stood before its first line: a diff's `+`, an indent.
+    /// The text before its first line: a diff's `+`, an indent.
     prefix: String,
     /// Whether its lines are strings.
     quoted: bool,
@@ -89,13 +89,14 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
 }
 
-/// Whether this can be all that is between the first line of a key and its last, on one line. In a
-/// list of strings, or a program, that is itself in a string, quotes stand between too.
+/// Returns true if this can be everything between the first line of a key and its last, on one
+/// line. In a list of strings, or a program, that is itself in a string, there are quotes in
+/// between, too.
 fn is_inside(text: &[u8]) -> bool {
     part_of_key(text, ESCAPES_AND_QUOTES) == text.len() && has_key(text)
 }
 
-/// Whether there is as much base64 in a row as every key has, escapes not counted as ends.
+/// Returns true if there is as much base64 in a row as every key has, not counting escapes as ends.
 fn has_key(text: &[u8]) -> bool {
     let is_part = |byte: u8| is_base64(byte) || byte == b'\\';
     text.chunk_by(|a, b| is_part(*a) && is_part(*b))
@@ -105,8 +106,8 @@ fn has_key(text: &[u8]) -> bool {
 const ESCAPES: &[u8] = b"nrt/";
 const ESCAPES_AND_QUOTES: &[u8] = b"nrt/\"";
 
-/// How much of this can be the inside of a key on one line: no quotes, no braces, no escapes but
-/// these and those of what base64 has.
+/// Returns the length of the beginning that can be the inside of a key on one line: no quotes, no
+/// braces, and no escapes but these and those of base64 characters.
 fn part_of_key(text: &[u8], escapes: &[u8]) -> usize {
     let mut at = 0;
     while let Some(byte) = text.get(at) {
@@ -137,41 +138,41 @@ fn part_of_key(text: &[u8], escapes: &[u8]) -> usize {
 }
 
 impl OpenPemBlock {
-    /// What of the next line belongs to the key, and the block as it is after this line, if it goes
-    /// on.
-    pub(super) fn line(mut self, line: &str) -> (Option<Self>, Option<SecretSpan>) {
+    /// Returns the part of the next line that belongs to the key, and the block after this line, if
+    /// it continues.
+    pub(super) fn take_line(mut self, line: &str) -> (Option<Self>, Option<SecretSpan>) {
         if let Some(end) = END.find(line) {
-            let inner = self.inner(&line[..end.end()]);
+            let inner = self.unwrapped_line(&line[..end.end()]);
             let start = inner.filter(|inner| !line[inner.start..end.start()].contains(QUOTES));
             let start = start.map_or(end.start(), |inner| inner.start);
             return (None, Some(span(start, end.end())));
         }
         self.lines += 1;
         if line.trim().is_empty() {
-            return (self.goes_on(), None);
+            return (self.if_within_limits(), None);
         }
-        let Some(inner) = self.inner(line) else {
+        let Some(inner) = self.unwrapped_line(line) else {
             return (None, None);
         };
         let content = &line[inner.clone()];
         if content.contains(QUOTES) || content.contains(['{', '}', '[', ']', '<', '>']) {
             return (None, None);
         }
-        if !is_part(content) {
+        if !is_key_line(content) {
             self.strange += 1;
         }
-        match self.goes_on() {
+        match self.if_within_limits() {
             None => (None, None),
             goes_on => (goes_on, Some(span(inner.start, inner.end))),
         }
     }
 
-    fn goes_on(self) -> Option<Self> {
+    fn if_within_limits(self) -> Option<Self> {
         (self.lines <= MOST_LINES && self.strange <= MOST_STRANGE).then_some(self)
     }
 
     /// A line without what the key is wrapped in. `None` if it is not wrapped as the first line was.
-    fn inner(&self, line: &str) -> Option<std::ops::Range<usize>> {
+    fn unwrapped_line(&self, line: &str) -> Option<std::ops::Range<usize>> {
         let lead = match line.strip_prefix(self.prefix.as_str()) {
             Some(_) if !self.prefix.contains(QUOTES) => self.prefix.len(),
             _ => 0,
@@ -196,8 +197,9 @@ impl OpenPemBlock {
 
 const QUOTES: [char; 3] = ['"', '\'', '`'];
 
-/// Whether a line can be one of a key: its last word is of base64, or it is one of the headers.
-fn is_part(content: &str) -> bool {
+/// Returns true if a line can be part of a key: its last word is base64, or it is one of the
+/// headers.
+fn is_key_line(content: &str) -> bool {
     let content = content.trim_end_matches(['\\', 'n', 'r']);
     let last = content.split_whitespace().next_back().unwrap_or_default();
     let is_key = last

@@ -1,9 +1,9 @@
-//! What stands around a place in a line: where words begin, and what an escape has to do with it.
+//! The surroundings of a place in a line: where words begin, and how escapes affect that.
 
 use std::ops::Range;
 
-/// Whether something may begin at `at` that is a word of its own: what is before it is no part of
-/// a word, or is an escape of JSON, of a URL or of a terminal.
+/// Returns true if a separate word may begin at `at`: the text before it is not part of a word, or
+/// is an escape of JSON, of a URL or of a terminal.
 pub(super) fn is_start(line: &[u8], at: usize) -> bool {
     let Some(&before) = line[..at].last() else {
         return true;
@@ -37,18 +37,18 @@ pub(super) fn is_start(line: &[u8], at: usize) -> bool {
     false
 }
 
-/// Whether a byte is part of a word, as keys are words. All that keys consist of is, so that no key
-/// begins within another.
+/// Returns true if a byte is part of a word, in the sense of keys. All characters of keys are, so
+/// that no key begins within another.
 pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.') || !byte.is_ascii()
 }
 
-/// Whether the last byte is a backslash that is not itself escaped.
+/// Returns true if the last byte is a backslash that is not itself escaped.
 fn ends_in_escape(head: &[u8]) -> bool {
     backslashes(head) % 2 == 1
 }
 
-/// How many backslashes something ends with.
+/// Counts the backslashes at the end.
 pub(super) fn backslashes(head: &[u8]) -> usize {
     head.iter().rev().take_while(|byte| **byte == b'\\').count()
 }

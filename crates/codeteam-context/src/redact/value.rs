@@ -1,4 +1,4 @@
-//! What a value looks like: a secret, a stand-in for one, or the name of a place where one is.
+//! Classifies a value: a secret, a placeholder for one, or the name of a place where one is.
 
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
@@ -21,7 +21,7 @@ pub(super) fn entropy(value: &str) -> f64 {
     counts.iter().filter(|count| **count > 0).map(bits).sum()
 }
 
-/// Whether a value looks as if it had been drawn by lot: letters and digits well mixed, or cases.
+/// Returns true if a value looks random: letters and digits well mixed, or upper and lower case.
 pub(super) fn is_random(value: &str) -> bool {
     let bytes = value.as_bytes();
     let mixed = |pair: &&[u8]| {
@@ -37,8 +37,9 @@ pub(super) fn is_random(value: &str) -> bool {
         || (cased && bytes.len() >= 24 && longest_word(bytes) <= 4)
 }
 
-/// Whether letters of both cases stand in an order that no words have: drawn by lot, with or without a
-/// digit among them. Names in programs have few capitals, and vowels between their consonants.
+/// Returns true if letters of both cases are in an order that no words have, which is random, with
+/// or without a digit among them. Names in programs have few capitals, and vowels between their
+/// consonants.
 pub(super) fn is_scrambled(value: &str) -> bool {
     const SHORTEST: usize = 12;
     let bytes = value.as_bytes();
@@ -145,12 +146,12 @@ const SHORT_WORDS: [&str; 22] = [
     "here", "value", "some", "new", "old", "this", "for", "of",
 ];
 
-/// Whether a value stands for one that is somewhere else, or is nobody's.
+/// Returns true if a value stands for one that is somewhere else, or is nobody's.
 pub(super) fn is_placeholder(value: &str) -> bool {
-    is_template(value) || is_filler(value) || is_of_words(value)
+    is_template(value) || is_filler(value) || consists_of_words(value)
 }
 
-/// What another program fills in.
+/// Returns true if another program fills it in.
 fn is_template(value: &str) -> bool {
     const PARTS: [&str; 15] = [
         "${",
@@ -189,7 +190,7 @@ fn is_template(value: &str) -> bool {
         || value.starts_with('%') && bytes.len() <= 4
 }
 
-/// What is typed to fill a place: `xxxx`, `****`, `...`, `12345678`.
+/// Returns true if it only fills a place: `xxxx`, `****`, `...`, `12345678`.
 fn is_filler(value: &str) -> bool {
     const RUN: usize = 5;
     let bytes = value.as_bytes();
@@ -203,8 +204,8 @@ fn is_filler(value: &str) -> bool {
     repeated || same || counted * 2 > bytes.len() || value.contains("...") || value.contains('…')
 }
 
-/// What is said in words: `your-api-key`, `P@ssw0rd!`, `test_token_123`.
-fn is_of_words(value: &str) -> bool {
+/// Returns true if it consists of words: `your-api-key`, `P@ssw0rd!`, `test_token_123`.
+fn consists_of_words(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     if ["example", "your_", "your-", "changeme", "placeholder"]
         .iter()
@@ -212,14 +213,14 @@ fn is_of_words(value: &str) -> bool {
     {
         return true;
     }
-    has_little_else(&lower) || has_little_else(&spelt_out(&lower))
+    has_little_else(&lower) || has_little_else(&undo_substitutions(&lower))
 }
 
 static FINDER: LazyLock<LiteralMatcher<()>> = LazyLock::new(|| {
     LiteralMatcher::new(WORDS.map(|word| (word.to_owned(), CaseSensitivity::Exact, ())))
 });
 
-/// Whether a value has words of stand-ins in it, and next to nothing besides.
+/// Returns true if a value has words of placeholders in it, and next to nothing besides.
 fn has_little_else(value: &str) -> bool {
     let mut left = value.as_bytes().to_vec();
     let _ = FINDER.scan(value, 0, |found| {
@@ -237,7 +238,7 @@ fn has_little_else(value: &str) -> bool {
 }
 
 /// `p@ssw0rd` is `password`.
-fn spelt_out(value: &str) -> String {
+fn undo_substitutions(value: &str) -> String {
     let letter = |c| match c {
         '0' => 'o',
         '1' | '!' => 'i',
@@ -250,7 +251,8 @@ fn spelt_out(value: &str) -> String {
     value.chars().map(letter).collect()
 }
 
-/// Whether a value says where something is rather than what: a path, a URL, a hash, a message's id.
+/// Returns true if a value says where something is rather than what: a path, a URL, a hash, a
+/// message's id.
 pub(super) fn is_reference(value: &str) -> bool {
     const STARTS: [&str; 14] = [
         "/",
@@ -302,7 +304,8 @@ fn is_cased_like_a_word(letters: &str) -> bool {
     humps == letters.len() || humps * 3 <= letters.len() + 2
 }
 
-/// Whether a value is a name in a program: words with humps, underscores or dots, and few numbers.
+/// Returns true if a value is a name in a program: words with humps, underscores or dots, and few
+/// numbers.
 pub(super) fn is_identifier(value: &str) -> bool {
     let runs = |part: &'_ str| -> Vec<String> {
         let same = |a: &u8, b: &u8| a.is_ascii_digit() == b.is_ascii_digit();
@@ -322,7 +325,7 @@ pub(super) fn is_identifier(value: &str) -> bool {
     value.split(['_', '.', '$']).all(is_part)
 }
 
-/// Whether a value is a UUID.
+/// Returns true if a value is a UUID.
 pub(super) fn is_uuid(value: &str) -> bool {
     value.len() == 36
         && value.bytes().enumerate().all(|(i, byte)| match i {

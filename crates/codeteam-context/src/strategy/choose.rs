@@ -2,100 +2,102 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use codeteam_patterns::{FilePatterns, InvalidPattern};
+
 use super::{
-    ALWAYS, DIFF, FileForm, FilePatterns, INCLUDED, InvalidPattern, MAP, SPECIAL, Strategy,
-    StrategyPart, TARGET, TREE, is_diff, wanted,
+    ALWAYS, DIFF, FileForm, INCLUDED, INTERNALS, MAP, SPECIAL, Strategy, StrategyPart, TARGET,
+    TREE, file_purposes, is_diff,
 };
 use crate::files::{FileEntry, FileSet};
 use crate::language::Language;
 
-/// How many files a variable stands for at most, if the part does not say.
+/// The largest number of files that a variable stands for, unless the part sets a limit.
 const LIMIT: usize = 50;
-/// How many files stand in for those that a task does not name.
+/// The number of files that stand in for those that a task does not name.
 const STAND_INS: usize = 5;
-/// Parts that come after what a role names itself.
+/// Parts that come after the files that a role names itself.
 const AFTER_INCLUDED: [&str; 3] = ["related", MAP, TREE];
 
-/// What is known of a project. What costs something is asked for only if a part needs it.
+/// Facts about a project. Expensive ones are requested only if a part needs them.
 pub trait ProjectFacts {
-    /// Its files.
+    /// Returns the project's files.
     fn files(&self) -> &dyn FileSet;
 
-    /// The files that one imports.
+    /// Returns the files that a file imports.
     fn imports_of(&self, path: &str) -> Vec<String>;
 
-    /// The files that import one, and those that import these, so many steps away.
+    /// Returns the files that import a file, directly or within the given number of steps.
     fn importers_of(&self, path: &str, steps: usize) -> Vec<String>;
 
-    /// The files that the words of the task lead to, the best first.
-    fn relevant(&self, limit: usize) -> Vec<String>;
+    /// Returns the files that the words of the task lead to, the best first.
+    fn relevant_files(&self, limit: usize) -> Vec<String>;
 
-    /// Whether a file defines little but types.
+    /// Returns true if a file defines little but types.
     fn is_interface(&self, path: &str) -> bool;
 }
 
-/// What the task is about.
+/// Facts about the task.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TaskFacts<'a> {
-    /// The files that the task names; `folder/` is all that is in it.
+    /// The files that the task names; `folder/` means everything in it.
     pub targets: &'a [String],
     /// The files that the brief for this work names.
     pub mentioned: &'a [String],
-    /// The files that what is shown keeps near to; all if there are none.
+    /// The files that the context stays close to; unrestricted if empty.
     pub scope: &'a [String],
     /// The files that the change touches.
     pub changed: &'a [String],
-    /// Whether the worker sees nothing of the project but this.
+    /// Whether the worker sees nothing of the project but this context.
     pub blind: bool,
 }
 
 /// What a role wants to see.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ContextRequest<'a> {
-    /// How it is chosen.
+    /// The strategy, if the role has one.
     pub strategy: Option<&'a Strategy>,
-    /// Files, as patterns and variables.
+    /// Files to include, as patterns and variables.
     pub include: &'a [String],
     /// Files that are not shown.
     pub exclude: &'a [String],
-    /// Files that are there in any case.
+    /// Files that are always included.
     pub always_include: &'a [String],
-    /// Files that it must not see at all.
+    /// Files that the role must not see at all.
     pub hidden: &'a [String],
-    /// Whether what has changed so far is part of it.
+    /// Whether the diff of the work so far is included.
     pub git_diff: bool,
 }
 
-/// A file of a part.
+/// A file chosen for a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PickedFile {
-    /// Its place in the list of files; `None` if it is not there yet.
+    /// The index in the list of files; `None` if the file does not exist yet.
     pub at: Option<usize>,
-    /// Its path.
+    /// The path from the top of the repository.
     pub path: String,
-    /// How it is shown.
+    /// The form in which it is shown.
     pub form: FileForm,
 }
 
-/// What a part is made of.
+/// The content of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartBody {
-    /// Files.
+    /// A list of files.
     Files(Vec<PickedFile>),
-    /// What its name says, one of [`SPECIAL`].
+    /// Content given by the part's name, one of [`SPECIAL`].
     Special,
 }
 
-/// A part as it is to be shown.
+/// A part with its chosen content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenPart {
-    /// What it is called.
+    /// The part's name.
     pub name: String,
-    /// What it is made of.
+    /// What the part consists of.
     pub body: PartBody,
 }
 
-/// What was chosen.
+/// The chosen parts of a context.
 #[derive(Clone, Debug, Default)]
 pub struct ContextSelection {
     /// The parts, the most important first.
@@ -105,15 +107,20 @@ pub struct ContextSelection {
 }
 
 impl ContextSelection {
-    /// Whether a change of a file may be shown: not of one that is hidden, or of which only what
-    /// others can see is shown.
+    /// Returns the files that are shown as what other code can see of them, at most.
+    pub fn internals(&self) -> impl Iterator<Item = &str> {
+        self.internals.iter().map(String::as_str)
+    }
+
+    /// Returns true if the diff of a file may be shown: the file is not hidden, and not restricted
+    /// to its public declarations.
     pub fn shows_changes_of(&self, path: &str) -> bool {
         !self.hidden.matches(path) && !self.internals.contains(path)
     }
 }
 
 /// Chooses the parts of a context, the most important first. A file is in one part only.
-pub fn choose(
+pub fn select_context(
     wishes: &ContextRequest<'_>,
     matter: &TaskFacts<'_>,
     project: &dyn ProjectFacts,
@@ -121,7 +128,7 @@ pub fn choose(
     let chooser = FileChooser::new(wishes, matter, project)?;
     let mut taken = BTreeSet::new();
     let mut chosen = Vec::new();
-    for part in parts(wishes, matter) {
+    for part in requested_parts(wishes, matter) {
         let body = if SPECIAL.contains(&part.name.as_str()) {
             PartBody::Special
         } else {
@@ -140,8 +147,8 @@ pub fn choose(
     })
 }
 
-/// The parts that a role wants, the most important first.
-fn parts(wishes: &ContextRequest<'_>, matter: &TaskFacts<'_>) -> Vec<StrategyPart> {
+/// Returns the parts that a role wants, the most important first.
+fn requested_parts(wishes: &ContextRequest<'_>, matter: &TaskFacts<'_>) -> Vec<StrategyPart> {
     let named = |name: &str, include: &[&str]| StrategyPart {
         name: name.to_owned(),
         include: include.iter().map(|word| (*word).to_owned()).collect(),
@@ -182,7 +189,8 @@ fn parts(wishes: &ContextRequest<'_>, matter: &TaskFacts<'_>) -> Vec<StrategyPar
         parts.insert(0, part);
     }
     if matter.blind {
-        // Whoever writes a file anew must have it whole: no part before takes it, in another form.
+        // Whoever rewrites a file must have all of it, so no earlier part may take it in another
+        // form.
         let own = parts.iter().position(|part| part.name == TARGET);
         let own = own.map(|at| parts.remove(at).include).unwrap_or_default();
         let mut target = named(TARGET, &["$TARGET"]);
@@ -193,7 +201,7 @@ fn parts(wishes: &ContextRequest<'_>, matter: &TaskFacts<'_>) -> Vec<StrategyPar
     parts
 }
 
-/// What is asked of a project again and again.
+/// Chooses files, with precomputed lookups.
 struct FileChooser<'a> {
     matter: &'a TaskFacts<'a>,
     project: &'a dyn ProjectFacts,
@@ -201,7 +209,7 @@ struct FileChooser<'a> {
     by_path: BTreeMap<&'a str, usize>,
     excluded: FilePatterns,
     hidden: FilePatterns,
-    /// Of these files only what others can see is shown.
+    /// Files restricted to their public declarations.
     internals: BTreeSet<String>,
 }
 
@@ -226,24 +234,24 @@ impl<'a> FileChooser<'a> {
                 .map(|(at, file)| (file.path.as_str(), at))
                 .collect(),
             excluded: FilePatterns::new(&patterns)?,
-            hidden: FilePatterns::hiding(wishes.hidden)?,
+            hidden: FilePatterns::for_hidden_files(wishes.hidden),
             internals: BTreeSet::new(),
         };
         let mut excluded: Vec<String> = patterns.into_iter().cloned().collect();
         for word in variables {
-            let paths = chooser.variable(word, usize::MAX)?;
+            let paths = chooser.files_of_variable(word, usize::MAX)?;
             let paths = paths.into_iter().map(|(path, _)| path);
-            if word == "$IMPLEMENTATION_INTERNALS" {
+            if word == INTERNALS {
                 chooser.internals.extend(paths);
             } else {
-                excluded.extend(paths.map(|path| globset::escape(&path)));
+                excluded.extend(paths.map(|path| codeteam_patterns::escape(&path)));
             }
         }
         chooser.excluded = FilePatterns::new(&excluded)?;
         Ok(chooser)
     }
 
-    /// The files of a part that no part before it has taken.
+    /// Returns the files of a part that no earlier part has taken.
     fn files_of(
         &self,
         part: &StrategyPart,
@@ -253,10 +261,10 @@ impl<'a> FileChooser<'a> {
         let limit = part.limit.unwrap_or(LIMIT);
         for word in &part.include {
             let found = if word.starts_with('$') {
-                self.variable(word, limit)?
+                self.files_of_variable(word, limit)?
             } else {
                 let form = FileForm::Whole;
-                self.matching(FilePatterns::new([word])?)
+                self.files_matching(FilePatterns::new([word])?)
                     .map(|path| (path, form))
                     .collect()
             };
@@ -285,52 +293,55 @@ impl<'a> FileChooser<'a> {
         Ok(picks)
     }
 
-    /// The files that a variable stands for, the most important first.
-    fn variable(
+    /// Returns the files that a variable stands for, the most important first.
+    fn files_of_variable(
         &self,
         word: &str,
         limit: usize,
     ) -> Result<Vec<(String, FileForm)>, InvalidPattern> {
         let whole = |paths: Vec<String>| paths.into_iter().map(|path| (path, FileForm::Whole));
         Ok(match word {
-            "$TARGET" => whole(self.targets()).collect(),
+            "$TARGET" => whole(self.target_files()).collect(),
             "$TARGET_IMPORTS" => {
-                let near = self.near(self.targets(), |path| self.project.imports_of(path));
+                let near =
+                    self.neighbour_files(self.target_files(), |path| self.project.imports_of(path));
                 whole(near).collect()
             }
             "$TARGET_IMPORTERS" => {
-                let near = self.near(self.targets(), |path| self.project.importers_of(path, 1));
+                let near = self.neighbour_files(self.target_files(), |path| {
+                    self.project.importers_of(path, 1)
+                });
                 whole(near).collect()
             }
             "$MENTIONED" => whole(self.matter.mentioned.to_vec())
                 .filter(|(path, _)| self.by_path.contains_key(path.as_str()))
                 .collect(),
-            "$TARGET_TESTS" => whole(self.tests()).collect(),
+            "$TARGET_TESTS" => whole(self.test_files()).collect(),
             "$CHANGED" => whole(self.matter.changed.to_vec())
                 .filter(|(path, _)| self.by_path.contains_key(path.as_str()))
                 .collect(),
             "$BLAST_RADIUS" => {
                 let changed = self.matter.changed.to_vec();
-                let near = self.near(changed, |path| self.project.importers_of(path, 2));
+                let near = self.neighbour_files(changed, |path| self.project.importers_of(path, 2));
                 whole(near).collect()
             }
             "$RELATED" => {
-                let related = self.project.relevant(limit);
+                let related = self.project.relevant_files(limit);
                 let near = related.into_iter().filter(|path| self.in_scope(path));
                 whole(near.collect()).collect()
             }
-            "$INTERFACE_DEFINITIONS" => whole(self.interfaces()?).collect(),
+            "$INTERFACE_DEFINITIONS" => whole(self.interface_files()?).collect(),
             "$COMPONENT_PUBLIC_API" => {
-                let component = self.component().into_iter();
+                let component = self.component_files().into_iter();
                 component.map(|path| (path, FileForm::Public)).collect()
             }
-            "$IMPLEMENTATION_INTERNALS" => whole(self.component()).collect(),
-            "$DOCS" => whole(self.purpose(wanted::DOCS)?).collect(),
-            // What the change itself brings is no standard that it could be judged by.
-            "$STANDARDS" => whole(self.purpose(wanted::STANDARDS)?)
+            INTERNALS => whole(self.component_files()).collect(),
+            "$DOCS" => whole(self.files_for_purpose(file_purposes::DOCS)?).collect(),
+            // A file that the change itself adds or edits cannot be a standard to judge it by.
+            "$STANDARDS" => whole(self.files_for_purpose(file_purposes::STANDARDS)?)
                 .filter(|(path, _)| !self.matter.changed.contains(path))
                 .collect(),
-            "$SECURITY" => whole(self.purpose(wanted::SECURITY)?).collect(),
+            "$SECURITY" => whole(self.files_for_purpose(file_purposes::SECURITY)?).collect(),
             _ => {
                 return Err(InvalidPattern {
                     pattern: word.to_owned(),
@@ -340,19 +351,19 @@ impl<'a> FileChooser<'a> {
         })
     }
 
-    fn matching(&self, patterns: FilePatterns) -> impl Iterator<Item = String> + use<'a> {
+    fn files_matching(&self, patterns: FilePatterns) -> impl Iterator<Item = String> + use<'a> {
         let paths = self.files.iter().map(|file| file.path.clone());
         paths.filter(move |path| patterns.matches(path))
     }
 
-    /// The files that have a purpose, by their names.
-    fn purpose(&self, patterns: &[&str]) -> Result<Vec<String>, InvalidPattern> {
-        let patterns = FilePatterns::in_any_case(patterns)?;
-        Ok(self.matching(patterns).collect())
+    /// Returns the files whose names match a purpose.
+    fn files_for_purpose(&self, patterns: &[&str]) -> Result<Vec<String>, InvalidPattern> {
+        let patterns = FilePatterns::case_insensitive(patterns)?;
+        Ok(self.files_matching(patterns).collect())
     }
 
-    /// The files that the task names, also those that are not there yet.
-    fn targets(&self) -> Vec<String> {
+    /// Returns the files that the task names, including those that do not exist yet.
+    fn target_files(&self) -> Vec<String> {
         let mut targets = Vec::new();
         for name in self.matter.targets {
             let folder = name.trim_end_matches('/');
@@ -369,13 +380,13 @@ impl<'a> FileChooser<'a> {
             }
         }
         if self.matter.targets.is_empty() {
-            return self.project.relevant(STAND_INS);
+            return self.project.relevant_files(STAND_INS);
         }
         targets
     }
 
-    /// The neighbours of files, without the files themselves.
-    fn near(&self, from: Vec<String>, of: impl Fn(&str) -> Vec<String>) -> Vec<String> {
+    /// Returns the neighbours of files, without the files themselves.
+    fn neighbour_files(&self, from: Vec<String>, of: impl Fn(&str) -> Vec<String>) -> Vec<String> {
         let from: BTreeSet<String> = from.into_iter().collect();
         let mut seen = BTreeSet::new();
         let all = from.iter().flat_map(|path| of(path));
@@ -384,35 +395,41 @@ impl<'a> FileChooser<'a> {
             .collect()
     }
 
-    /// The tests that are about the files of the task, those first whose names say that they are
-    /// tests. A test is written in the language of what it tests: what lies beside tests is none.
-    fn tests(&self) -> Vec<String> {
-        let targets = self.targets();
-        let subjects: BTreeSet<_> = targets.iter().map(|path| wanted::about(path)).collect();
+    /// Returns the tests of the task's files, those with test names first. A test is in the same
+    /// language as what it tests; other files next to tests do not count.
+    fn test_files(&self) -> Vec<String> {
+        let targets = self.target_files();
+        let subjects: BTreeSet<_> = targets
+            .iter()
+            .map(|path| file_purposes::test_subject(path))
+            .collect();
         let paths = self.files.iter().map(|file| &file.path);
         let mut found: Vec<String> = paths
-            .filter(|path| wanted::is_test(path) && subjects.contains(&wanted::about(path)))
+            .filter(|path| {
+                file_purposes::is_test(path)
+                    && subjects.contains(&file_purposes::test_subject(path))
+            })
             .cloned()
             .collect();
-        found.sort_by_key(|path| !wanted::is_called_test(path));
+        found.sort_by_key(|path| !file_purposes::is_test_by_name(path));
         found
     }
 
-    /// The source files in the folders of the task, without its tests.
-    fn component(&self) -> Vec<String> {
-        let targets = self.targets();
+    /// Returns the source files in the folders of the task, without tests.
+    fn component_files(&self) -> Vec<String> {
+        let targets = self.target_files();
         let folders: BTreeSet<&str> = targets.iter().map(|path| folder(path)).collect();
         let paths = self.files.iter().map(|file| &file.path);
         paths
-            .filter(|path| Language::of(path).is_some() && !wanted::is_test(path))
+            .filter(|path| Language::from_path(path).is_some() && !file_purposes::is_test(path))
             .filter(|path| folders.contains(folder(path)))
             .cloned()
             .collect()
     }
 
-    fn interfaces(&self) -> Result<Vec<String>, InvalidPattern> {
-        let mut found = self.purpose(wanted::INTERFACES)?;
-        let component = self.component().into_iter();
+    fn interface_files(&self) -> Result<Vec<String>, InvalidPattern> {
+        let mut found = self.files_for_purpose(file_purposes::INTERFACES)?;
+        let component = self.component_files().into_iter();
         found.extend(component.filter(|path| self.project.is_interface(path)));
         found.retain(|path| self.in_scope(path));
         Ok(found)
@@ -428,7 +445,7 @@ impl<'a> FileChooser<'a> {
     }
 }
 
-/// The folder of a file; of a folder, itself.
+/// Returns the folder of a file; a folder's path, which ends with `/`, gives the folder itself.
 fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }

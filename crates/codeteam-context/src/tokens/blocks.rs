@@ -7,7 +7,7 @@
 /// Bytes of a block.
 pub(super) const BLOCK: usize = 64;
 
-/// Where pieces begin in a block that begins with one.
+/// The starts of pieces in a block that begins with one.
 pub(super) struct PieceStarts {
     /// The places at which pieces begin, as bits, as far as the block can tell.
     pub(super) bits: u64,
@@ -17,8 +17,8 @@ pub(super) struct PieceStarts {
 
 /// Finds where pieces begin.
 #[inline]
-pub(super) fn starts(block: &[u8; BLOCK]) -> PieceStarts {
-    let is = ByteMasks::of(block);
+pub(super) fn find_piece_starts(block: &[u8; BLOCK]) -> PieceStarts {
+    let is = ByteMasks::from_block(block);
     let newline = is.newline;
     let blank = is.control | is.space;
     let space = blank & !newline;
@@ -66,7 +66,7 @@ pub(super) fn starts(block: &[u8; BLOCK]) -> PieceStarts {
     }
 }
 
-/// Which of some bytes are slashes.
+/// Finds the slashes among some bytes.
 #[inline]
 fn slashes(block: &[u8; BLOCK], mut bits: u64) -> u64 {
     let mut slashes = 0;
@@ -86,7 +86,7 @@ fn blank_lines(space: u64, newline: u64) -> u64 {
     if behind & newline == 0 { 0 } else { first }
 }
 
-/// What the bytes of a block are, a bit for each.
+/// The classes of a block's bytes, a bit for each.
 struct ByteMasks {
     letter: u64,
     upper: u64,
@@ -108,7 +108,7 @@ const fn every(byte: u8) -> u64 {
 
 impl ByteMasks {
     #[inline]
-    fn of(block: &[u8; BLOCK]) -> Self {
+    fn from_block(block: &[u8; BLOCK]) -> Self {
         let mut words = [0; 8];
         for (word, bytes) in words.iter_mut().zip(block.as_chunks::<8>().0) {
             *word = u64::from_le_bytes(*bytes);

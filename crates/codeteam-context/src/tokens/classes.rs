@@ -1,7 +1,7 @@
-//! What kind of character each one is, as far as splitting a text into pieces goes.
+//! The class of each character, as far as splitting a text into pieces needs it.
 //!
-//! The classes are those of the Unicode version that `regex` has; `data/unicode.classes` lists them,
-//! and the build script makes the table.
+//! The classes are those of the Unicode version that `regex` has; `data/unicode.classes` lists
+//! them, and the build script makes the table.
 
 /// The kind of a character.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,25 +59,25 @@ static BLOCKS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/classes.blocks"
 /// The class of the character that begins at a place of a text, and how many bytes it has. Nothing
 /// begins at the end.
 #[inline]
-pub(super) fn at(text: &[u8], at: usize) -> Option<(CharacterClass, usize)> {
+pub(super) fn class_at(text: &[u8], at: usize) -> Option<(CharacterClass, usize)> {
     let first = *text.get(at)?;
     if first < 0x80 {
-        return Some((of(u32::from(first)), 1));
+        return Some((class_of(u32::from(first)), 1));
     }
     let next = |i| text.get(at + i).map_or(0, |byte| u32::from(byte & 0x3f));
     let first = u32::from(first);
     Some(match first {
-        0..0xe0 => (of((first & 0x1f) << 6 | next(1)), 2),
-        0xe0..0xf0 => (of((first & 0xf) << 12 | next(1) << 6 | next(2)), 3),
+        0..0xe0 => (class_of((first & 0x1f) << 6 | next(1)), 2),
+        0xe0..0xf0 => (class_of((first & 0xf) << 12 | next(1) << 6 | next(2)), 3),
         _ => (
-            of((first & 7) << 18 | next(1) << 12 | next(2) << 6 | next(3)),
+            class_of((first & 7) << 18 | next(1) << 12 | next(2) << 6 | next(3)),
             4,
         ),
     })
 }
 
 #[inline]
-fn of(code: u32) -> CharacterClass {
+fn class_of(code: u32) -> CharacterClass {
     let code = code as usize;
     let block = usize::from(INDEX[code / BLOCK]);
     CharacterClass::ALL[usize::from(BLOCKS[block * BLOCK + code % BLOCK] & 7)]
@@ -136,7 +136,11 @@ mod tests {
                 continue;
             };
             let text = char.encode_utf8(&mut own).as_bytes();
-            assert_eq!(at(text, 0), Some((*class, char.len_utf8())), "{code:x}");
+            assert_eq!(
+                class_at(text, 0),
+                Some((*class, char.len_utf8())),
+                "{code:x}"
+            );
         }
     }
 }

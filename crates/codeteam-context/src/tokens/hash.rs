@@ -1,4 +1,4 @@
-//! How the tables are looked up. The build script includes this file, so that what it lays out is
+//! Looks up entries in the tables. The build script includes this file, so that what it lays out is
 //! found again; it uses nothing but the standard library.
 
 /// The most bytes that a [`key`] holds.
@@ -30,12 +30,12 @@ pub(crate) fn key_at(text: &[u8], start: usize, length: usize) -> u128 {
 
 /// The hash of a [`key`].
 #[inline]
-pub(crate) fn of_key(key: u128) -> u64 {
+pub(crate) fn hash_key(key: u128) -> u64 {
     fold(key as u64 ^ FIRST, (key >> 64) as u64 ^ SECOND)
 }
 
 /// The hash of any bytes.
-pub(crate) fn of_bytes(bytes: &[u8]) -> u64 {
+pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
     let mut hash = bytes.len() as u64;
     for part in bytes.chunks(8) {
         let mut own = [0; 8];
@@ -53,11 +53,11 @@ pub(crate) fn pair(left: u32, right: u32) -> u64 {
 
 /// The hash of a [`pair`].
 #[inline]
-pub(crate) fn of_pair(pair: u64) -> u64 {
+pub(crate) fn hash_pair(pair: u64) -> u64 {
     fold(pair ^ SECOND, FIRST)
 }
 
-/// Where a hash belongs among `places`, a power of two.
+/// Returns the place of a hash among `places`, a power of two.
 #[inline]
 pub(crate) fn place(hash: u64, places: usize) -> usize {
     hash as usize & (places - 1)
@@ -66,20 +66,20 @@ pub(crate) fn place(hash: u64, places: usize) -> usize {
 /// Words of a filter.
 pub(crate) const FILTER: usize = 1 << 14;
 
-/// Which bits of which word of a filter are set for a hash that is in the table.
+/// Returns the word of a filter and its bits that are set for a hash in the table.
 #[inline]
-pub(crate) fn filtered(hash: u64) -> (usize, u64) {
+pub(crate) fn filter_bits(hash: u64) -> (usize, u64) {
     let bits = 1 << (hash & 63) | 1 << ((hash >> 6) & 63);
     ((hash >> 12) as usize % FILTER, bits)
 }
 
-/// Which of `buckets` a hash belongs to.
+/// Returns the bucket of a hash.
 #[inline]
 pub(crate) fn bucket(hash: u64, buckets: usize) -> usize {
     (((hash >> 32) * buckets as u64) >> 32) as usize
 }
 
-/// Which of `slots` a hash has, given its bucket's pilot.
+/// Returns the slot of a hash, given its bucket's pilot.
 #[inline]
 pub(crate) fn slot(hash: u64, pilot: u16, slots: usize) -> usize {
     let mixed = (hash ^ u64::from(pilot).wrapping_mul(THIRD)).wrapping_mul(SECOND);

@@ -12,7 +12,8 @@ const SMALL: usize = 64;
 const PLACE_BITS: u32 = 6;
 /// Longer pieces are counted in parts.
 const PART: usize = 4096;
-/// How much of a part is counted again with the next one. No token is longer than half of it.
+/// The length of a part that is counted again with the next one. No token is longer than half of
+/// it.
 const OVERLAP: usize = 256;
 
 /// Nothing merges here.
@@ -26,7 +27,7 @@ pub(super) struct TokenMerger {
     nodes: Vec<MergeNode>,
     /// The merges to come: what two tokens merge to, in front of the place of the first.
     heap: BinaryHeap<Reverse<u64>>,
-    /// Where the tokens of a part end.
+    /// The ends of the tokens of a part.
     ends: Vec<usize>,
 }
 
@@ -39,14 +40,14 @@ struct MergeNode {
 }
 
 impl TokenMerger {
-    /// How many tokens a piece is.
+    /// Counts the tokens of a piece.
     pub(super) fn count(&mut self, piece: &[u8]) -> usize {
         match piece.len() {
             0..=16 => small::<16>(piece),
             17..=SMALL => small::<SMALL>(piece),
             _ => self
-                .in_parts(piece, PART, OVERLAP)
-                .unwrap_or_else(|| self.split(piece).len()),
+                .count_in_parts(piece, PART, OVERLAP)
+                .unwrap_or_else(|| self.token_ends(piece).len()),
         }
     }
 
@@ -54,13 +55,13 @@ impl TokenMerger {
     /// are what merging gives. So a part may be cut between two of its tokens, and what follows be
     /// merged by itself, if its first token and the last one before it stay as they are when merged
     /// with each other; else there is no count.
-    fn in_parts(&mut self, piece: &[u8], part: usize, overlap: usize) -> Option<usize> {
+    fn count_in_parts(&mut self, piece: &[u8], part: usize, overlap: usize) -> Option<usize> {
         let mut count = 0;
         let mut start = 0;
         let mut before = 0..0;
         loop {
             let stop = piece.len().min(start + part);
-            let ends = self.split(&piece[start..stop]);
+            let ends = self.token_ends(&piece[start..stop]);
             let first = *ends.first()?;
             let last = if stop == piece.len() {
                 ends.len()
@@ -71,7 +72,7 @@ impl TokenMerger {
             let end = ends[last - 1];
             let begin = if last > 1 { ends[last - 2] } else { 0 };
             let joint = before.start..start + first;
-            if start > 0 && self.split(&piece[joint]) != [before.len(), before.len() + first] {
+            if start > 0 && self.token_ends(&piece[joint]) != [before.len(), before.len() + first] {
                 return None;
             }
             if stop == piece.len() {
@@ -82,8 +83,8 @@ impl TokenMerger {
         }
     }
 
-    /// Where the tokens of some bytes end.
-    fn split(&mut self, bytes: &[u8]) -> &[usize] {
+    /// Returns the ends of the tokens of some bytes.
+    fn token_ends(&mut self, bytes: &[u8]) -> &[usize] {
         self.lay_out(bytes);
         while let Some(Reverse(merge)) = self.heap.pop() {
             let (merged, at) = ((merge >> 32) as u32, (merge & 0xffff_ffff) as u32);
@@ -98,9 +99,9 @@ impl TokenMerger {
             if let Some(after) = self.nodes.get_mut(gone.next as usize) {
                 after.before = at;
             }
-            self.look(at);
+            self.update_merge(at);
             if at > 0 {
-                self.look(own.before);
+                self.update_merge(own.before);
             }
         }
         self.ends.clear();
@@ -115,7 +116,7 @@ impl TokenMerger {
     fn lay_out(&mut self, bytes: &[u8]) {
         self.nodes.clear();
         let nodes = (0..).zip(bytes).map(|(at, &byte)| MergeNode {
-            token: vocabulary::of_byte(byte),
+            token: vocabulary::byte_token(byte),
             merged: NEVER,
             next: at + 1,
             before: at.saturating_sub(1),
@@ -123,12 +124,12 @@ impl TokenMerger {
         self.nodes.extend(nodes);
         self.heap.clear();
         for at in (0..).take(bytes.len()) {
-            self.look(at);
+            self.update_merge(at);
         }
     }
 
     /// Looks what a token merges to with the next one.
-    fn look(&mut self, at: u32) {
+    fn update_merge(&mut self, at: u32) {
         let own = self.nodes[at as usize];
         let next = self.nodes.get(own.next as usize);
         let merged = next.and_then(|next| vocabulary::merged(own.token, next.token));
@@ -151,7 +152,7 @@ fn small<const N: usize>(piece: &[u8]) -> usize {
         None => NEVER,
     };
     for (token, &byte) in tokens.iter_mut().zip(piece) {
-        *token = vocabulary::of_byte(byte);
+        *token = vocabulary::byte_token(byte);
     }
     for ((at, two), next) in (0..).zip(tokens[..piece.len()].windows(2)).zip(&mut next) {
         *next = look(two[0], two[1], at);
@@ -196,9 +197,9 @@ mod tests {
         for start in 0..words.len() {
             for length in 1..100 {
                 let piece = &text.as_bytes()[start..start + length];
-                let whole = merger.split(piece).len();
+                let whole = merger.token_ends(piece).len();
                 for part in [3, 7, 16, 40] {
-                    match merger.in_parts(piece, part, 0) {
+                    match merger.count_in_parts(piece, part, 0) {
                         Some(count) => {
                             assert_eq!(count, whole, "{start} {length} {part}");
                             counted += 1;
@@ -216,8 +217,12 @@ mod tests {
         let mut merger = TokenMerger::default();
         for text in ["a", "ab", " ", "漢", "international", "=-"] {
             let piece = text.repeat(40_000 / text.len());
-            let count = merger.in_parts(piece.as_bytes(), PART, OVERLAP);
-            assert_eq!(count, Some(merger.split(piece.as_bytes()).len()), "{text}");
+            let count = merger.count_in_parts(piece.as_bytes(), PART, OVERLAP);
+            assert_eq!(
+                count,
+                Some(merger.token_ends(piece.as_bytes()).len()),
+                "{text}"
+            );
         }
     }
 
@@ -228,7 +233,11 @@ mod tests {
         for start in 0..text.len() {
             for end in start + 1..text.len().min(start + SMALL) {
                 let piece = &text.as_bytes()[start..end];
-                assert_eq!(merger.count(piece), merger.split(piece).len(), "{piece:?}");
+                assert_eq!(
+                    merger.count(piece),
+                    merger.token_ends(piece).len(),
+                    "{piece:?}"
+                );
             }
         }
     }

@@ -12,9 +12,10 @@
 
 use super::classes::{self, CharacterClass};
 
-/// Where the piece ends that begins at `start`, which is a boundary and not the end of the text.
-pub(super) fn end(text: &[u8], start: usize) -> usize {
-    let Some((class, width)) = classes::at(text, start) else {
+/// Returns the end of the piece that begins at `start`, which is a boundary and not the end of the
+/// text.
+pub(super) fn piece_end(text: &[u8], start: usize) -> usize {
+    let Some((class, width)) = classes::class_at(text, start) else {
         return text.len();
     };
     let after = start + width;
@@ -22,65 +23,65 @@ pub(super) fn end(text: &[u8], start: usize) -> usize {
         CharacterClass::Upper
         | CharacterClass::Lower
         | CharacterClass::Caseless
-        | CharacterClass::Mark => word(text, start),
-        CharacterClass::Number => numbers(text, after),
-        CharacterClass::Newline => blanks(text, start),
-        CharacterClass::Space | CharacterClass::Other => match classes::at(text, after) {
-            Some((next, _)) if next.is_word() => word(text, after),
-            _ if class == CharacterClass::Other => others(text, start),
-            Some((CharacterClass::Other, _)) if text[start] == b' ' => others(text, after),
-            _ => blanks(text, start),
+        | CharacterClass::Mark => word_end(text, start),
+        CharacterClass::Number => numbers_end(text, after),
+        CharacterClass::Newline => blanks_end(text, start),
+        CharacterClass::Space | CharacterClass::Other => match classes::class_at(text, after) {
+            Some((next, _)) if next.is_word() => word_end(text, after),
+            _ if class == CharacterClass::Other => symbols_end(text, start),
+            Some((CharacterClass::Other, _)) if text[start] == b' ' => symbols_end(text, after),
+            _ => blanks_end(text, start),
         },
     }
 }
 
-/// Where to cut a text instead of at the end of a piece, so that what is before the cut has the same
-/// pieces by itself. White space at the end of a text is one piece, while before something else its
-/// last character is one of its own.
-pub(super) fn steady(text: &[u8], end: usize) -> usize {
-    let is_blank = |at| classes::at(text, at).is_some_and(|(class, _)| class.is_blank());
-    let last = begin(text, end);
+/// Returns a place to cut a text instead of at the end of a piece, so that the text before the cut
+/// has the same pieces by itself. White space at the end of a text is one piece, while before
+/// something else its last character is one of its own.
+pub(super) fn stable_cut(text: &[u8], end: usize) -> usize {
+    let is_blank = |at| classes::class_at(text, at).is_some_and(|(class, _)| class.is_blank());
+    let last = character_start(text, end);
     let is_space =
-        |at| classes::at(text, at).is_some_and(|(class, _)| class == CharacterClass::Space);
+        |at| classes::class_at(text, at).is_some_and(|(class, _)| class == CharacterClass::Space);
     let alone = end < text.len() && !is_blank(end) && is_space(last);
-    if alone && last > 0 && is_space(begin(text, last)) {
+    if alone && last > 0 && is_space(character_start(text, last)) {
         last
     } else {
         end
     }
 }
 
-/// Where the character begins that ends at a place.
-fn begin(text: &[u8], end: usize) -> usize {
+/// Returns the start of the character that ends at a place.
+fn character_start(text: &[u8], end: usize) -> usize {
     let mut bytes = text[..end].iter();
     let start = bytes.rposition(|byte| byte & 0xc0 != 0x80);
     start.unwrap_or(0)
 }
 
 /// The end of a word, whose letters begin at `start`.
-fn word(text: &[u8], start: usize) -> usize {
+fn word_end(text: &[u8], start: usize) -> usize {
     let mut end = start;
     // Behind the last one that may stand for a letter in lower case.
     let mut last_lower = None;
-    let mut next = classes::at(text, end);
+    let mut next = classes::class_at(text, end);
     while let Some((class, width)) = next.filter(|(class, _)| class.is_upper()) {
         end += width;
         if class.is_lower() {
             last_lower = Some(end);
         }
-        next = classes::at(text, end);
+        next = classes::class_at(text, end);
     }
     if next.is_some_and(|(class, _)| class.is_lower()) {
-        end = run(text, end, CharacterClass::is_lower);
+        end = run_end(text, end, CharacterClass::is_lower);
     } else if let Some(last) = last_lower {
         end = last;
     }
-    end + contraction(&text[end..])
+    end + contraction_length(&text[end..])
 }
 
-/// How long the contraction is that a text begins with: `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll`, `'d`
-/// in either case. The long `ſ` is an `s`.
-fn contraction(text: &[u8]) -> usize {
+/// Returns the length of the contraction that a text begins with: `'s`, `'t`, `'re`, `'ve`, `'m`,
+/// `'ll`, `'d` in either case. The long `ſ` is an `s`.
+fn contraction_length(text: &[u8]) -> usize {
     if text.first() != Some(&b'\'') {
         return 0;
     }
@@ -93,9 +94,9 @@ fn contraction(text: &[u8]) -> usize {
 }
 
 /// The end of up to three numbers, of which the first ends at `end`.
-fn numbers(text: &[u8], mut end: usize) -> usize {
+fn numbers_end(text: &[u8], mut end: usize) -> usize {
     for _ in 1..3 {
-        match classes::at(text, end) {
+        match classes::class_at(text, end) {
             Some((CharacterClass::Number, width)) => end += width,
             _ => break,
         }
@@ -105,8 +106,8 @@ fn numbers(text: &[u8], mut end: usize) -> usize {
 
 /// The end of what is neither white space, letter nor number, and of the line ends and slashes
 /// after it.
-fn others(text: &[u8], start: usize) -> usize {
-    let end = run(text, start, |class| {
+fn symbols_end(text: &[u8], start: usize) -> usize {
+    let end = run_end(text, start, |class| {
         matches!(class, CharacterClass::Other | CharacterClass::Mark)
     });
     let more = text[end..].iter();
@@ -114,11 +115,13 @@ fn others(text: &[u8], start: usize) -> usize {
 }
 
 /// The end of white space.
-fn blanks(text: &[u8], start: usize) -> usize {
+fn blanks_end(text: &[u8], start: usize) -> usize {
     let mut end = start;
     let mut last_start = start;
     let mut last_newline = None;
-    while let Some((class, width)) = classes::at(text, end).filter(|(class, _)| class.is_blank()) {
+    while let Some((class, width)) =
+        classes::class_at(text, end).filter(|(class, _)| class.is_blank())
+    {
         last_start = end;
         end += width;
         if class == CharacterClass::Newline {
@@ -132,9 +135,9 @@ fn blanks(text: &[u8], start: usize) -> usize {
     }
 }
 
-fn run(text: &[u8], start: usize, belongs: impl Fn(CharacterClass) -> bool) -> usize {
+fn run_end(text: &[u8], start: usize, belongs: impl Fn(CharacterClass) -> bool) -> usize {
     let mut end = start;
-    while let Some((class, width)) = classes::at(text, end)
+    while let Some((class, width)) = classes::class_at(text, end)
         && belongs(class)
     {
         end += width;

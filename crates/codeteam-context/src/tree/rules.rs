@@ -1,7 +1,7 @@
-//! Which files are left out, by the files that say so: `.gitignore` and the like.
+//! Decides which files are left out, according to `.gitignore` and similar files.
 //!
-//! They are read as files of a stranger: a link in place of one is not followed, and however long or
-//! odd they are, they can only be slow to a degree.
+//! These files are untrusted: a link in place of one is not followed, and however long or odd they
+//! are, the slowdown is bounded.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,32 +11,32 @@ use std::sync::Arc;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// What git goes by.
+/// The ignore file of git.
 pub(super) const GIT: &str = ".gitignore";
-/// What codeteam goes by, and before that.
+/// The ignore file of codeteam, which takes precedence.
 pub(super) const OWN: &str = ".codeteamignore";
-/// The longest file of patterns that is read.
+/// The size limit of an ignore file.
 pub(super) const LONGEST: u64 = 4 << 20;
-/// How many patterns are compiled together.
+/// The number of patterns compiled together.
 const TOGETHER: usize = 500;
 
-/// The patterns of a folder, and those of the folders above it.
+/// The patterns of a folder, with a reference to those of the folders above.
 #[derive(Debug, Default)]
 pub(super) struct IgnoreRules {
     above: Option<Arc<IgnoreRules>>,
     git: IgnorePatterns,
     own: IgnorePatterns,
-    /// How much of a path leads to this folder.
+    /// The length of the path prefix that leads to this folder.
     strip: usize,
-    /// What leads from this folder to where paths begin, if it is above that.
+    /// The path from this folder to the top of the tree, if it is above that.
     prefix: Vec<u8>,
-    /// Whether this folder or one above it has patterns of codeteam's own.
+    /// Whether this folder or one above it has a `.codeteamignore`.
     any_own: bool,
 }
 
 impl IgnoreRules {
-    /// Rules of a folder below those of the ones above it. `folder` is its path.
-    pub(super) fn below(
+    /// Creates the rules of a folder below others. `folder` is its path.
+    pub(super) fn for_subfolder(
         above: &Arc<Self>,
         folder: &[u8],
         git: IgnorePatterns,
@@ -56,8 +56,8 @@ impl IgnoreRules {
         }
     }
 
-    /// Rules of a folder above the tree. `prefix` leads from it to the tree.
-    pub(super) fn outside(
+    /// Creates the rules of a folder above the tree. `prefix` leads from it to the tree.
+    pub(super) fn for_outer_folder(
         above: Option<Arc<Self>>,
         prefix: &[u8],
         git: IgnorePatterns,
@@ -77,26 +77,31 @@ impl IgnoreRules {
         }
     }
 
-    /// Whether what lies at a path is left out.
-    pub(super) fn leave_out(&self, path: &[u8], folder: bool) -> bool {
+    /// Returns true if a path is left out.
+    pub(super) fn ignores(&self, path: &[u8], folder: bool) -> bool {
         let own = self
             .any_own
-            .then(|| self.says(path, folder, |rules| &rules.own));
+            .then(|| self.innermost_match(path, folder, |rules| &rules.own));
         let said = own.flatten();
-        said.or_else(|| self.says(path, folder, |rules| &rules.git))
+        said.or_else(|| self.innermost_match(path, folder, |rules| &rules.git))
             .unwrap_or(false)
     }
 
-    /// What the innermost patterns say that say anything.
-    fn says(&self, path: &[u8], folder: bool, of: fn(&Self) -> &IgnorePatterns) -> Option<bool> {
+    /// Returns the decision of the innermost patterns that match.
+    fn innermost_match(
+        &self,
+        path: &[u8],
+        folder: bool,
+        of: fn(&Self) -> &IgnorePatterns,
+    ) -> Option<bool> {
         let mut rules = Some(self);
         while let Some(now) = rules {
             let patterns = of(now);
             if !patterns.sets.is_empty() {
                 let said = if now.prefix.is_empty() {
-                    patterns.says(path.get(now.strip..).unwrap_or(path), folder)
+                    patterns.match_path(path.get(now.strip..).unwrap_or(path), folder)
                 } else {
-                    patterns.says(&[&now.prefix, path].concat(), folder)
+                    patterns.match_path(&[&now.prefix, path].concat(), folder)
                 };
                 if said.is_some() {
                     return said;
@@ -108,14 +113,14 @@ impl IgnoreRules {
     }
 }
 
-/// Patterns of one file, in its order.
+/// The patterns of one file, in order.
 #[derive(Debug, Default)]
 pub(super) struct IgnorePatterns {
     sets: Vec<Gitignore>,
 }
 
 impl IgnorePatterns {
-    /// Reads the patterns of a file. A line that is none says nothing, as with git.
+    /// Parses the patterns of a file. An invalid line is ignored, as by git.
     pub(super) fn parse(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -133,8 +138,9 @@ impl IgnorePatterns {
         Self { sets }
     }
 
-    /// Whether a path is left out (`Some(true)`) or taken; the last pattern that matches counts.
-    pub(super) fn says(&self, path: &[u8], folder: bool) -> Option<bool> {
+    /// Returns whether a path is left out (`Some(true)`) or re-included; the last matching pattern
+    /// wins.
+    pub(super) fn match_path(&self, path: &[u8], folder: bool) -> Option<bool> {
         let path = Path::new(OsStr::from_bytes(path));
         let mut said = self.sets.iter().rev().map(|set| set.matched(path, folder));
         said.find_map(|said| match said {
@@ -145,7 +151,7 @@ impl IgnorePatterns {
     }
 }
 
-/// Compiles patterns, in halves if they are too much together.
+/// Compiles patterns, in halves if they are too large together.
 fn compile(lines: &[&str], sets: &mut Vec<Gitignore>) {
     let mut builder = GitignoreBuilder::new(".");
     for line in lines {
@@ -159,12 +165,12 @@ fn compile(lines: &[&str], sets: &mut Vec<Gitignore>) {
             compile(first, sets);
             compile(second, sets);
         }
-        // A pattern that is too much by itself.
+        // A single pattern that is too large is ignored.
         Err(_) => {}
     }
 }
 
-/// What a person asked for by patterns.
+/// The include and exclude patterns that a person asked for.
 #[derive(Debug)]
 pub(super) struct PathFilter {
     include: Option<Gitignore>,
@@ -172,24 +178,26 @@ pub(super) struct PathFilter {
 }
 
 impl PathFilter {
-    /// Compiles them, or says which one is none.
+    /// Compiles the patterns, or returns the invalid one.
     pub(super) fn new(
         include: &[String],
         exclude: &[String],
     ) -> Result<Self, (String, ignore::Error)> {
-        let include = (!include.is_empty()).then(|| strict(include)).transpose()?;
-        let exclude = strict(exclude)?;
+        let include = (!include.is_empty())
+            .then(|| compile_patterns(include))
+            .transpose()?;
+        let exclude = compile_patterns(exclude)?;
         Ok(Self { include, exclude })
     }
 
-    /// Whether a folder is excluded, with all that is in it.
+    /// Returns true if a folder is excluded with everything in it.
     pub(super) fn excludes_folder(&self, path: &[u8]) -> bool {
         let path = Path::new(OsStr::from_bytes(path));
         self.exclude.matched(path, true).is_ignore()
     }
 
-    /// Whether a file in a folder that is not excluded is wanted.
-    pub(super) fn file(&self, path: &[u8]) -> bool {
+    /// Returns true if a file in a folder that is not excluded is wanted.
+    pub(super) fn wants_file(&self, path: &[u8]) -> bool {
         let path = Path::new(OsStr::from_bytes(path));
         if self.exclude.matched(path, false).is_ignore() {
             return false;
@@ -199,11 +207,11 @@ impl PathFilter {
     }
 }
 
-fn strict(patterns: &[String]) -> Result<Gitignore, (String, ignore::Error)> {
+fn compile_patterns(patterns: &[String]) -> Result<Gitignore, (String, ignore::Error)> {
     let mut builder = GitignoreBuilder::new(".");
     builder.allow_unclosed_class(false);
     for pattern in patterns {
-        // `./src` and `src/` are what shells complete to.
+        // Shells complete to `./src` and `src/`.
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         if let Err(error) = builder.add_line(None, pattern) {
             return Err((pattern.to_owned(), error));
@@ -221,36 +229,36 @@ mod tests {
             IgnorePatterns::parse(git.as_bytes()),
             IgnorePatterns::parse(own.as_bytes()),
         );
-        Arc::new(IgnoreRules::outside(None, b"", git, own))
+        Arc::new(IgnoreRules::for_outer_folder(None, b"", git, own))
     }
 
     #[test]
     fn the_innermost_and_last_pattern_counts() {
         let top = rules("*.log\n/build\n# no\n!keep.log\ntmp/\n", "");
-        assert!(top.leave_out(b"a.log", false) && top.leave_out(b"x/a.log", false));
-        assert!(!top.leave_out(b"x/keep.log", false));
-        assert!(top.leave_out(b"build", true) && !top.leave_out(b"x/build", true));
-        assert!(top.leave_out(b"x/tmp", true) && !top.leave_out(b"x/tmp", false));
+        assert!(top.ignores(b"a.log", false) && top.ignores(b"x/a.log", false));
+        assert!(!top.ignores(b"x/keep.log", false));
+        assert!(top.ignores(b"build", true) && !top.ignores(b"x/build", true));
+        assert!(top.ignores(b"x/tmp", true) && !top.ignores(b"x/tmp", false));
         let inner = IgnorePatterns::parse(b"!a.log\n/only\n");
-        let below = IgnoreRules::below(&top, b"x/y", inner, IgnorePatterns::default());
-        assert!(!below.leave_out(b"x/y/a.log", false) && below.leave_out(b"x/y/b.log", false));
-        assert!(below.leave_out(b"x/y/only", false) && !below.leave_out(b"x/y/z/only", false));
+        let below = IgnoreRules::for_subfolder(&top, b"x/y", inner, IgnorePatterns::default());
+        assert!(!below.ignores(b"x/y/a.log", false) && below.ignores(b"x/y/b.log", false));
+        assert!(below.ignores(b"x/y/only", false) && !below.ignores(b"x/y/z/only", false));
     }
 
     #[test]
     fn codeteams_own_patterns_come_first() {
         let top = rules("*.log\n", "*.md\n!a.log\n");
-        assert!(top.leave_out(b"b.md", false) && !top.leave_out(b"a.log", false));
+        assert!(top.ignores(b"b.md", false) && !top.ignores(b"a.log", false));
         let inner = IgnorePatterns::parse(b"!b.md\na.log");
-        let below = IgnoreRules::below(&top, b"x", inner, IgnorePatterns::default());
-        assert!(below.leave_out(b"x/b.md", false) && !below.leave_out(b"x/a.log", false));
+        let below = IgnoreRules::for_subfolder(&top, b"x", inner, IgnorePatterns::default());
+        assert!(below.ignores(b"x/b.md", false) && !below.ignores(b"x/a.log", false));
     }
 
     #[test]
     fn patterns_above_the_tree_count_from_where_they_are() {
         let top = IgnorePatterns::parse(b"/web/dist\n/dist2\n");
-        let rules = IgnoreRules::outside(None, b"web", top, IgnorePatterns::default());
-        assert!(rules.leave_out(b"dist", true) && !rules.leave_out(b"dist2", true));
+        let rules = IgnoreRules::for_outer_folder(None, b"web", top, IgnorePatterns::default());
+        assert!(rules.ignores(b"dist", true) && !rules.ignores(b"dist2", true));
     }
 
     #[test]
@@ -262,11 +270,11 @@ mod tests {
         }
         text.push_str("*.last\n");
         let rules = rules(&text, "");
-        assert!(rules.leave_out(b"x.last", false) && !rules.leave_out(b"x.rs", false));
-        assert!(rules.leave_out(b"q/a777/w/xbyc777z/e", false));
+        assert!(rules.ignores(b"x.last", false) && !rules.ignores(b"x.rs", false));
+        assert!(rules.ignores(b"q/a777/w/xbyc777z/e", false));
         let stars = format!("{}x", "**/".repeat(20_000));
         let rules = self::rules(&stars, "");
-        assert!(rules.leave_out(b"a/x", false));
+        assert!(rules.ignores(b"a/x", false));
     }
 
     #[test]
@@ -288,14 +296,17 @@ mod tests {
             "x/Cargo.toml",
             "x/src/a.rs",
         ] {
-            assert!(wanted.file(path.as_bytes()), "{path}");
+            assert!(wanted.wants_file(path.as_bytes()), "{path}");
         }
         for path in ["lib/a.rs", "src/a.snap"] {
-            assert!(!wanted.file(path.as_bytes()), "{path}");
+            assert!(!wanted.wants_file(path.as_bytes()), "{path}");
         }
         assert!(wanted.excludes_folder(b"x/tests") && !wanted.excludes_folder(b"x"));
-        assert!(all(&["/src/"], &[]).file(b"src/a") && !all(&["/src/"], &[]).file(b"x/src/a"));
-        assert!(all(&[], &[]).file(b"anything"));
+        assert!(
+            all(&["/src/"], &[]).wants_file(b"src/a")
+                && !all(&["/src/"], &[]).wants_file(b"x/src/a")
+        );
+        assert!(all(&[], &[]).wants_file(b"anything"));
         assert!(PathFilter::new(&["a[".to_owned()], &[]).is_err());
     }
 }

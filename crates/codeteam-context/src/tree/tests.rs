@@ -82,7 +82,7 @@ fn a_folder_is_seen_as_git_sees_it() {
     let skipped: Vec<_> = tree
         .skipped()
         .iter()
-        .map(|it| (it.path.as_str(), &it.why))
+        .map(|it| (it.path.as_str(), &it.reason))
         .collect();
     assert_eq!(
         skipped,
@@ -134,7 +134,7 @@ fn what_is_wanted_can_be_said() {
         },
     );
     assert_eq!(names(&small), ["c.md", "src/a.rs", "src/b.md"]);
-    assert_eq!(small.skipped()[0].why, SkipReason::TooLarge);
+    assert_eq!(small.skipped()[0].reason, SkipReason::TooLarge);
     let never = TreeOptions {
         never: vec![folder.path("c.md")],
         ..options()
@@ -148,7 +148,7 @@ fn what_is_wanted_can_be_said() {
         ..options()
     };
     let error = FileTree::walk(&folder.path(""), &bad, &|_| {}).unwrap_err();
-    assert_eq!(error.to_string(), "`a[` is no pattern that can be used");
+    assert_eq!(error.to_string(), "`a[` is not a valid pattern");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn contents_are_texts_or_said_to_be_none() {
         tree.skipped(),
         [SkippedPath {
             path: "link".to_owned(),
-            why: SkipReason::Link
+            reason: SkipReason::Link
         }]
     );
 }
@@ -209,7 +209,7 @@ fn files_that_are_known_are_taken_by_their_names() {
         "etc/passwd",
         ".gitignore",
     ];
-    let tree = FileTree::of(root, paths.map(PathBuf::from), 1 << 20).unwrap();
+    let tree = FileTree::from_paths(root, paths.map(PathBuf::from), 1 << 20).unwrap();
     let names: Vec<&str> = tree.list().iter().map(|file| file.path.as_str()).collect();
     assert_eq!(names, [".gitignore", "etc/passwd", "src/a.rs"]);
     assert!(matches!(tree.read(2), FileContent::Text(text) if text == "fn a() {}\n"));

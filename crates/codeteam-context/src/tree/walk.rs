@@ -1,4 +1,4 @@
-//! Goes through a folder, by several threads, and finds what is in it.
+//! Walks a folder on several threads and lists what is in it.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -10,65 +10,64 @@ use std::{io, thread};
 use rustix::fs::{AtFlags, FileType, RawDir, Stat};
 use rustix::io::Errno;
 
-use super::place::{self, RootFolder};
+use super::root_folder::{self, RootFolder};
 use super::rules::{GIT, IgnorePatterns, IgnoreRules, LONGEST, OWN, PathFilter};
-use super::{FileProgress, names};
+use super::{FileProgress, display_names};
 use crate::files::{FileEntry, FileStamp, SkipReason, SkippedPath};
+use crate::threads::thread_count;
 
-/// The longest path that is gone into.
+/// The length limit of a path that is descended into.
 const DEEPEST: usize = 32 << 10;
-/// How much of a folder is read at once.
+/// The buffer size for reading a folder.
 const BUFFER: usize = 32 << 10;
 
-/// A file that was found, and its name on the disk if it is shown otherwise.
+/// A file that was found, and its on-disk name if it is displayed differently.
 pub(super) struct WalkedFile {
     pub(super) file: FileEntry,
     pub(super) raw: Option<Vec<u8>>,
 }
 
-/// What was found.
+/// The result of a walk.
 #[derive(Default)]
 pub(super) struct WalkResult {
     pub(super) found: Vec<WalkedFile>,
     pub(super) skipped: Vec<SkippedPath>,
 }
 
-/// What a walk goes by.
+/// The settings of a walk.
 pub(super) struct FolderWalk<'w> {
     pub(super) place: &'w RootFolder,
     pub(super) wanted: PathFilter,
     /// Larger files are skipped.
     pub(super) max_bytes: u64,
-    /// Files that are not there for the walk: device and inode.
-    pub(super) never: Vec<(u64, u64)>,
+    /// Files that are treated as missing: device and inode.
+    pub(super) excluded_inodes: Vec<(u64, u64)>,
     pub(super) progress: &'w (dyn Fn(FileProgress) + Sync),
     pub(super) walked: AtomicUsize,
 }
 
-/// A folder to be gone through.
+/// A folder to be walked.
 struct FolderJob {
     path: Vec<u8>,
     rules: Arc<IgnoreRules>,
 }
 
 impl FolderWalk<'_> {
-    /// Finds everything below the place.
+    /// Finds everything below the root folder.
     pub(super) fn run(&self, rules: Arc<IgnoreRules>) -> io::Result<WalkResult> {
-        // What is wrong with the top is wrong with all of it.
-        let top = self.place.folder(b"")?;
+        // If the top cannot be opened, the whole walk fails.
+        let top = self.place.open_folder(b"")?;
         let mut all = WalkResult::default();
         let job = FolderJob {
             path: Vec::new(),
             rules,
         };
-        let queue = FolderQueue::new(self.folder(&job, &top, &mut all)?);
-        let threads = thread::available_parallelism()
-            .map_or(1, usize::from)
-            .min(8);
+        let queue = FolderQueue::new(self.walk_folder(&job, &top, &mut all)?);
+        let threads = thread_count().min(8);
         let others = thread::scope(|scope| {
-            let work = || scope.spawn(|| self.work(&queue));
+            let work = || scope.spawn(|| self.run_worker(&queue));
             let others: Vec<_> = (1..threads).map(|_| work()).collect();
-            let own = self.work(&queue);
+            let own = self.run_worker(&queue);
             let ended = others.into_iter().map(|other| match other.join() {
                 Ok(all) => all,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -85,11 +84,11 @@ impl FolderWalk<'_> {
         Ok(all)
     }
 
-    fn work(&self, queue: &FolderQueue) -> WalkResult {
+    fn run_worker(&self, queue: &FolderQueue) -> WalkResult {
         let mut all = WalkResult::default();
         while let Some(job) = queue.next() {
-            let opened = self.place.folder(&job.path);
-            let found = opened.and_then(|folder| self.folder(&job, &folder, &mut all));
+            let opened = self.place.open_folder(&job.path);
+            let found = opened.and_then(|folder| self.walk_folder(&job, &folder, &mut all));
             let more = found.unwrap_or_else(|error| {
                 let why = match Errno::from_io_error(&error) {
                     Some(Errno::NOENT) => SkipReason::Gone,
@@ -104,8 +103,8 @@ impl FolderWalk<'_> {
         all
     }
 
-    /// Goes through one folder, and names those in it.
-    fn folder(
+    /// Walks one folder, and returns the folders in it.
+    fn walk_folder(
         &self,
         job: &FolderJob,
         folder: &OwnedFd,
@@ -121,9 +120,10 @@ impl FolderWalk<'_> {
             if !named(name.as_bytes()) {
                 return IgnorePatterns::default();
             }
-            match place::read_in(folder.as_fd(), name, LONGEST) {
+            match root_folder::read_in(folder.as_fd(), name, LONGEST) {
                 Ok(bytes) => IgnorePatterns::parse(&bytes),
-                // A link, a pipe, or too much: its patterns say nothing, and that is told.
+                // A link, a pipe, or too large a file: its patterns are not used, and that is
+                // reported.
                 Err(error) => {
                     let path = join(&job.path, name.as_bytes());
                     all.skip(
@@ -136,7 +136,7 @@ impl FolderWalk<'_> {
         };
         let rules = if named(GIT.as_bytes()) || named(OWN.as_bytes()) {
             let (git, own) = (patterns(GIT), patterns(OWN));
-            Arc::new(IgnoreRules::below(&job.rules, &job.path, git, own))
+            Arc::new(IgnoreRules::for_subfolder(&job.rules, &job.path, git, own))
         } else {
             Arc::clone(&job.rules)
         };
@@ -147,7 +147,7 @@ impl FolderWalk<'_> {
             if path == b".git" {
                 continue;
             }
-            let (kind, stat) = match look(folder, name, *kind) {
+            let (kind, stat) = match file_type(folder, name, *kind) {
                 Ok(looked) => looked,
                 Err(why) => {
                     all.skip(&path, why);
@@ -155,15 +155,15 @@ impl FolderWalk<'_> {
                 }
             };
             if kind == FileType::Directory {
-                if rules.leave_out(&path, true) || self.wanted.excludes_folder(&path) {
+                if rules.ignores(&path, true) || self.wanted.excludes_folder(&path) {
                 } else if path.len() > DEEPEST {
                     all.skip_folder(&path, SkipReason::TooDeep);
                 } else {
                     let rules = Arc::clone(&rules);
                     below.push(FolderJob { path, rules });
                 }
-            } else if !rules.leave_out(&path, false) && self.wanted.file(&path) {
-                self.entry(path, kind, stat, all);
+            } else if !rules.ignores(&path, false) && self.wanted.wants_file(&path) {
+                self.take_entry(path, kind, stat, all);
             }
         }
         let files = all.found.len() - before;
@@ -172,16 +172,16 @@ impl FolderWalk<'_> {
         Ok(below)
     }
 
-    /// Takes a file, or says why not.
-    fn entry(&self, path: Vec<u8>, kind: FileType, stat: Option<Stat>, all: &mut WalkResult) {
+    /// Adds a file, or records why it was skipped.
+    fn take_entry(&self, path: Vec<u8>, kind: FileType, stat: Option<Stat>, all: &mut WalkResult) {
         let why = match (kind, stat) {
             (FileType::RegularFile, Some(stat)) => {
                 let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
-                if self.never.contains(&(stat.st_dev, stat.st_ino)) {
+                if self.excluded_inodes.contains(&(stat.st_dev, stat.st_ino)) {
                     return;
                 }
                 if bytes <= self.max_bytes {
-                    all.found.push(found(path, bytes, &stat));
+                    all.found.push(walked_file(path, bytes, &stat));
                     return;
                 }
                 SkipReason::TooLarge
@@ -193,8 +193,8 @@ impl FolderWalk<'_> {
     }
 }
 
-/// What something is. What is no plain file need not be asked for.
-fn look(
+/// Determines the type of an entry. Only possible regular files need a `stat` call.
+fn file_type(
     folder: &OwnedFd,
     name: &CString,
     kind: FileType,
@@ -209,9 +209,9 @@ fn look(
     }
 }
 
-/// A file as it is listed.
-pub(super) fn found(raw: Vec<u8>, bytes: u64, stat: &Stat) -> WalkedFile {
-    let path = names::shown(&raw);
+/// Creates the list entry of a file.
+pub(super) fn walked_file(raw: Vec<u8>, bytes: u64, stat: &Stat) -> WalkedFile {
+    let path = display_names::display_path(&raw);
     let nanos = |seconds, nanos| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
     #[allow(clippy::useless_conversion, reason = "these differ by machine")]
     let stamp = FileStamp::Touched {
@@ -237,8 +237,8 @@ pub(super) fn found(raw: Vec<u8>, bytes: u64, stat: &Stat) -> WalkedFile {
 
 impl WalkResult {
     fn skip(&mut self, path: &[u8], why: SkipReason) {
-        let path = names::shown(path);
-        self.skipped.push(SkippedPath { path, why });
+        let path = display_names::display_path(path);
+        self.skipped.push(SkippedPath { path, reason: why });
     }
 
     fn skip_folder(&mut self, path: &[u8], why: SkipReason) {
@@ -246,7 +246,7 @@ impl WalkResult {
     }
 }
 
-/// The names in a folder, and what the system says they are.
+/// Returns the names in a folder, with the types that the system reports.
 fn entries(folder: &OwnedFd) -> io::Result<Vec<(CString, FileType)>> {
     let mut buffer = Vec::with_capacity(BUFFER);
     let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());
@@ -272,11 +272,11 @@ fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
     path
 }
 
-/// The patterns that come from above a folder: the user's, the repository's own, and those of the
-/// folders between its top and here.
-pub(super) fn from_above(root: &Path, user: bool) -> Arc<IgnoreRules> {
+/// Loads the patterns that come from above a folder: the user's, the repository's own, and those of
+/// the folders between its top and here.
+pub(super) fn load_outer_rules(root: &Path, user: bool) -> Arc<IgnoreRules> {
     let read = |path: &Path| {
-        let bytes = place::read_at(path, LONGEST).unwrap_or_default();
+        let bytes = root_folder::read_at(path, LONGEST).unwrap_or_default();
         IgnorePatterns::parse(&bytes)
     };
     let mut above = root.ancestors();
@@ -290,7 +290,7 @@ pub(super) fn from_above(root: &Path, user: bool) -> Arc<IgnoreRules> {
         .then(ignore::gitignore::gitconfig_excludes_path)
         .flatten();
     let users = users.map_or_else(IgnorePatterns::default, |path| read(&path));
-    let mut rules = Arc::new(IgnoreRules::outside(
+    let mut rules = Arc::new(IgnoreRules::for_outer_folder(
         None,
         &from,
         users,
@@ -298,7 +298,7 @@ pub(super) fn from_above(root: &Path, user: bool) -> Arc<IgnoreRules> {
     ));
     let Some(top) = top else { return rules };
     let exclude = read(&git_folder(top).join("info/exclude"));
-    rules = Arc::new(IgnoreRules::outside(
+    rules = Arc::new(IgnoreRules::for_outer_folder(
         Some(rules),
         &from,
         exclude,
@@ -311,20 +311,26 @@ pub(super) fn from_above(root: &Path, user: bool) -> Arc<IgnoreRules> {
     for folder in between.collect::<Vec<_>>().into_iter().rev() {
         let read = |name: &str| {
             let opened = std::fs::File::open(folder);
-            let bytes = opened.and_then(|folder| place::read_in(folder.as_fd(), name, LONGEST));
+            let bytes =
+                opened.and_then(|folder| root_folder::read_in(folder.as_fd(), name, LONGEST));
             IgnorePatterns::parse(&bytes.unwrap_or_default())
         };
         let (git, own) = (read(GIT), read(OWN));
-        rules = Arc::new(IgnoreRules::outside(Some(rules), &prefix(folder), git, own));
+        rules = Arc::new(IgnoreRules::for_outer_folder(
+            Some(rules),
+            &prefix(folder),
+            git,
+            own,
+        ));
     }
     rules
 }
 
-/// Where git keeps what belongs to all work trees of a repository.
+/// Returns the git folder shared by all worktrees of a repository.
 fn git_folder(top: &Path) -> PathBuf {
     let own = top.join(".git");
     let first_line = |path: &Path| {
-        let bytes = place::read_at(path, 64 << 10).ok()?;
+        let bytes = root_folder::read_at(path, 64 << 10).ok()?;
         let text = String::from_utf8(bytes).ok()?;
         Some(text.lines().next()?.to_owned())
     };
@@ -341,7 +347,7 @@ fn git_folder(top: &Path) -> PathBuf {
     }
 }
 
-/// Folders still to be gone through.
+/// The folders still to be walked.
 struct FolderQueue {
     inner: Mutex<FolderQueueState>,
     changed: Condvar,
@@ -349,7 +355,7 @@ struct FolderQueue {
 
 struct FolderQueueState {
     jobs: Vec<FolderJob>,
-    /// How many threads are at one, and may find more.
+    /// The number of threads that are walking a folder and may find more.
     busy: usize,
 }
 
@@ -365,7 +371,7 @@ impl FolderQueue {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next folder; none if there will be no more.
+    /// Returns the next folder; `None` if there will be no more.
     fn next(&self) -> Option<FolderJob> {
         let mut inner = self.lock();
         loop {
@@ -383,7 +389,7 @@ impl FolderQueue {
         }
     }
 
-    /// Ends one folder, in which others were found.
+    /// Finishes a folder and adds the folders found in it.
     fn done(&self, found: Vec<FolderJob>) {
         let mut inner = self.lock();
         inner.busy -= 1;

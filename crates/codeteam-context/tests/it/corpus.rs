@@ -1,7 +1,7 @@
-//! What must go and what must stay, as files.
+//! Texts that must be removed and texts that must stay, as files.
 //!
-//! In `corpus/true` a file's name begins with the rule that is expected, and `⟦…⟧` is round what has
-//! to go. `⟂` is only there so that no scanner takes the made-up secrets for real ones.
+//! In `corpus/true` a file's name begins with the rule that is expected, and `⟦…⟧` encloses the
+//! secret. `⟂` is only there so that no scanner takes the made-up secrets for real ones.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -93,17 +93,17 @@ fn lines_are_redacted_as_the_whole_is() {
     let redactor = Redactor::new([]);
     for (name, text) in samples("true").into_iter().chain(samples("false")) {
         let whole = expected(&text, "").0;
-        let mut lines = redactor.lines();
+        let mut lines = redactor.line_redactor();
         let by_line: String = whole
             .split_inclusive('\n')
-            .map(|line| lines.line(line).text.into_owned())
+            .map(|line| lines.redact_line(line).text.into_owned())
             .collect();
         assert_eq!(by_line, redactor.redact(&whole).text, "{name}");
         // Line ends do not matter.
-        let mut lines = redactor.lines();
+        let mut lines = redactor.line_redactor();
         let without: Vec<String> = whole
             .lines()
-            .map(|line| lines.line(line).text.into_owned())
+            .map(|line| lines.redact_line(line).text.into_owned())
             .collect();
         assert_eq!(without, by_line.lines().collect::<Vec<_>>(), "{name}");
     }

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use codeteam_context::files::{FileContent, FileSet as _, SkipReason};
-use codeteam_context::pack::{self, PackReport, PackStyle, pack};
+use codeteam_context::pack::{self, PackReport, PackStyle, write_pack};
 use codeteam_context::redact::Redactor;
 use codeteam_context::tree::{FileTree, TreeOptions};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -57,13 +57,13 @@ fn names(tree: &FileTree) -> Vec<&str> {
 
 fn skipped(tree: &FileTree) -> Vec<(&str, &SkipReason)> {
     let skipped = tree.skipped().iter();
-    skipped.map(|it| (it.path.as_str(), &it.why)).collect()
+    skipped.map(|it| (it.path.as_str(), &it.reason)).collect()
 }
 
 fn packed(tree: &FileTree) -> (String, PackReport) {
     let mut out = Vec::new();
     let options = pack::PackOptions::default();
-    let report = pack(tree, &options, &Redactor::new([]), None, &mut out, &|_| {}).unwrap();
+    let report = write_pack(tree, &options, &Redactor::new([]), None, &mut out, &|_| {}).unwrap();
     (String::from_utf8(out).unwrap(), report)
 }
 
@@ -137,7 +137,7 @@ fn links_put_there_between_the_walk_and_the_read_lead_nowhere() {
     let whys: Vec<_> = report
         .skipped
         .iter()
-        .map(|it| (it.path.as_str(), &it.why))
+        .map(|it| (it.path.as_str(), &it.reason))
         .collect();
     assert_eq!(
         whys,
@@ -379,7 +379,7 @@ fn fifty_thousand_files() {
     let cache = place.outside();
     let mut first = Vec::new();
     let redactor = Redactor::new([]);
-    let cold = pack(
+    let cold = write_pack(
         &tree,
         &options,
         &redactor,
@@ -389,7 +389,7 @@ fn fifty_thousand_files() {
     )
     .unwrap();
     let mut second = Vec::new();
-    let warm = pack(
+    let warm = write_pack(
         &tree,
         &options,
         &redactor,

@@ -41,7 +41,7 @@ impl Project {
             .files
             .iter()
             .map(|(path, text)| {
-                let language = Language::of(path);
+                let language = Language::from_path(path);
                 let imports = language.map(|language| outline(text, language).imports);
                 (path, imports.unwrap_or_default())
             })
@@ -50,7 +50,7 @@ impl Project {
             .iter()
             .map(|(path, imports)| SourceFile { path, imports })
             .collect();
-        ImportGraph::of(&sources, &|path| self.files.get(path).cloned())
+        ImportGraph::from_sources(&sources, &|path| self.files.get(path).cloned())
     }
 
     /// Every edge with its line, and what leads elsewhere.
@@ -60,7 +60,7 @@ impl Project {
         for file in graph.files() {
             let mut lines: Vec<(u32, String)> = Vec::new();
             for to in graph.imports_of(file) {
-                for shown in graph.why(file, to) {
+                for shown in graph.import_statements(file, to) {
                     let form = match shown.form {
                         ImportForm::Import => "",
                         ImportForm::Types => " (types)",
@@ -71,12 +71,12 @@ impl Project {
                     lines.push((shown.line, format!("{to}{form}")));
                 }
             }
-            for outside in graph.outside(file) {
+            for outside in graph.external_imports(file) {
                 let package = outside.package.map_or_else(
                     || format!("? {}", outside.module),
                     |package| format!("[{package}]"),
                 );
-                lines.push((outside.shown.line, package));
+                lines.push((outside.import.line, package));
             }
             lines.sort();
             if !lines.is_empty() {
@@ -178,14 +178,18 @@ import d
     );
     let graph = project.graph();
     assert_eq!(graph.cycles(), [["a.py", "b.py", "c.py"]]);
-    let lines: Vec<u32> = graph.why("a.py", "b.py").iter().map(|s| s.line).collect();
+    let lines: Vec<u32> = graph
+        .import_statements("a.py", "b.py")
+        .iter()
+        .map(|s| s.line)
+        .collect();
     assert_eq!(lines, [1, 2]);
-    assert!(graph.why("b.py", "a.py").is_empty());
-    assert!(graph.why("b.py", "nothing").is_empty());
+    assert!(graph.import_statements("b.py", "a.py").is_empty());
+    assert!(graph.import_statements("b.py", "nothing").is_empty());
     assert_eq!(graph.importers_of("d.py"), ["c.py", "e.py"]);
     assert!(graph.imports_of("nothing").is_empty());
     let reached = |way, depth| {
-        let reached = graph.reach(&["d.py"], way, depth).into_iter();
+        let reached = graph.reachable_files(&["d.py"], way, depth).into_iter();
         let reached = reached.map(|ReachedFile { path, distance }| format!("{path}@{distance}"));
         reached.collect::<Vec<_>>().join(" ")
     };
@@ -222,10 +226,10 @@ import \"m/a\"
     )
     .graph();
     assert_eq!(graph.cycles(), [["a/one.go", "b/b.go", "c/c.go"]]);
-    let reached = graph.reach(&["b/b.go"], ImportDirection::Imports, 9);
+    let reached = graph.reachable_files(&["b/b.go"], ImportDirection::Imports, 9);
     let reached: Vec<&str> = reached.iter().map(|r| r.path).collect();
     assert_eq!(reached, ["c/c.go", "a/one.go", "a/two.go"]);
-    let reached = graph.reach(&["a/two.go"], ImportDirection::Importers, 9);
+    let reached = graph.reachable_files(&["a/two.go"], ImportDirection::Importers, 9);
     let reached: Vec<&str> = reached.iter().map(|r| r.path).collect();
     assert_eq!(reached, ["c/c.go", "b/b.go", "a/one.go"]);
 }
@@ -283,11 +287,11 @@ fn hostile_manifests_and_imports_end() {
         path,
         imports: &wild,
     });
-    let graph = ImportGraph::of(&sources, &|_| None);
+    let graph = ImportGraph::from_sources(&sources, &|_| None);
     assert_eq!(graph.files().len(), paths.len());
 }
 
-/// How long a graph of so many files takes, all of which are alike and import many of the others.
+/// Builds a graph of this many files, all of which are alike and import many of the others.
 fn large(files: usize) {
     let name = |n: usize| format!("pkg/mod_{n}.py");
     let paths: Vec<String> = (0..files).map(name).collect();
@@ -306,9 +310,9 @@ fn large(files: usize) {
         imports: &one,
     });
     let sources: Vec<SourceFile<'_>> = python.chain(go).collect();
-    let graph = ImportGraph::of(&sources, &|_| None);
+    let graph = ImportGraph::from_sources(&sources, &|_| None);
     assert_eq!(graph.imports_of(&name(0)).len(), 19);
-    let reached = graph.reach(&[&name(0)], ImportDirection::Imports, u32::MAX);
+    let reached = graph.reachable_files(&[&name(0)], ImportDirection::Imports, u32::MAX);
     assert_eq!(reached.len(), files - 1);
     assert!(!graph.cycles().is_empty());
 }
@@ -348,11 +352,11 @@ proptest! {
             import
         }).collect();
         let sources: Vec<SourceFile<'_>> = paths.iter().map(|path| SourceFile { path, imports: &imports }).collect();
-        let graph = ImportGraph::of(&sources, &|_| None);
+        let graph = ImportGraph::from_sources(&sources, &|_| None);
         for file in graph.files() {
             for to in graph.imports_of(file) {
                 prop_assert!(graph.importers_of(to).contains(&file));
-                prop_assert!(!graph.why(file, to).is_empty());
+                prop_assert!(!graph.import_statements(file, to).is_empty());
             }
         }
     }

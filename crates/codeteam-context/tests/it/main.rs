@@ -1,4 +1,4 @@
-//! What holds of a repository that is read, told and packed, seen from outside.
+//! Tests from outside of a repository that is read, redacted and packed.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! How many secrets of a kind are missed: 1,000 drawn by lot for each, always the same ones.
+//! Counts the missed secrets of each kind: 1,000 random ones for each, always the same ones.
 
 use codeteam_context::redact::Redactor;
 
@@ -24,7 +24,7 @@ impl Lot {
     }
 }
 
-/// What stands before a secret and behind it, how it begins, and what the rest is drawn from.
+/// The text before a secret and after it, its beginning, and the characters of the rest.
 type Kind = (
     &'static str,
     &'static str,

@@ -1,4 +1,4 @@
-//! What holds for every text.
+//! Properties of every text.
 
 use std::fmt::Write as _;
 
@@ -166,8 +166,8 @@ fn redactors() -> [Redactor; 2] {
     [Redactor::new([]), Redactor::new(known)]
 }
 
-/// What a text of JSON is made of, strings aside: every bracket, comma, colon, number and word in
-/// order. A parsed value would not do, as an object forgets a key that is there twice.
+/// Returns the structure of a JSON text, without strings: every bracket, comma, colon, number and
+/// word in order. A parsed value would not do, as an object forgets a key that is there twice.
 fn structure(json: &str) -> String {
     let mut out = String::new();
     let mut chars = json.chars();
@@ -239,10 +239,10 @@ proptest! {
     fn lines_are_redacted_as_the_whole_is(text in text()) {
         for redactor in redactors() {
             let whole = redactor.redact(&text);
-            let mut lines = redactor.lines();
+            let mut lines = redactor.line_redactor();
             let (mut by_line, mut hits) = (String::new(), 0);
             for line in text.split_inclusive('\n') {
-                let redacted = lines.line(line);
+                let redacted = lines.redact_line(line);
                 hits += redacted.hits.values().sum::<usize>();
                 by_line.push_str(&redacted.text);
             }
@@ -301,9 +301,9 @@ proptest! {
         let text = String::from_utf8_lossy(&bytes);
         for redactor in redactors() {
             let _ = redactor.redact(&text);
-            let mut lines = redactor.lines();
+            let mut lines = redactor.line_redactor();
             for chunk in bytes.chunks(7) {
-                let _ = lines.line(&String::from_utf8_lossy(chunk));
+                let _ = lines.redact_line(&String::from_utf8_lossy(chunk));
             }
         }
     }

@@ -6,8 +6,8 @@ use std::path::Path;
 use codeteam_context::tokens::{self, TokenCounter};
 use proptest::prelude::*;
 
-/// What the pattern tells apart, some of each: letters of all kinds, those of contractions, marks,
-/// numbers, white space, and what is none of these.
+/// Some characters of each class that the pattern distinguishes: letters of all kinds, those of
+/// contractions, marks, numbers, white space, and others.
 const NASTY: &str = "astrevlmdzASTRELZK\
     ſKéÉßǅᾈʰªאعロ漢ก\u{301}\u{20dd}\u{903}\u{fe0f}\
     019٣½Ⅷ𝟘\
@@ -17,7 +17,7 @@ const NASTY: &str = "astrevlmdzASTRELZK\
 /// Fewer, for strings of three.
 const FEW: &str = "asSTlſǅʰロ\u{301}1½ \t\n\r\u{a0}'/.😀";
 
-/// What source code is made of.
+/// Pieces of source code.
 const CODE: &str = "foo|Bar|HTTPServer|camelCase|snake_case|x|I|don't|it's|WE'LL|'|'save|\"|(|)|();\n|{\n|}\n|}\n\n\
     |// |/// |/*|*/|\n|\r\n|\n\n|    |        |                    |\t|\t\t| |  |   \n|=|==|=>|->|::|.|,|, |;|;\n\
     |0|12|345|6789|1234567890|0x1F|#|# |-----|--------------------------------------------------------------------\
@@ -183,13 +183,16 @@ fn longest(text: &str, max: usize) -> usize {
 fn a_beginning_of_so_many_tokens() {
     let text = "The quick brown fox jumps over the lazy dog. ".repeat(100);
     for max in [0, 1, 2, 3, 9, 10, 11, 500, 999, 1000, 1001, usize::MAX] {
-        let length = tokens::prefix(&text, max);
+        let length = tokens::prefix_length(&text, max);
         assert_eq!(length, longest(&text, max), "{max}");
         assert_eq!(tokens::count(&text[..length]), max.min(1001), "{max}");
     }
-    assert_eq!(tokens::prefix("", 1), 0);
-    assert_eq!(tokens::prefix("supercalifragilisticexpialidocious", 3), 0);
-    assert_eq!(tokens::prefix(&"a".repeat(1 << 20), 1000), 0);
+    assert_eq!(tokens::prefix_length("", 1), 0);
+    assert_eq!(
+        tokens::prefix_length("supercalifragilisticexpialidocious", 3),
+        0
+    );
+    assert_eq!(tokens::prefix_length(&"a".repeat(1 << 20), 1000), 0);
 }
 
 proptest! {
@@ -201,7 +204,7 @@ proptest! {
         max in 0_usize..200,
     ) {
         let text = parts.concat();
-        prop_assert_eq!(tokens::prefix(&text, max), longest(&text, max));
+        prop_assert_eq!(tokens::prefix_length(&text, max), longest(&text, max));
     }
 
     #[test]

@@ -1,32 +1,32 @@
-//! What comes back from a worker, and what is done when nothing good does.
+//! Handles worker results: accepts submissions, and decides about retries, replacements and giving
+//! up when an attempt fails.
 
 use super::Decider;
 use crate::assignment;
-use crate::breaker;
+use crate::breaker::BreakerPolicy;
 use crate::budget::Usage;
+use crate::commit_message::writes_commit_message;
 use crate::event::{DeliveryOutcome, EntryReason, Event};
 use crate::failure::{FailureAction, FailureCause, FailureFacts, FailureStage, classify};
 use crate::frame::{Frame, PauseReason, Question, QuestionKind, SlotState, SlotWork};
-use crate::hands::is_in_session;
-use crate::ids::{AttemptId, FramePath, PatchId, StepId, TaskId, WorkerName};
+use crate::ids::{AttemptId, FramePath, PatchId, StepId, WorkerName};
 use crate::input::{WorkerOutcome, WorkerReport};
+use crate::judgements::Rejection;
 use crate::message::{self, CommitFacts};
-use crate::plan::{Phase, Plan, Task};
-use crate::record::Rejection;
 use crate::retry;
 use crate::role::{Role, RoleKind};
-use crate::schedule::TaskStatus;
 use crate::session;
 use crate::submission::{self, Submission};
-use crate::workflow::{EachItem, ExitTarget, RoleStep, StepKind};
+use crate::workflow::{ExitTarget, RoleStep, StepKind};
 
-/// No service is waited for longer than this because it says so; a usage limit is another matter.
+/// The longest delay that a service's own `retry after` can impose. Usage limits are handled
+/// separately.
 const MAX_RETRY_AFTER_MS: u64 = 10 * 60 * 1_000;
 
 impl Decider {
     pub(super) fn worker_exited(&mut self, id: &AttemptId, report: &WorkerReport) {
         let Some(role) = self.running_role(id) else {
-            return self.stale(id, report.usage);
+            return self.record_stale_result(id, report.usage);
         };
         let text = match &report.end {
             WorkerOutcome::Failed(facts) => return self.attempt_failed(id, facts, report),
@@ -35,39 +35,39 @@ impl Decider {
         let Some(frame) = self.run.frames.get(&id.frame) else {
             return;
         };
-        let form = assignment::taken(&self.run, frame, &role, id.attempt);
-        let about = session::about(&self.run, frame, &role);
-        match submission::parse_about(form, text, &about) {
-            Err(message) => self.refuse(id, FailureStage::BadAnswer, message, report),
+        let form = assignment::accepted_form(&self.run, frame, &role, id.attempt);
+        let about = session::submission_constraints(&self.run, frame, &role);
+        match submission::parse_constrained(form, text, &about) {
+            Err(message) => self.refuse_submission(id, FailureStage::BadAnswer, message, report),
             Ok(Submission::Blocked(blocked)) => {
-                self.refuse(id, FailureStage::Blocked, blocked.blocked, report);
+                self.refuse_submission(id, FailureStage::Blocked, blocked.blocked, report);
             }
-            Ok(submission) => match self.unproved(id, &submission) {
-                Some(why) => self.refuse(id, FailureStage::Refused, why, report),
-                None => self.accept(id, role.kind, submission, report),
+            Ok(submission) => match self.blocked_by_failed_checks(id, &submission) {
+                Some(why) => self.refuse_submission(id, FailureStage::Refused, why, report),
+                None => self.accept_submission(id, role.kind, submission, report),
             },
         }
     }
 
-    fn unproved(&self, id: &AttemptId, submission: &Submission) -> Option<String> {
-        session::unproved(&self.run, self.run.frames.get(&id.frame)?, submission)
+    fn blocked_by_failed_checks(&self, id: &AttemptId, submission: &Submission) -> Option<String> {
+        session::blocked_by_failed_checks(&self.run, self.run.frames.get(&id.frame)?, submission)
     }
 
-    /// What the plan is called, or will be if its planner gives it no name.
-    fn plan_id(&self) -> &str {
+    /// Returns the plan's id, or the id it will get if its planner gives it none.
+    pub(super) fn plan_id(&self) -> &str {
         let known = self.run.plan.as_ref().map(|plan| &plan.plan_id);
         known.unwrap_or(&self.run.plan_id)
     }
 
     fn running_role(&self, id: &AttemptId) -> Option<Role> {
-        match self.running(id)? {
+        match self.running_work(id)? {
             (_, SlotWork::Role(name)) => self.run.roles.get(name).cloned(),
             _ => None,
         }
     }
 
-    /// The role that an attempt plays, whether or not it is under way.
-    pub(super) fn role_of(&self, id: &AttemptId) -> Option<&Role> {
+    /// Returns the role that an attempt plays, whether or not the attempt is under way.
+    pub(super) fn attempt_role(&self, id: &AttemptId) -> Option<&Role> {
         match &self.run.frames.get(&id.frame)?.slot(id)?.work {
             SlotWork::Role(name) => self.run.roles.get(name),
             _ => None,
@@ -75,13 +75,13 @@ impl Decider {
     }
 
     fn role_step(&self, frame: &FramePath) -> Option<RoleStep> {
-        match &self.run.step_of(self.run.frames.get(frame)?)?.kind {
+        match &self.run.frame_step(self.run.frames.get(frame)?)?.kind {
             StepKind::Role(role) => Some(RoleStep::clone(role)),
             _ => None,
         }
     }
 
-    fn accept(
+    fn accept_submission(
         &mut self,
         id: &AttemptId,
         kind: RoleKind,
@@ -89,44 +89,61 @@ impl Decider {
         report: &WorkerReport,
     ) {
         if let Submission::Text(text) = &mut submission
-            && message::is_written_by(&self.run, &id.step)
+            && writes_commit_message(&self.run, &id.step)
         {
-            text.message = message::clean(&text.message);
-            if let Some(wrong) = self.wrong_with_message(id, &text.message) {
-                return self.refuse(id, FailureStage::Refused, wrong, report);
+            text.message = message::clean_message(&text.message);
+            if let Some(wrong) = self.message_problem(id, &text.message) {
+                return self.refuse_submission(id, FailureStage::Refused, wrong, report);
             }
+        }
+        if let Some(wrong) = self.missing_output(id, &submission, report) {
+            return self.refuse_submission(id, FailureStage::Refused, wrong, report);
         }
         match (&submission, kind) {
             (Submission::Plan(planned), _) => {
-                if let Some(wrong) = self.wrong_with_plan(&planned.plan) {
-                    return self.refuse(id, FailureStage::Refused, wrong, report);
+                if let Some(wrong) = self.plan_problem(id, &planned.plan) {
+                    return self.refuse_submission(id, FailureStage::Refused, wrong, report);
+                }
+            }
+            (Submission::Design(design), _) => {
+                if let Some(wrong) = self.design_problem(id, design) {
+                    return self.refuse_submission(id, FailureStage::Refused, wrong, report);
                 }
             }
             (Submission::Change(_), _) => {
-                if let Some((stage, wrong)) = self.wrong_with_change(id, report) {
-                    return self.refuse(id, stage, wrong, report);
+                if let Some((stage, wrong)) = self.change_problem(id, report) {
+                    return self.refuse_submission(id, stage, wrong, report);
                 }
-                if let Some(round) = self.seen_before(id, report) {
-                    if is_in_session(&self.run, id) {
+                if let Some(round) = self.earlier_round(id, report) {
+                    if self.run.is_session_attempt(id) {
                         let why = format!(
                             "This is the change of round {round} again, which was not accepted. \
                              Make another one."
                         );
-                        return self.refuse(id, FailureStage::Refused, why, report);
+                        return self.refuse_submission(id, FailureStage::Refused, why, report);
                     }
-                    return self.looped(id, submission, report, round);
+                    return self.handle_loop(id, submission, report, round);
                 }
             }
             (Submission::Verdict(verdict), _) => {
                 let verdict = verdict.clone();
-                return self.vote(id, submission, &verdict, report);
+                return self.count_vote(id, submission, &verdict, report);
+            }
+            (Submission::Quality(score), _) => {
+                return self.score_quality(id, score.clone(), report);
+            }
+            (Submission::Intervention(decision), _) => {
+                return self.handle_leader_decision(id, decision, report);
+            }
+            (Submission::Assembly(assembly), _) => {
+                return self.assemble_team(id, assembly, report);
             }
             _ => {}
         }
-        self.receive(id, submission.clone(), report, None);
+        self.record_submission(id, submission.clone(), report, None);
         let frame = &id.frame;
         if let (Submission::Text(text), true) = (&submission, self.is_choosing(frame)) {
-            return self.chosen_by(id, &text.message);
+            return self.record_choice(id, &text.message);
         }
         match submission {
             Submission::Questions(questions) => {
@@ -145,20 +162,24 @@ impl Decider {
             }
             Submission::Plan(planned) => {
                 let mut plan = planned.plan;
-                // The folder of a plan is the run's to choose: a planner may name another's.
+                // The run chooses the plan's directory: a planner could name that of another plan.
                 if !self.plan_id().is_empty() {
                     self.plan_id().clone_into(&mut plan.plan_id);
                 }
                 self.emit(Event::PlanProposed {
                     plan: Box::new(plan),
                 });
-                self.next(frame);
+                self.advance(frame);
             }
-            _ => self.next(frame),
+            Submission::Design(design) => {
+                self.break_down_phase(id, &design);
+                self.advance(frame);
+            }
+            _ => self.advance(frame),
         }
     }
 
-    pub(super) fn receive(
+    pub(super) fn record_submission(
         &mut self,
         id: &AttemptId,
         mut submission: Submission,
@@ -167,7 +188,7 @@ impl Decider {
     ) {
         let change = match &mut submission {
             Submission::Change(change) => {
-                // They are in the worktree by now, and in the diff that was taken there.
+                // The edits are in the worktree by now, and in the diff that was taken there.
                 let edits = std::mem::take(&mut change.edits);
                 change.files.extend(edits.into_iter().map(|edit| edit.path));
                 report.change.clone()
@@ -178,6 +199,7 @@ impl Decider {
             id: id.clone(),
             submission,
             usage: report.usage,
+            model: report.model.clone(),
             transcript: report.transcript.clone(),
             change,
             vote,
@@ -187,92 +209,26 @@ impl Decider {
         });
     }
 
-    /// Goes on to where the frame's step leads when all is well.
-    pub(super) fn next(&mut self, frame: &FramePath) {
+    /// Moves a frame to the regular successor of its step.
+    pub(super) fn advance(&mut self, frame: &FramePath) {
         let next = self
             .run
             .frames
             .get(frame)
-            .and_then(|f| self.run.step_of(f))
+            .and_then(|f| self.run.frame_step(f))
             .map(|step| step.next.clone());
         if let Some(next) = next {
-            self.go(frame, &next, EntryReason::Next);
+            self.transition(frame, &next, EntryReason::Next);
         }
     }
 
-    fn wrong_with_message(&self, id: &AttemptId, text: &str) -> Option<String> {
+    fn message_problem(&self, id: &AttemptId, text: &str) -> Option<String> {
         let frame = self.run.frames.get(&id.frame)?;
-        let matter = CommitFacts::of(&self.run, frame);
-        self.run.message.check(&matter, text).err()
+        let matter = CommitFacts::for_frame(&self.run, frame);
+        self.run.message_format.check(&matter, text).err()
     }
 
-    fn wrong_with_plan(&self, plan: &Plan) -> Option<String> {
-        let lines = self.unfit(plan);
-        (!lines.is_empty()).then(|| lines.join("\n"))
-    }
-
-    /// Everything that keeps a plan from being carried out in this run, up to a sensible length.
-    pub(super) fn unfit(&self, plan: &Plan) -> Vec<String> {
-        let errors = plan.check(self.run.max_tasks);
-        let mut lines: Vec<String> = errors.iter().take(10).map(ToString::to_string).collect();
-        if lines.is_empty() && self.goes_by_phase() {
-            lines.extend(plan.unfit_for_phases());
-        }
-        lines.extend(self.changed_history(plan));
-        lines
-    }
-
-    /// Whether the workflow goes through the plan phase by phase.
-    pub(super) fn goes_by_phase(&self) -> bool {
-        let mut steps = self.run.workflow.steps.values();
-        steps
-            .any(|step| matches!(step.kind, StepKind::Each { over, .. } if over == EachItem::Phase))
-    }
-
-    /// Why a plan cannot replace the one under way: tasks that have begun are history.
-    fn changed_history(&self, plan: &Plan) -> Option<String> {
-        let old = self.run.plan.as_ref()?;
-        let positions = plan.index();
-        let begun = |phase: &Phase| {
-            let status = self.run.phases.get(&phase.id);
-            status.is_some_and(|s| s.satisfies() || *s == TaskStatus::Running)
-        };
-        let kept = |phase: &Phase| plan.phases.contains(phase);
-        if let Some(phase) = old.phases.iter().find(|p| begun(p) && !kept(p)) {
-            let id = &phase.id;
-            return Some(format!(
-                "phase `{id}` has begun and can no longer be changed"
-            ));
-        }
-        let over = |task: &Task| {
-            let phase = task.phase.as_ref().and_then(|p| self.run.phases.get(p));
-            phase.is_some_and(|s| s.satisfies()) && !self.run.task_status(&task.id).satisfies()
-        };
-        let added = |task: &Task| !self.run.positions.contains_key(&task.id);
-        if let Some(task) = plan.tasks.iter().find(|t| added(t) && over(t)) {
-            let id = &task.id;
-            return Some(format!(
-                "task `{id}` is in a phase that is over and would never start"
-            ));
-        }
-        old.tasks.iter().find_map(|task| {
-            let status = self.run.task_status(&task.id);
-            let now = positions.get(&task.id).map(|i| &plan.tasks[*i]);
-            let wrong = if status.satisfies() {
-                changed_after_its_end(task, now)
-            } else if status == TaskStatus::Running && now != Some(task) {
-                Some("wait until it has ended, or put it back as it was".to_owned())
-            } else {
-                None
-            };
-            wrong.map(|wrong| {
-                let (id, status) = (&task.id, status.as_str());
-                format!("task `{id}` is {status} and can no longer be changed: {wrong}")
-            })
-        })
-    }
-
-    fn wrong_with_change(
+    fn change_problem(
         &self,
         id: &AttemptId,
         report: &WorkerReport,
@@ -285,56 +241,71 @@ impl Decider {
         };
         let message = match &report.failed_write {
             None => {
-                "Nothing was changed. If nothing needs to change, answer `blocked` and say why."
+                "Nothing was changed.\nIf nothing needs to change, answer `blocked` and say why."
                     .to_owned()
             }
             Some(why) => format!(
-                "Nothing was changed, because a file could not be written: {}. If it cannot be \
+                "Nothing was changed, because a file could not be written: {}\nIf it cannot be \
                  written in another way either, answer `blocked` and say why.",
                 first_line(why)
             ),
         };
-        (empty && !role_step.allow_empty).then_some((FailureStage::Refused, message))
+        // Whoever hands the task on to another role may contribute words alone.
+        let may_be_empty = role_step.allow_empty || frame.team.turns.len() > 1;
+        (empty && !may_be_empty).then_some((FailureStage::Refused, message))
     }
 
-    fn seen_before(&self, id: &AttemptId, report: &WorkerReport) -> Option<u32> {
+    fn earlier_round(&self, id: &AttemptId, report: &WorkerReport) -> Option<u32> {
         let frame = self.run.frames.get(&id.frame)?;
         let (tree, change) = report.change.as_ref()?;
-        if *tree == frame.base.tree {
+        if *tree == frame.base.tree || frame.team.turns.len() > 1 {
             return None;
         }
-        let seen = frame.seen.earlier(&id.step, &change.patch);
-        // Counting starts anew when a person rejects a change; that very change stays rejected.
+        let seen = frame
+            .counts
+            .submitted_patches
+            .earlier_round(&id.step, &change.patch);
+        // The counters start again when a person rejects a change, but that very change stays
+        // rejected.
         let rejected = || person_rejection(frame, &change.patch).map(|rejection| rejection.round);
         seen.or_else(rejected)
     }
 
-    fn looped(
+    fn handle_loop(
         &mut self,
         id: &AttemptId,
         submission: Submission,
         report: &WorkerReport,
         round: u32,
     ) {
-        self.receive(id, submission, report, None);
+        self.record_submission(id, submission, report, None);
         let (frame, step) = (id.frame.clone(), id.step.clone());
-        self.emit(Event::LoopDetected { frame, step, round });
+        let feedback = format!(
+            "This is the change of round {round} again, which was not accepted. \
+             Make another one."
+        );
+        self.emit(Event::LoopDetected {
+            frame,
+            step,
+            round,
+            feedback,
+        });
         if let Some(judge) = self.rejecting_person(id) {
             let told = format!(
                 "This is the change of round {round} again, which `{}` rejected: nothing was changed \
                  since, and nothing was checked or reviewed again.",
                 judge.1
             );
-            return self.enter(&id.frame, &judge.0, EntryReason::Rejected, Some(told));
+            return self.enter_step(&id.frame, &judge.0, EntryReason::Rejected, Some(told));
         }
         let why = format!(
             "the same change as in round {round} was submitted again{}",
-            self.still_against(id)
+            self.standing_rejections(id)
         );
-        self.exhausted(&id.frame, &why);
+        self.handle_exhaustion(&id.frame, &why);
     }
 
-    /// The step at which a person rejected the change that an attempt has submitted again, and who did.
+    /// Returns the step at which a person rejected the resubmitted change, and that person's name.
     fn rejecting_person(&self, id: &AttemptId) -> Option<(StepId, String)> {
         let frame = self.run.frames.get(&id.frame)?;
         let rejection = person_rejection(frame, &frame.change.as_ref()?.patch)?;
@@ -343,13 +314,13 @@ impl Decider {
         matches!(kind, StepKind::Person { .. }).then(|| (rejection.step.clone(), by))
     }
 
-    /// Who rejected the change that an attempt has submitted again, and why; empty if nobody did.
-    fn still_against(&self, id: &AttemptId) -> String {
+    /// Describes who rejected the resubmitted change and why; empty if nobody did.
+    fn standing_rejections(&self, id: &AttemptId) -> String {
         const REASONS: usize = 3;
         let frame = self.run.frames.get(&id.frame);
         let rejected = frame.and_then(|frame| {
             let patch = &frame.change.as_ref()?.patch;
-            let mut rejections = frame.record.rejections.iter().rev();
+            let mut rejections = frame.judgements.rejections.iter().rev();
             rejections.find(|rejection| rejection.patch.as_ref() == Some(patch))
         });
         let Some(rejection) = rejected else {
@@ -369,7 +340,7 @@ impl Decider {
         format!(", which `{who}` rejected{reasons}")
     }
 
-    fn refuse(
+    pub(super) fn refuse_submission(
         &mut self,
         id: &AttemptId,
         stage: FailureStage,
@@ -386,7 +357,7 @@ impl Decider {
 
     fn attempt_failed(&mut self, id: &AttemptId, facts: &FailureFacts, report: &WorkerReport) {
         let (category, action) = classify(facts);
-        let in_session = is_in_session(&self.run, id);
+        let in_session = self.run.is_session_attempt(id);
         self.emit(Event::AttemptFailed {
             id: id.clone(),
             at: self.at,
@@ -394,42 +365,39 @@ impl Decider {
             category,
             action,
             usage: report.usage,
+            model: report.model.clone(),
             transcript: report.transcript.clone(),
             session: report.session.clone(),
         });
         if self.is_choosing(&id.frame) {
-            // An opinion is nothing that anything waits for.
-            return self.chosen_by(id, "");
+            // The choice is optional: the plan's own order is used instead.
+            return self.record_choice(id, "");
         }
         let Some(role_step) = self.role_step(&id.frame) else {
             return;
         };
         if in_session && facts.stage != FailureStage::Blocked {
-            // Whoever has it is told what was wrong and goes on; nothing is started for it.
-            let next = AttemptId {
-                attempt: id.attempt + 1,
-                fence: 0,
-                ..id.clone()
-            };
+            // The session is told what was wrong and continues; no worker is started.
+            let next = id.next_attempt();
             return self.emit(Event::AttemptQueued { id: next });
         }
         if let Some(FailureCause::Cost | FailureCause::Tokens) = facts.trouble {
-            return self.out_of_budget(id, facts, report.usage);
+            return self.handle_budget_exhausted(id, facts, report.usage);
         }
         let tries = match action {
             FailureAction::Park | FailureAction::WaitOut => {
-                return self.park(id, facts, action, &role_step.retry);
+                return self.park_account(id, facts, action, &role_step.retry);
             }
-            FailureAction::Escalate => return self.stand_in(id, facts, &facts.message),
+            FailureAction::Escalate => return self.replace_worker(id, facts, &facts.message),
             FailureAction::RetryOnce => role_step.retry.max_attempts.min(2),
             FailureAction::RetrySame | FailureAction::RetryWithFeedback => {
                 role_step.retry.max_attempts
             }
         };
-        let own = id.attempt - self.tried_by_others(id);
+        let own = id.attempt - self.attempts_by_replaced(id);
         if own >= tries {
             let why = format!("{} ({own} of {tries} tries)", first_line(&facts.message));
-            return self.stand_in(id, facts, &why);
+            return self.replace_worker(id, facts, &why);
         }
         if self.breaker_is_open(id) {
             let (frame, step) = (id.frame.clone(), id.step.clone());
@@ -437,11 +405,7 @@ impl Decider {
             let why = format!("it fails too often: {}", first_line(&facts.message));
             return self.give_up(id, &why);
         }
-        let next = AttemptId {
-            attempt: id.attempt + 1,
-            fence: 0,
-            ..id.clone()
-        };
+        let next = id.next_attempt();
         if action == FailureAction::RetryWithFeedback {
             self.emit(Event::AttemptQueued { id: next });
         } else {
@@ -459,41 +423,47 @@ impl Decider {
     fn breaker_is_open(&self, id: &AttemptId) -> bool {
         let frame = self.run.frames.get(&id.frame);
         frame
-            .and_then(|f| f.breakers.get(&id.step))
-            .is_some_and(|b| b.is_open(self.at, &breaker::BreakerPolicy::default()))
+            .and_then(|f| f.counts.breakers.get(&id.step))
+            .is_some_and(|b| b.is_open(self.at, &BreakerPolicy::default()))
     }
 
-    fn tried_by_others(&self, id: &AttemptId) -> u32 {
+    /// Returns true if a worker may be asked to correct its answer: it has another attempt of its
+    /// own left and has not been sent back often.
+    pub(super) fn may_ask_again(&self, id: &AttemptId) -> bool {
+        const MOST: u32 = 2;
+        let own = id.attempt - self.attempts_by_replaced(id);
+        let step = self.role_step(&id.frame);
+        let has_tries = step.is_some_and(|step| own < step.retry.max_attempts);
+        own <= MOST && has_tries && !self.breaker_is_open(id)
+    }
+
+    fn attempts_by_replaced(&self, id: &AttemptId) -> u32 {
         let slot = self.run.frames.get(&id.frame).and_then(|f| f.slot(id));
         slot.map_or(0, |slot| slot.tried)
     }
 
-    /// No further try by this worker: the next one of the role has its turn, with all its tries. An
-    /// honest `blocked` is not the worker's fault, and no other would do better.
-    fn stand_in(&mut self, id: &AttemptId, facts: &FailureFacts, why: &str) {
+    /// Ends this worker's attempts and gives the role's next worker a full set of attempts. An
+    /// honest `blocked` is not the worker's fault, and another worker would not do better.
+    fn replace_worker(&mut self, id: &AttemptId, facts: &FailureFacts, why: &str) {
         let worker = match facts.trouble {
             _ if facts.stage == FailureStage::Blocked => None,
             Some(FailureCause::Machine) => None,
-            // It was too long before anybody was told it.
+            // The prompt was too long before any worker had seen it.
             Some(FailureCause::Length) if facts.stage == FailureStage::Spawn => None,
-            _ => self.replaceable(id),
+            _ => self.replaceable_worker(id),
         };
         let Some(worker) = worker else {
             return self.give_up(id, why);
         };
         self.emit(Event::WorkerReplaced {
-            id: AttemptId {
-                attempt: id.attempt + 1,
-                fence: 0,
-                ..id.clone()
-            },
+            id: id.next_attempt(),
             worker,
             why: first_line(why).to_owned(),
         });
     }
 
-    /// The worker of an attempt, if its role has another that has not failed yet.
-    fn replaceable(&self, id: &AttemptId) -> Option<WorkerName> {
+    /// Returns the worker of an attempt, if its role has another one that has not failed yet.
+    fn replaceable_worker(&self, id: &AttemptId) -> Option<WorkerName> {
         let slot = self.run.frames.get(&id.frame)?.slot(id)?;
         let SlotWork::Role(name) = &slot.work else {
             return None;
@@ -505,7 +475,8 @@ impl Decider {
             .then_some(worker)
     }
 
-    /// No further try: ask for less, abstain, go where the step says, or stop.
+    /// Handles a slot that gets no further attempt: lowers the demand level, abstains, follows the
+    /// step's `on_fail`, or stops.
     pub(super) fn give_up(&mut self, id: &AttemptId, why: &str) {
         let Some(role_step) = self.role_step(&id.frame) else {
             return;
@@ -514,22 +485,18 @@ impl Decider {
             return;
         };
         if role_step.degrade
-            && let Some(level) = frame.level.lower()
+            && let Some(level) = frame.demand.level.next_lower()
         {
             self.emit(Event::LevelLowered {
                 frame: id.frame.clone(),
                 level,
             });
             if role_step.slots.len() == 1 {
-                // A visit of its own, so that each level has all its tries.
+                // Enter the step again, so that each level has all its attempts.
                 let here = ExitTarget::Step(id.step.clone());
-                return self.go(&id.frame, &here, EntryReason::Failed);
+                return self.transition(&id.frame, &here, EntryReason::Failed);
             }
-            let next = AttemptId {
-                attempt: id.attempt + 1,
-                fence: 0,
-                ..id.clone()
-            };
+            let next = id.next_attempt();
             return self.emit(Event::AttemptQueued { id: next });
         }
         let reason = first_line(why).to_owned();
@@ -550,58 +517,64 @@ impl Decider {
         if frame
             .slots
             .iter()
-            .any(|s| matches!(s.state, SlotState::Done(Some(_))))
+            .any(|s| matches!(s.state, SlotState::Done(end) if end.vote().is_some()))
         {
-            return self.join(&id.frame);
+            return self.join_votes(&id.frame);
         }
         self.step_failed(&id.frame, &reason);
     }
 
-    /// The step came to nothing.
+    /// Handles a step that produced no result.
     pub(super) fn step_failed(&mut self, frame: &FramePath, why: &str) {
         let on_fail = self
             .run
             .frames
             .get(frame)
-            .and_then(|f| self.run.step_of(f))
+            .and_then(|f| self.run.frame_step(f))
             .and_then(|step| step.on_fail.clone());
         if let Some(target) = on_fail {
-            return self.go(frame, &target, EntryReason::Failed);
+            return self.transition(frame, &target, EntryReason::Failed);
+        }
+        if self.intervene_by_rule(frame, why) {
+            return;
         }
         let step = self.run.frames.get(frame).map(|f| f.step.clone());
         let step = step.unwrap_or_default();
-        if self.only_describes(&step) {
-            // What was judged is not given up for want of a message: codeteam writes one.
-            return self.next(frame);
+        if self.only_writes_message(&step) {
+            // A judged change is not given up for lack of a message: codeteam writes one.
+            return self.advance(frame);
         }
-        self.exhausted(frame, &format!("`{step}` gave up: {why}"));
+        self.handle_exhaustion(frame, &format!("`{step}` gave up: {why}"));
     }
 
-    /// Whether all that a step brings forth is the message of the commit that comes next.
-    fn only_describes(&self, step: &StepId) -> bool {
+    /// Returns true if a step's only output is the message of the next commit.
+    fn only_writes_message(&self, step: &StepId) -> bool {
         let is_scribe = |name| {
             let role = self.run.roles.get(name);
             role.is_some_and(|role| role.kind == RoleKind::Scribe)
         };
         match self.run.step(step).map(|step| &step.kind) {
             Some(StepKind::Role(role)) => {
-                role.slots.iter().all(is_scribe) && message::is_written_by(&self.run, step)
+                role.slots.iter().all(is_scribe) && writes_commit_message(&self.run, step)
             }
             _ => false,
         }
     }
 
-    /// An effect could not be performed at all. That is codeteam's own trouble; with a worker it is
-    /// treated like the worker's. Everything else is tried again if the machine is to blame, and
-    /// given up otherwise.
+    /// Handles an effect that could not be performed at all, which is a problem of codeteam itself.
+    /// For a worker it is treated like a failure of the worker. Everything else is retried if the
+    /// machine is to blame, and given up otherwise.
     pub(super) fn effect_failed(
         &mut self,
         id: &AttemptId,
         trouble: Option<FailureCause>,
         message: &str,
     ) {
-        let Some((_, work)) = self.running(id) else {
-            return self.stale(id, Usage::default());
+        if self.handle_notice(id, &[]) {
+            return;
+        }
+        let Some((_, work)) = self.running_work(id) else {
+            return self.record_stale_result(id, Usage::default());
         };
         let work = work.clone();
         let facts = FailureFacts {
@@ -614,6 +587,7 @@ impl Decider {
             let report = WorkerReport {
                 end: WorkerOutcome::Failed(facts.clone()),
                 usage: Usage::default(),
+                model: None,
                 transcript: None,
                 change: None,
                 session: None,
@@ -631,6 +605,7 @@ impl Decider {
             category,
             action,
             usage: Usage::default(),
+            model: None,
             transcript: None,
             session: None,
         });
@@ -640,11 +615,7 @@ impl Decider {
             && !is_published
             && id.attempt < policy.max_attempts
         {
-            let next = AttemptId {
-                attempt: id.attempt + 1,
-                fence: 0,
-                ..id.clone()
-            };
+            let next = id.next_attempt();
             let until = self.at.plus(policy.delay_ms(&next));
             return self.emit(Event::AttemptPaused {
                 id: next,
@@ -659,11 +630,14 @@ impl Decider {
                 id: id.clone(),
                 outcome: DeliveryOutcome::Left { why },
             });
-            return self.next(&id.frame);
+            return self.advance(&id.frame);
+        }
+        if work == SlotWork::MoveBranch {
+            return self.abandon_rollback(id, message);
         }
         if matches!(work, SlotWork::Gate(_)) {
-            // `on_fail` is for checks that ran; whoever it leads to cannot mend this.
-            return self.exhausted(&id.frame, &format!("checks could not run: {message}"));
+            // `on_fail` is for checks that ran; the step it leads to cannot repair this.
+            return self.handle_exhaustion(&id.frame, &format!("checks could not run: {message}"));
         }
         self.step_failed(&id.frame, message);
     }
@@ -676,46 +650,9 @@ pub(super) fn first_line(text: &str) -> &str {
         .trim()
 }
 
-/// The last time that a person sent exactly this change back.
+/// Returns the last time that a person sent exactly this change back.
 fn person_rejection<'a>(frame: &'a Frame, patch: &PatchId) -> Option<&'a Rejection> {
-    let mut rejections = frame.record.rejections.iter().rev();
+    let mut rejections = frame.judgements.rejections.iter().rev();
     let found = rejections.find(|r| r.by.is_some() && !r.edited && r.patch.as_ref() == Some(patch));
     found.map(AsRef::as_ref)
-}
-
-/// What must be put back in a plan for a task that is over to be as it was. How it is described makes
-/// no difference any more.
-fn changed_after_its_end(task: &Task, now: Option<&Task>) -> Option<String> {
-    let Some(now) = now else {
-        return Some("put it back into the plan".to_owned());
-    };
-    let ids = |ids: &[TaskId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let phase = |task: &Task| task.phase.iter().map(ToString::to_string).collect();
-    let fields: [(&str, Vec<String>, Vec<String>); 4] = [
-        ("files", task.files.clone(), now.files.clone()),
-        (
-            "dependencies",
-            ids(&task.dependencies),
-            ids(&now.dependencies),
-        ),
-        (
-            "acceptance",
-            task.acceptance.clone(),
-            now.acceptance.clone(),
-        ),
-        ("phase", phase(task), phase(now)),
-    ];
-    let changed = fields.into_iter().filter(|(_, was, is)| was != is);
-    let back: Vec<String> = changed
-        .map(|(field, was, _)| match was.as_slice() {
-            [] => format!("take `{field}` out again"),
-            was => format!("`{field}` must be {} again", quote_all(was)),
-        })
-        .collect();
-    (!back.is_empty()).then(|| back.join(", "))
-}
-
-fn quote_all(values: &[String]) -> String {
-    let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
-    values.join(", ")
 }

@@ -1,19 +1,21 @@
-//! Integration: one frame at a time, and only a tree that has been judged as a whole.
+//! Integration: commits one frame at a time, and only a tree that has been judged as a whole.
 //!
 //! **Invariant:** what is committed is exactly a tree on which every check of the frame's path
-//! passed and whose change every reviewer of that path approved, or a person accepted it as it is.
+//! passed and whose change every reviewer of that path approved, or a person accepted it as it is;
+//! and where the run has an approval policy, a tree that was approved by it.
 
 use super::Decider;
-use crate::budget::{self, BudgetReservation, Usage};
+use super::approvals::ApprovalNeed;
+use crate::budget::{BudgetReservation, Usage};
+use crate::commit_message::commit_message;
 use crate::event::{BaselineFailure, DeliveryOutcome, EntryReason, Event};
-use crate::frame::{Frame, FrameStage, SlotState, SlotWork, StepVerdict};
-use crate::hands::Operator;
+use crate::frame::{Frame, FrameStage, JudgedStep, SlotState, SlotWork};
 use crate::ids::{AttemptId, FramePath, StepId};
 use crate::input::{IntegrationOutcome, RebaseOutcome};
-use crate::message;
+use crate::operator::Operator;
 use crate::workflow::{CheckKind, ExitTarget, StepKind};
 
-/// What must happen before a frame is integrated, or its integration itself.
+/// The next thing a frame needs in order to be integrated, up to the integration itself.
 enum IntegrationNeed {
     Nothing,
     Acceptance,
@@ -21,13 +23,15 @@ enum IntegrationNeed {
     Review(StepId),
     Gate(StepId),
     Message,
+    Facts,
+    Approval,
     Integrate,
 }
 
 impl Decider {
-    /// Takes the frame whose turn it is one step further.
+    /// Takes the frame at the head of the integration queue one step further.
     pub(super) fn integrate(&mut self) {
-        let Some(path) = self.run.integrating.first().cloned() else {
+        let Some(path) = self.run.integration_queue.first().cloned() else {
             return;
         };
         let Some(frame) = self.run.frames.get(&path) else {
@@ -47,59 +51,65 @@ impl Decider {
         };
         let id = AttemptId {
             attempt,
-            fence: 0,
+            fence: AttemptId::NOT_LAUNCHED,
             ..slot.id.clone()
         };
-        let work = match self.need(frame) {
+        let work = match self.integration_need(frame) {
             IntegrationNeed::Nothing => {
                 self.emit(Event::NothingToCommit {
                     frame: path.clone(),
                 });
-                return self.next(&path);
+                return self.advance(&path);
             }
             IntegrationNeed::Acceptance => return self.ask_degraded(&path),
             IntegrationNeed::Message => return self.ask_message(&path),
             IntegrationNeed::Review(step) => {
-                return self.go(&path, &ExitTarget::Step(step), EntryReason::Stale);
+                return self.transition(&path, &ExitTarget::Step(step), EntryReason::Stale);
             }
+            IntegrationNeed::Approval => return self.request_approval(&path),
             IntegrationNeed::Rebase => SlotWork::Rebase,
-            // Checks take time, and there is none left.
-            IntegrationNeed::Gate(_) if self.run.limit == Some(budget::LimitKind::Time) => return,
+            IntegrationNeed::Facts => SlotWork::Assess,
+            IntegrationNeed::Gate(_) if self.is_out_of_time() => return,
             IntegrationNeed::Gate(step) => SlotWork::Gate(step),
             IntegrationNeed::Integrate => SlotWork::Integrate,
         };
         self.launch(&id, work, None, BudgetReservation::default());
     }
 
-    fn need(&self, frame: &Frame) -> IntegrationNeed {
+    fn integration_need(&self, frame: &Frame) -> IntegrationNeed {
         if frame.tree == frame.base.tree {
             return IntegrationNeed::Nothing;
         }
-        if self.is_unaccepted(&frame.path) {
+        if self.needs_level_acceptance(&frame.path) {
             return IntegrationNeed::Acceptance;
         }
         if frame.base.commit != self.run.tip.commit {
             return IntegrationNeed::Rebase;
         }
-        if let Some(need) = unjudged(frame) {
+        if let Some(need) = missing_judgement(frame) {
             return need;
         }
         if let Some(step) = self.outdated_leniency(frame) {
             return IntegrationNeed::Gate(step);
         }
-        if message::of(&self.run, frame).is_none() {
+        if commit_message(&self.run, frame).is_none() {
             return IntegrationNeed::Message;
+        }
+        match self.approval_need(frame) {
+            Some(ApprovalNeed::Facts) => return IntegrationNeed::Facts,
+            Some(ApprovalNeed::Approval) => return IntegrationNeed::Approval,
+            None => {}
         }
         IntegrationNeed::Integrate
     }
 
-    /// The gate that let a frame's change leave tests failing for other tasks to repair, if none of
-    /// them is left by now: the checks must pass then.
+    /// Returns the gate that let a frame's change leave tests failing for other tasks to repair, if
+    /// none of those tasks is left by now: the checks must then pass.
     fn outdated_leniency(&self, frame: &Frame) -> Option<StepId> {
         if self.run.may_leave_failures(frame) {
             return None;
         }
-        let mut gates = frame.record.gates.iter();
+        let mut gates = frame.judgements.gates.iter();
         let lenient = gates.find(|(_, gate)| {
             let mut results = gate.results.iter();
             gate.passed && results.any(|result| !result.still_failing.is_empty())
@@ -107,13 +117,13 @@ impl Decider {
         lenient.map(|(step, _)| step.clone())
     }
 
-    /// What may fail from now on of what failed before the run, for the checks where that is less than
-    /// until now: what a commit has repaired must stay so. Where the base is not tried before a check
-    /// has failed, a check that passes is noted, too.
+    /// Returns the failures from before the run that are still tolerated, for the checks where that
+    /// is less than until now: what a commit has repaired must stay repaired. Where the base is not
+    /// checked before a check has failed, a check that passes is recorded as well.
     fn still_failing(&self, frame: &Frame) -> Vec<BaselineFailure> {
-        let on_demand = self.run.must_pass || self.run.began_in == Operator::Session;
+        let on_demand = self.run.must_pass || self.run.started_by == Operator::Session;
         let mut changed = Vec::new();
-        let judged = frame.record.gates.iter();
+        let judged = frame.judgements.gates.iter();
         for (step, gate) in judged.filter(|(_, gate)| gate.tree == frame.tree) {
             let Some(StepKind::Gate { checks }) = self.run.step(step).map(|step| &step.kind) else {
                 continue;
@@ -142,9 +152,9 @@ impl Decider {
         changed
     }
 
-    pub(super) fn rebased(&mut self, id: &AttemptId, outcome: &RebaseOutcome) {
-        let Some((_, SlotWork::Rebase)) = self.running(id) else {
-            return self.stale(id, Usage::default());
+    pub(super) fn handle_rebase(&mut self, id: &AttemptId, outcome: &RebaseOutcome) {
+        let Some((_, SlotWork::Rebase)) = self.running_work(id) else {
+            return self.record_stale_result(id, Usage::default());
         };
         match outcome {
             RebaseOutcome::Clean { base, tree, change } => self.emit(Event::FrameRebased {
@@ -154,18 +164,24 @@ impl Decider {
                 change: change.clone(),
             }),
             RebaseOutcome::Conflict { base, files } => {
+                let feedback = format!(
+                    "The change conflicts with what was integrated meanwhile, in {}. \
+                     Make it again on the new base; the diff of the old one is attached.",
+                    files.join(", ")
+                );
                 let (base, files) = (base.clone(), files.clone());
                 self.emit(Event::RebaseConflicted {
                     id: id.clone(),
                     base,
                     files,
+                    feedback,
                 });
-                self.conflicted(&id.frame);
+                self.handle_conflict(&id.frame);
             }
         }
     }
 
-    fn conflicted(&mut self, path: &FramePath) {
+    fn handle_conflict(&mut self, path: &FramePath) {
         let Some(frame) = self.run.frames.get(path) else {
             return;
         };
@@ -176,7 +192,7 @@ impl Decider {
             }) => Some(ExitTarget::Step(to.clone())),
             _ => None,
         };
-        self.rejected(
+        self.send_back(
             path,
             &step,
             back,
@@ -184,9 +200,9 @@ impl Decider {
         );
     }
 
-    pub(super) fn integrated(&mut self, id: &AttemptId, outcome: &IntegrationOutcome) {
-        let Some((frame, SlotWork::Integrate)) = self.running(id) else {
-            return self.stale(id, Usage::default());
+    pub(super) fn handle_integration(&mut self, id: &AttemptId, outcome: &IntegrationOutcome) {
+        let Some((frame, SlotWork::Integrate)) = self.running_work(id) else {
+            return self.record_stale_result(id, Usage::default());
         };
         match outcome {
             IntegrationOutcome::Committed { tree, .. } if *tree != frame.tree => {
@@ -209,7 +225,7 @@ impl Decider {
                     message: message.clone(),
                     still_failing,
                 });
-                self.next(&id.frame);
+                self.advance(&id.frame);
             }
             IntegrationOutcome::TipMoved(tip) => {
                 self.emit(Event::TipMoved {
@@ -220,29 +236,30 @@ impl Decider {
         }
     }
 
-    pub(super) fn delivered(&mut self, id: &AttemptId, outcome: &DeliveryOutcome) {
-        let Some((_, SlotWork::Deliver)) = self.running(id) else {
-            return self.stale(id, Usage::default());
+    pub(super) fn handle_delivery(&mut self, id: &AttemptId, outcome: &DeliveryOutcome) {
+        let Some((_, SlotWork::Deliver)) = self.running_work(id) else {
+            return self.record_stale_result(id, Usage::default());
         };
         self.emit(Event::Delivered {
             id: id.clone(),
             outcome: outcome.clone(),
         });
-        self.next(&id.frame);
+        self.advance(&id.frame);
     }
 
-    pub(super) fn published(&mut self, id: &AttemptId, ok: bool, output: &str) {
-        let Some((_, SlotWork::Publish)) = self.running(id) else {
-            return self.stale(id, Usage::default());
+    pub(super) fn handle_publication(&mut self, id: &AttemptId, ok: bool, output: &str) {
+        let Some((_, SlotWork::Publish)) = self.running_work(id) else {
+            return self.record_stale_result(id, Usage::default());
         };
         if ok {
             self.emit(Event::Published {
                 id: id.clone(),
                 output: output.to_owned(),
             });
-            self.next(&id.frame);
+            self.advance(&id.frame);
         } else {
-            // What a command says last is why it failed; what it says first is what it did before.
+            // The last line of a command's output is why it failed; the lines before it say what it
+            // did.
             let last = output.lines().rfind(|line| !line.trim().is_empty());
             let why = match last {
                 Some(last) if last.trim() != output.trim() => format!("{}\n{output}", last.trim()),
@@ -253,44 +270,35 @@ impl Decider {
     }
 }
 
-/// Whether a frame's change stands as it is: there is one, and nothing is held against it.
-pub(super) fn is_judged(frame: &Frame) -> bool {
-    frame.tree != frame.base.tree && unjudged(frame).is_none()
+/// Returns true if a frame has a change and no judgement of it is missing or negative.
+pub(super) fn has_cleared_change(frame: &Frame) -> bool {
+    frame.tree != frame.base.tree && missing_judgement(frame).is_none()
 }
 
-/// Whether the step a frame is at has judged what the frame has now, and is against it.
+/// Returns true if the frame's current step has judged its current change and rejected it.
 pub(super) fn is_rejected(frame: &Frame) -> bool {
-    let patch = frame.change.as_ref().map(|change| &change.patch);
-    frame.verdicts.get(&frame.step).is_some_and(|verdict| {
-        let current = if verdict.by_checks {
-            verdict.tree == frame.tree
-        } else {
-            verdict.patch.as_ref() == patch
-        };
-        current && !verdict.approved
-    })
+    let judged = frame.judged_step(&frame.step);
+    judged.is_some_and(|judged| judged.is_current() && !judged.verdict.approved)
 }
 
-/// The first judgement that is missing, or out of date, or against the frame's change.
-fn unjudged(frame: &Frame) -> Option<IntegrationNeed> {
-    let patch = frame.change.as_ref().map(|c| &c.patch);
-    let accepted = |v: &StepVerdict| !v.approved && frame.accepted.as_ref() == patch;
+/// Returns the first judgement of the frame's change that is missing, outdated or negative.
+fn missing_judgement(frame: &Frame) -> Option<IntegrationNeed> {
+    let is_missing = |judged: &JudgedStep<'_>| {
+        if judged.verdict.approved {
+            !judged.is_current()
+        } else {
+            !frame.is_change_accepted()
+        }
+    };
     // Checks come first: no reviewer's time is spent on a tree that fails them.
-    for (step, verdict) in frame.verdicts.iter().filter(|(_, v)| v.by_checks) {
-        let current = verdict.approved && verdict.tree == frame.tree;
-        if !current && !accepted(verdict) {
-            return Some(IntegrationNeed::Gate(step.clone()));
-        }
-    }
-    let reviews = frame
-        .verdicts
-        .iter()
-        .filter(|(_, v)| !v.by_checks && v.patch.is_some());
-    for (step, verdict) in reviews {
-        let current = verdict.approved && verdict.patch.as_ref() == patch;
-        if !current && !accepted(verdict) {
-            return Some(IntegrationNeed::Review(step.clone()));
-        }
-    }
-    None
+    let mut gates = frame.judged_steps().filter(|j| j.verdict.by_checks);
+    let mut reviews = frame
+        .judged_steps()
+        .filter(|j| !j.verdict.by_checks && j.verdict.patch.is_some());
+    let gate = gates.find(is_missing);
+    let gate = gate.map(|judged| IntegrationNeed::Gate(judged.step.clone()));
+    gate.or_else(|| {
+        let review = reviews.find(is_missing)?;
+        Some(IntegrationNeed::Review(review.step.clone()))
+    })
 }

@@ -1,26 +1,42 @@
-//! How a frame moves through the graph.
+//! Moves frames through the workflow graph: enters and skips steps, asks people, ends frames.
+
+use codeteam_patterns::FilePatterns;
 
 use super::Decider;
+use crate::assembly::unassigned_tasks;
+use crate::contribution::{DIGEST_FROM_CHARS, total_chars};
 use crate::depth;
-use crate::event::{EntryReason, Event, FrameOutcome};
+use crate::event::{EntryReason, Event};
+use crate::frame::FrameOutcome;
 use crate::frame::{DemandLevel, Frame, Question, QuestionKind};
 use crate::ids::{AttemptId, FramePath, StepId};
-use crate::log;
+use crate::message::MessageFormat;
+use crate::reply::Reply;
 use crate::run::Run;
+use crate::team::TaskQuality;
+use crate::untrusted_text::spell_out_lines;
+use crate::work_log;
 use crate::workflow::{
-    ChangeSize, EachItem, ExhaustionPolicy, ExitTarget, GoalBreadth, LogLength, PersonAnswer,
-    PlanPresence, StepCondition, StepKind, TaskDetail, glob_matches,
+    ChangeSize, EachItem, ExhaustionPolicy, ExitTarget, GoalBreadth, LogLength, MessageRule,
+    PersonAnswer, PlanPresence, ScoreLevel, StepCondition, StepKind, TaskDetail,
 };
 
 impl Decider {
-    /// Takes a frame where a step leads it, leaving out steps whose condition does not hold.
-    pub(super) fn go(&mut self, frame: &FramePath, target: &ExitTarget, why: EntryReason) {
+    /// Moves a frame to a target, skipping steps whose condition does not hold.
+    pub(super) fn transition(&mut self, frame: &FramePath, target: &ExitTarget, why: EntryReason) {
         let mut target = target.clone();
         loop {
+            if why == EntryReason::Next
+                && let Some((step, roles)) = self.next_turn(frame, &target)
+            {
+                return self.enter_turn(frame, &step, why, roles);
+            }
             let step = match target {
-                ExitTarget::Done if self.is_unaccepted(frame) => return self.ask_degraded(frame),
-                ExitTarget::Done => match self.undelivered(frame) {
-                    Some(step) => return self.enter(frame, &step, why, None),
+                ExitTarget::Done if self.needs_level_acceptance(frame) => {
+                    return self.ask_degraded(frame);
+                }
+                ExitTarget::Done => match self.pending_delivery_step(frame) {
+                    Some(step) => return self.enter_step(frame, &step, why, None),
                     None => return self.end_frame(frame, FrameOutcome::Completed),
                 },
                 ExitTarget::Fail => return self.fail_frame(frame, "the workflow says so"),
@@ -33,10 +49,13 @@ impl Decider {
                 .run
                 .workflow
                 .max_steps
-                .is_some_and(|max| state.entered >= max)
+                .is_some_and(|max| state.counts.steps_entered >= max)
             {
-                let why = format!("{} steps were entered without an end", state.entered);
-                return self.exhausted(frame, &why);
+                let why = format!(
+                    "{} steps were entered without an end",
+                    state.counts.steps_entered
+                );
+                return self.handle_exhaustion(frame, &why);
             }
             let Some(definition) = self.run.step(&step) else {
                 return self.fail_frame(frame, format!("there is no step `{step}`"));
@@ -44,13 +63,19 @@ impl Decider {
             let holds = definition
                 .when
                 .as_ref()
-                .is_none_or(|c| holds(&self.run, state, c));
-            if holds {
-                return self.enter(frame, &step, why, None);
+                .is_none_or(|c| condition_holds(&self.run, state, c));
+            let unscored = self.unwanted_quality_check(state, definition);
+            if holds && unscored.is_none() {
+                return self.enter_step(frame, &step, why, None);
             }
             target = definition.next.clone();
+            let decided = self.continue_by_score(state, definition);
             let when = definition.when.as_ref();
             let because = when.map(|c| facts_against(&self.run, state, c));
+            let because = unscored.or(because);
+            if let Some(decided) = decided {
+                self.emit(decided);
+            }
             self.emit(Event::StepSkipped {
                 frame: frame.clone(),
                 step,
@@ -59,27 +84,29 @@ impl Decider {
         }
     }
 
-    /// Whether a step's condition holds in a frame.
-    pub(super) fn is_wanted(&self, frame: &Frame, step: &StepId) -> bool {
+    /// Returns true if a step's condition holds in a frame.
+    pub(super) fn is_step_wanted(&self, frame: &Frame, step: &StepId) -> bool {
         let when = self.run.step(step).and_then(|step| step.when.as_ref());
-        when.is_none_or(|condition| holds(&self.run, frame, condition))
+        when.is_none_or(|condition| condition_holds(&self.run, frame, condition))
     }
 
-    pub(super) fn enter(
+    pub(super) fn enter_step(
         &mut self,
         frame: &FramePath,
         step: &StepId,
         why: EntryReason,
         told: Option<String>,
     ) {
+        self.plan_small_goal(frame, step);
         let Some(state) = self.run.frames.get(frame) else {
             return;
         };
-        let generation = state.visits.get(step).copied().unwrap_or(0) + 1;
+        let generation = state.next_generation(step);
         let (slots, because) = match self.run.step(step).map(|s| &s.kind) {
             Some(StepKind::Role(role)) => depth::choose_slots(&self.run, state, step, role),
             _ => (Vec::new(), String::new()),
         };
+        let roles = self.turns_at(state, step);
         self.emit(Event::StepEntered {
             frame: frame.clone(),
             step: step.clone(),
@@ -87,6 +114,7 @@ impl Decider {
             why,
             slots,
             because,
+            roles,
         });
         let kind = self.run.step(step).map(|s| s.kind.clone());
         match kind {
@@ -94,7 +122,7 @@ impl Decider {
                 question, answers, ..
             }) => {
                 let mut points: Vec<String> = told.into_iter().collect();
-                points.extend(self.published_by(&answers));
+                points.extend(self.publish_commands(&answers));
                 let names = answers.into_iter().map(|a| a.name).collect();
                 let kind = if why == EntryReason::Rebound {
                     QuestionKind::Rebound
@@ -106,7 +134,7 @@ impl Decider {
             Some(StepKind::Each { over, .. }) => {
                 let missing = match &self.run.plan {
                     None => Some("there is no plan to go through".to_owned()),
-                    Some(plan) if over == EachItem::Phase => plan.unfit_for_phases(),
+                    Some(plan) if over == EachItem::Phase => plan.phase_order_problem(),
                     Some(_) => None,
                 };
                 if let Some(why) = missing {
@@ -117,17 +145,46 @@ impl Decider {
         }
     }
 
-    /// Where the run's own frame goes before it is done: what was committed is not handed over yet.
-    fn undelivered(&self, frame: &FramePath) -> Option<StepId> {
+    /// Makes the goal itself the plan, with one task, where tasks are to be gone through and the
+    /// planner was left out because the goal is about one place.
+    fn plan_small_goal(&mut self, frame: &FramePath, step: &StepId) {
+        let over_tasks = |kind: &StepKind| {
+            matches!(
+                kind,
+                StepKind::Each {
+                    over: EachItem::Task,
+                    ..
+                }
+            )
+        };
+        let is_due =
+            self.run.plan.is_none() && self.run.step(step).is_some_and(|s| over_tasks(&s.kind));
+        let Some(state) = self.run.frames.get(frame).filter(|_| is_due) else {
+            return;
+        };
+        let mut steps = self.run.workflow.steps.keys();
+        if steps.any(|step| self.owes_plan(step) && !self.is_step_wanted(state, step))
+            && let Some(plan) = depth::plan_of_goal(&self.run, self.plan_id())
+        {
+            self.emit(Event::PlanProposed {
+                plan: Box::new(plan),
+            });
+        }
+    }
+
+    /// Returns the delivery step if the root frame has commits that have not been delivered; it
+    /// goes there before it is done.
+    fn pending_delivery_step(&self, frame: &FramePath) -> Option<StepId> {
         let has_commits = self.run.tip.commit != self.run.base.commit;
-        let is_due = frame.is_root() && has_commits && self.run.delivered.is_none();
-        let step = self.run.workflow.delivery().filter(|_| is_due)?;
+        let is_due = frame.is_root() && has_commits && self.run.delivery_outcome.is_none();
+        let step = self.run.workflow.delivery_step().filter(|_| is_due)?;
         Some(step.id.clone())
     }
 
-    /// What would run on the person's own machine, with all their rights, by which answer. The
-    /// question is the workflow's and may say anything; this is what it comes to.
-    fn published_by(&self, answers: &[PersonAnswer]) -> Vec<String> {
+    /// Lists the commands that the answers would run on the person's own machine, with all their
+    /// rights. The workflow writes the question and could say anything in it; this shows the actual
+    /// commands.
+    fn publish_commands(&self, answers: &[PersonAnswer]) -> Vec<String> {
         let command = |answer: &PersonAnswer| match &answer.next {
             ExitTarget::Step(step) => match &self.run.step(step)?.kind {
                 StepKind::Publish { command } => Some(command.clone()),
@@ -138,8 +195,10 @@ impl Decider {
         let told = answers.iter().filter_map(|answer| {
             let command = command(answer)?;
             let name = &answer.name;
+            // A line break must not make a second command look like part of a comment.
             Some(format!(
-                "`{name}` runs this on your machine, outside the sandbox: {command}"
+                "`{name}` runs this on your machine, outside the sandbox: {}",
+                spell_out_lines(&command)
             ))
         });
         told.collect()
@@ -171,6 +230,7 @@ impl Decider {
             text,
             points,
             answers,
+            asked_at: Some(self.at),
         });
         self.emit(Event::Asked {
             frame: frame.clone(),
@@ -178,23 +238,24 @@ impl Decider {
         });
     }
 
-    /// Whether less was done in a frame than was asked for, and nobody has said that will do.
-    pub(super) fn is_unaccepted(&self, frame: &FramePath) -> bool {
+    /// Returns true if less was done in a frame than was asked for, and nobody has accepted that.
+    pub(super) fn needs_level_acceptance(&self, frame: &FramePath) -> bool {
         let frame = self.run.frames.get(frame);
-        frame.is_some_and(|f| f.level != DemandLevel::Primary && !f.level_accepted)
+        frame.is_some_and(|f| f.demand.level != DemandLevel::Primary && !f.demand.accepted)
     }
 
     pub(super) fn ask_degraded(&mut self, frame: &FramePath) {
         let text = "Less was done than was asked for. Accept it as it is?".to_owned();
-        let answers = vec!["accept".to_owned(), "fail".to_owned()];
+        let answers = Reply::words(&[Reply::Accept, Reply::Fail]);
         self.ask(frame, QuestionKind::Degraded, text, Vec::new(), answers);
     }
 
-    /// Nobody has written a message that has the form, and codeteam cannot make one.
+    /// Asks a person for a commit message: nobody has written one in the required form, and
+    /// codeteam cannot make one.
     pub(super) fn ask_message(&mut self, frame: &FramePath) {
         let text = format!(
             "No message that was written for this commit has the form `{}`. Write one.",
-            self.run.message
+            self.run.message_format
         );
         self.ask(frame, QuestionKind::Message, text, Vec::new(), Vec::new());
     }
@@ -202,7 +263,7 @@ impl Decider {
     pub(super) fn ask_interrupted(&mut self, frame: &FramePath) {
         let text = "codeteam ended while it was publishing. Look whether that happened: is it \
                     done, should it be done again, or does it fail?";
-        let answers = ["done", "again", "fail"].map(str::to_owned).to_vec();
+        let answers = Reply::words(&[Reply::Done, Reply::Again, Reply::Fail]);
         self.ask(
             frame,
             QuestionKind::Interrupted,
@@ -212,17 +273,18 @@ impl Decider {
         );
     }
 
-    /// Patience is at its end: a person decides, or the frame fails.
-    pub(super) fn exhausted(&mut self, frame: &FramePath, why: &str) {
-        // A reason may be somebody's own sentence.
+    /// Handles a frame that has used up its rounds, steps, attempts or budget: a person decides, or
+    /// the frame fails.
+    pub(super) fn handle_exhaustion(&mut self, frame: &FramePath, why: &str) {
+        // The reason may be a sentence that somebody wrote.
         let why = why.trim_end().trim_end_matches('.');
-        if let Some(judge) = self.judge_of(frame) {
+        if let Some(judge) = self.exhaustion_judge(frame) {
             let told = format!("This does not get anywhere: {why}.");
-            return self.enter(frame, &judge, EntryReason::Failed, Some(told));
+            return self.enter_step(frame, &judge, EntryReason::Failed, Some(told));
         }
         let policy = match self.run.frames.get(frame) {
-            // Who has talked with a planner is there to be asked, whatever is done about tasks.
-            Some(f) if !f.outputs.answers.is_empty() && self.owes_a_plan(&f.step) => {
+            // Whoever has talked with a planner can be asked, whatever the policy for tasks is.
+            Some(f) if !f.outputs.answers.is_empty() && self.owes_plan(&f.step) => {
                 ExhaustionPolicy::Ask
             }
             _ => self.run.workflow.on_exhausted,
@@ -231,17 +293,38 @@ impl Decider {
             ExhaustionPolicy::Fail => self.fail_frame(frame, why),
             ExhaustionPolicy::Ask => {
                 let text = format!("This does not get anywhere: {why}. Go on, or give it up?");
-                let mut answers = vec!["continue".to_owned(), "fail".to_owned()];
-                if !frame.is_root() {
-                    answers.insert(1, "skip".to_owned());
-                }
+                let answers = self.exhausted_replies(frame);
                 self.ask(frame, QuestionKind::Exhausted, text, Vec::new(), answers);
             }
         }
     }
 
-    /// The step at which a person judges what gets nowhere, if the frame has a change to judge.
-    pub(super) fn judge_of(&self, path: &FramePath) -> Option<StepId> {
+    /// Returns the answers to the question what becomes of a frame that does not get anywhere. If
+    /// only a verdict is missing, the change may be accepted without it.
+    pub(super) fn exhausted_replies(&self, path: &FramePath) -> Vec<String> {
+        let frame = self.run.frames.get(path);
+        let is_led = |frame: &Frame| {
+            let step = self.run.frame_step(frame);
+            frame.team.failure.is_none() && step.is_some_and(|step| self.is_leader_step(step))
+        };
+        let may_accept = frame.is_some_and(|frame| {
+            let has_change = frame.change.is_some() && frame.tree != frame.base.tree;
+            has_change && (self.run.unjudged_step(frame).is_some() || is_led(frame))
+        });
+        let offered = [
+            (Reply::Continue, true),
+            (Reply::Accept, may_accept),
+            (Reply::Skip, !path.is_root()),
+            (Reply::Fail, true),
+        ];
+        let offered = offered.into_iter().filter(|(_, is_offered)| *is_offered);
+        let replies: Vec<Reply> = offered.map(|(reply, _)| reply).collect();
+        Reply::words(&replies)
+    }
+
+    /// Returns the step at which a person judges exhausted work, if the frame has a change to
+    /// judge.
+    pub(super) fn exhaustion_judge(&self, path: &FramePath) -> Option<StepId> {
         let frame = self.run.frames.get(path)?;
         frame.change.as_ref()?;
         let scope = &self.run.step(&frame.step)?.scope;
@@ -257,12 +340,12 @@ impl Decider {
                 && step
                     .when
                     .as_ref()
-                    .is_none_or(|c| holds(&self.run, frame, c))
+                    .is_none_or(|c| condition_holds(&self.run, frame, c))
         });
         judges.next().map(|step| step.id.clone())
     }
 
-    /// Ends a frame and everything below it; ends the run with its own frame.
+    /// Ends a frame and all frames below it; if it is the root frame, the run ends with it.
     pub(super) fn end_frame(&mut self, frame: &FramePath, outcome: FrameOutcome) {
         let below: Vec<FramePath> = self
             .run
@@ -290,37 +373,54 @@ impl Decider {
     }
 }
 
-/// Whether a condition holds in a frame.
-fn holds(run: &Run, frame: &Frame, condition: &StepCondition) -> bool {
+/// Returns true if a condition holds in a frame.
+fn condition_holds(run: &Run, frame: &Frame, condition: &StepCondition) -> bool {
     match condition {
         StepCondition::Plan(PlanPresence::Present) => run.plan.is_some(),
         StepCondition::Plan(PlanPresence::Missing) => run.plan.is_none(),
         StepCondition::Plan(PlanPresence::Given) => run.plan_given,
+        StepCondition::Plan(PlanPresence::Unassigned) => !unassigned_tasks(run).is_empty(),
         StepCondition::Setting(name) => run.workflow.settings.get(name).copied().unwrap_or(false),
         StepCondition::Changed(patterns) => frame.change.as_ref().is_some_and(|change| {
-            change
-                .files
-                .iter()
-                .any(|file| patterns.iter().any(|p| glob_matches(p, file)))
+            let patterns = FilePatterns::remembered(patterns);
+            change.files.iter().any(|file| patterns.matches(file))
         }),
         StepCondition::Committed(wanted) => (run.tip.commit != run.base.commit) == *wanted,
-        StepCondition::Log(LogLength::Long) => frame.log.tokens() >= log_threshold(run),
+        StepCondition::Log(LogLength::Long) => frame.work_log.tokens() >= log_threshold(run),
+        StepCondition::Result(LogLength::Long) => needs_digest(run, frame),
+        StepCondition::Score(ScoreLevel::Enough) => has_passing_score(frame),
         StepCondition::Change(ChangeSize::Small) => depth::assess_change(run, frame).is_ok(),
-        StepCondition::Task(TaskDetail::Vague) => depth::assess_task(run.task_of(frame)).is_err(),
+        StepCondition::Task(TaskDetail::Vague) => {
+            depth::assess_task(run.frame_task(frame)).is_err()
+        }
         StepCondition::Goal(GoalBreadth::Broad) => depth::assess_goal(run).is_err(),
+        StepCondition::Message(MessageRule::Formatted) => {
+            *run.message_format != MessageFormat::Free
+        }
+        StepCondition::Assigned(roles) => {
+            let turn = frame.team.turns.first();
+            turn.is_some_and(|role| roles.contains(role))
+        }
         StepCondition::Answered(answers) => answers
             .iter()
-            .all(|(step, answer)| frame.answered.get(step) == Some(answer)),
-        StepCondition::Not(inner) => !holds(run, frame, inner),
-        StepCondition::All(all) => all.iter().all(|c| holds(run, frame, c)),
-        StepCondition::Any(any) => any.iter().any(|c| holds(run, frame, c)),
+            .all(|(step, answer)| frame.answers.by_step.get(step) == Some(answer)),
+        StepCondition::Not(inner) => !condition_holds(run, frame, inner),
+        StepCondition::All(all) => all.iter().all(|c| condition_holds(run, frame, c)),
+        StepCondition::Any(any) => any.iter().any(|c| condition_holds(run, frame, c)),
     }
 }
 
-/// The facts by which a condition does not hold, where a person could not know them.
+/// Returns true if a frame's result has a score that is enough, and no later work has failed.
+fn has_passing_score(frame: &Frame) -> bool {
+    let quality = frame.current_quality();
+    frame.team.failure.is_none() && quality.is_some_and(TaskQuality::is_enough)
+}
+
+/// Describes the facts because of which a condition does not hold, where a person could not know
+/// them.
 fn facts_against(run: &Run, frame: &Frame, condition: &StepCondition) -> String {
     let facts = match condition {
-        StepCondition::Task(TaskDetail::Vague) => depth::assess_task(run.task_of(frame)).ok(),
+        StepCondition::Task(TaskDetail::Vague) => depth::assess_task(run.frame_task(frame)).ok(),
         StepCondition::Goal(GoalBreadth::Broad) => depth::assess_goal(run).ok(),
         StepCondition::Change(ChangeSize::Small) => depth::assess_change(run, frame).err(),
         StepCondition::Not(inner) => match inner.as_ref() {
@@ -328,16 +428,31 @@ fn facts_against(run: &Run, frame: &Frame, condition: &StepCondition) -> String 
             _ => None,
         },
         StepCondition::All(all) => {
-            let mut failing = all.iter().filter(|c| !holds(run, frame, c));
+            let mut failing = all.iter().filter(|c| !condition_holds(run, frame, c));
             failing.next().map(|c| facts_against(run, frame, c))
+        }
+        StepCondition::Any(any) => {
+            let mut facts = any.iter().map(|c| facts_against(run, frame, c));
+            facts.find(|facts| !facts.is_empty())
         }
         _ => None,
     };
     facts.unwrap_or_default()
 }
 
-/// How many tokens a log may have before it is shortened.
+/// Returns true if what was contributed to a task is long, and somebody will be told it.
+fn needs_digest(run: &Run, frame: &Frame) -> bool {
+    let limit = run.workflow.digest_from.unwrap_or(DIGEST_FROM_CHARS);
+    let Some(task) = run.frame_task(frame) else {
+        return false;
+    };
+    let mut others = run.plan.iter().flat_map(|plan| &plan.tasks);
+    total_chars(&frame.outputs.contributions) >= limit as usize
+        && others.any(|other| other.dependencies.contains(&task.id))
+}
+
+/// Returns how many tokens a work log may have before it is shortened.
 fn log_threshold(run: &Run) -> u64 {
     let said = run.roles.values().filter_map(|role| role.log_tokens);
-    said.min().unwrap_or(log::THRESHOLD)
+    said.min().unwrap_or(work_log::THRESHOLD)
 }

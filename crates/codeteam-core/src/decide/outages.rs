@@ -1,9 +1,10 @@
-//! Accounts that rest: a usage limit, too many requests at once, or an API that does not answer.
+//! Parks accounts: because of a usage limit, too many requests at once, or an API that does not
+//! answer.
 //!
-//! None of them says anything of the work, so none uses up a retry. A usage limit and a rate limit
-//! whose end is told are waited for however long they last. An outage, whose end nobody knows, is
-//! waited out for as long as the run's limit of it says; then the run stops as it is, to be taken
-//! up again.
+//! None of these says anything about the work, so none uses up a retry. A usage limit, or a rate
+//! limit with a known end, is waited for however long it lasts. An outage, whose end is unknown, is
+//! waited for only as long as the run's outage limit allows; then the run stops in its current
+//! state and can be resumed later.
 
 use super::Decider;
 use crate::budget::LimitKind;
@@ -14,8 +15,8 @@ use crate::park::{MAX_REST_MS, ParkReason};
 use crate::retry;
 
 impl Decider {
-    /// The account rests, and the same try waits or goes to another worker.
-    pub(super) fn park(
+    /// Parks the account; the same attempt then waits or goes to another worker.
+    pub(super) fn park_account(
         &mut self,
         id: &AttemptId,
         facts: &FailureFacts,
@@ -23,7 +24,7 @@ impl Decider {
         policy: &retry::RetryPolicy,
     ) {
         if let Some(quota) = &facts.quota {
-            let (account, until) = (quota.account.clone(), quota.until(self.at));
+            let (account, until) = (quota.account.clone(), quota.rests_until(self.at));
             let why = ParkReason::Quota;
             self.emit(Event::AccountParked {
                 account,
@@ -32,7 +33,7 @@ impl Decider {
             });
             return self.requeue(id);
         }
-        let Some(account) = self.account_of(id) else {
+        let Some(account) = self.attempt_account(id) else {
             return self.requeue(id);
         };
         let outage = self.run.outages.get(&account);
@@ -47,7 +48,7 @@ impl Decider {
         let is_bounded = why == ParkReason::Outage || told.is_none();
         let gives_up = since.plus(self.run.budget.outage_ms());
         if is_bounded && self.at < gives_up {
-            // The last try is made when the time is over, not long before.
+            // Make the last attempt when the time is up, not long before.
             until = until.min(gives_up);
         }
         self.emit(Event::AccountParked {
@@ -60,22 +61,23 @@ impl Decider {
         let slot = slot.and_then(|f| f.slots.get(id.slot as usize));
         let has_other = slot.and_then(|slot| self.worker_for(slot));
         let has_other = has_other.is_some_and(|found| found.is_ok());
-        if is_bounded && self.at >= gives_up && !has_other && self.run.limit.is_none() {
+        if is_bounded && self.at >= gives_up && !has_other && self.run.reached_limit.is_none() {
             self.emit(Event::LimitReached {
                 what: LimitKind::Outage,
             });
         }
     }
 
-    /// A run that stopped because an API did not answer tries it anew once somebody takes it up.
+    /// Lets a run that stopped because an API did not answer try it again when somebody resumes the
+    /// run.
     pub(super) fn clear_outages(&mut self) {
-        if self.run.limit == Some(LimitKind::Outage) {
+        if self.run.reached_limit == Some(LimitKind::Outage) {
             self.emit(Event::OutagesCleared);
         }
     }
 
-    fn account_of(&self, id: &AttemptId) -> Option<Account> {
+    fn attempt_account(&self, id: &AttemptId) -> Option<Account> {
         let slot = self.run.frames.get(&id.frame)?.slot(id)?;
-        Some(self.run.account(slot.worker.as_ref()?))
+        Some(self.run.worker_account(slot.worker.as_ref()?))
     }
 }

@@ -1,34 +1,43 @@
-//! What follows of itself: tasks that may start, turns to integrate, tries whose time has come.
+//! Fires everything that has become possible: ready tasks, the integration queue, retries whose
+//! backoff has elapsed, questions that no longer matter.
+//!
+//! [`Decider::settle`] runs after every input. The handlers in the other modules therefore only
+//! record what the input itself means; whatever follows from the new state happens here.
 
 use super::Decider;
-use super::commits::{is_judged, is_rejected};
+use super::commits::{has_cleared_change, is_rejected};
 use crate::budget::{self, BudgetRefusal, BudgetReservation};
-use crate::event::{EntryReason, Event, FrameOutcome};
+use crate::event::{EntryReason, Event};
+use crate::frame::FrameOutcome;
 use crate::frame::{
     Frame, FrameItem, FrameStage, PauseReason, QuestionKind, Slot, SlotState, SlotWork,
 };
-use crate::hands::{Operator, SESSION};
 use crate::ids::{AttemptId, FramePath, PhaseId, StepId, TaskId, WorkerName};
+use crate::operator::{Operator, SESSION};
 use crate::park::AccountPark;
 use crate::role::{Role, RoleKind};
 use crate::schedule::TaskStatus;
 use crate::workflow::{EachItem, ExitTarget, SITUATION, StepKind};
 
 impl Decider {
-    /// Goes on until nothing more follows. Each pass that changes nothing is the last, and each
-    /// that changes something starts, moves or ends a frame or a try, of which there are finitely
-    /// many before the next input.
+    /// Repeats all automatic transitions until nothing changes any more.
+    ///
+    /// It terminates: a pass that changes nothing is the last one, and each pass that changes
+    /// something starts, moves or ends a frame or an attempt, of which there are finitely many
+    /// before the next input.
     pub(super) fn settle(&mut self) {
         loop {
             let before = self.events.len();
             if !self.run.is_terminal() {
                 self.free_accounts();
                 self.end_over_limit();
-                self.withdraw();
+                self.continue_rollback();
+                self.withdraw_questions();
                 self.open_children();
+                self.review_approvals();
                 self.integrate();
-                self.admit();
-                self.warn();
+                self.start_ready_attempts();
+                self.warn_of_limits();
             }
             if self.events.len() == before {
                 return;
@@ -36,9 +45,9 @@ impl Decider {
         }
     }
 
-    /// Takes back what a person is asked where what it depends on has passed: two tasks come to the
-    /// question before the first commit, and one of them is that commit.
-    fn withdraw(&mut self) {
+    /// Withdraws questions whose step's condition no longer holds. For example, two tasks both
+    /// reach the question before the first commit, and then one of them makes that commit.
+    fn withdraw_questions(&mut self) {
         let asked = self.run.frames.values().filter_map(|f| match &f.stage {
             FrameStage::Asking(question) if question.kind == QuestionKind::Step => {
                 Some((f, &question.id.step))
@@ -46,26 +55,26 @@ impl Decider {
             _ => None,
         });
         let over: Vec<(FramePath, StepId)> = asked
-            .filter(|(frame, step)| !self.is_wanted(frame, step))
+            .filter(|(frame, step)| !self.is_step_wanted(frame, step))
             .map(|(frame, step)| (frame.path.clone(), step.clone()))
             .collect();
         for (frame, step) in over {
-            self.go(&frame, &ExitTarget::Step(step), EntryReason::Next);
+            self.transition(&frame, &ExitTarget::Step(step), EntryReason::Next);
         }
     }
 
     fn free_accounts(&mut self) {
-        for account in self.run.parks.over(self.at) {
+        for account in self.run.parks.expired_accounts(self.at) {
             self.emit(Event::AccountFreed { account });
         }
     }
 
-    fn warn(&mut self) {
-        // Who reads that a limit is reached need not be warned of it.
-        if self.run.is_terminal() || self.run.limit.is_some() {
+    fn warn_of_limits(&mut self) {
+        // Once a limit is reached, a warning about it adds nothing.
+        if self.run.is_terminal() || self.run.reached_limit.is_some() {
             return;
         }
-        for what in self.run.budget.to_warn(self.at) {
+        for what in self.run.budget.limits_to_warn_about(self.at) {
             self.emit(Event::BudgetWarned { what });
         }
     }
@@ -80,11 +89,11 @@ impl Decider {
             .collect();
         for parent in parents {
             while self.open_child(&parent) {}
-            self.close_each(&parent);
+            self.close_each_step(&parent);
         }
     }
 
-    /// Opens the next child frame, if one may start.
+    /// Opens the next child frame, if one may start. Returns true if it did something.
     fn open_child(&mut self, parent: &FramePath) -> bool {
         if self.ask_for_choice(parent) {
             return true;
@@ -95,19 +104,18 @@ impl Decider {
         let Some(children) = &frame.children else {
             return false;
         };
-        if frame.stage != FrameStage::Each || children.halted || is_asked(frame) {
+        if frame.stage != FrameStage::Each || children.halted || awaits_choice(frame) {
             return false;
         }
-        if self.run.hands == Operator::Session && children.schedule.running().next().is_some() {
-            // It has one checkout.
+        if self.run.operator == Operator::Session && children.schedule.running().next().is_some() {
+            // A session has a single checkout.
             return false;
         }
-        let chosen = children.chosen.filter(|i| children.schedule.may_start(*i));
-        let next = chosen.or_else(|| children.schedule.next());
+        let next = self.next_child(frame, children);
         let Some(name) = next.and_then(|i| children.names.get(i)) else {
             return false;
         };
-        let Some(StepKind::Each { over, start, .. }) = self.run.step_of(frame).map(|s| &s.kind)
+        let Some(StepKind::Each { over, start, .. }) = self.run.frame_step(frame).map(|s| &s.kind)
         else {
             return false;
         };
@@ -116,12 +124,12 @@ impl Decider {
             EachItem::Task => FrameItem::Task(TaskId(name.clone())),
         };
         let (path, start) = (parent.child(name), start.clone());
-        if let Some(failed) = self.run.failed.get(&path) {
-            let again = self.take_up_at(failed);
+        if let Some(failed) = self.run.failed_frames.get(&path) {
+            let again = self.resume_target(failed);
             self.emit(Event::FrameResumed {
                 frame: path.clone(),
             });
-            self.go(&path, &again, EntryReason::Resumed);
+            self.transition(&path, &again, EntryReason::Resumed);
         } else {
             let base = self.run.tip.clone();
             self.emit(Event::FrameOpened {
@@ -129,19 +137,20 @@ impl Decider {
                 item,
                 base,
             });
-            self.go(&path, &ExitTarget::Step(start), EntryReason::Start);
+            self.transition(&path, &ExitTarget::Step(start), EntryReason::Start);
         }
         true
     }
 
-    /// Asks which task comes first, if several could and somebody is to say.
+    /// Asks a role which task comes first, if several could start and the workflow has a role for
+    /// it.
     fn ask_for_choice(&mut self, parent: &FramePath) -> bool {
         let Some(frame) = self.run.frames.get(parent) else {
             return false;
         };
         let wanted = self.run.workflow.settings.get(SITUATION).copied();
         let (Some(StepKind::Each { choose, .. }), Some(children), Some(true)) = (
-            self.run.step_of(frame).map(|s| &s.kind),
+            self.run.frame_step(frame).map(|s| &s.kind),
             &frame.children,
             wanted,
         ) else {
@@ -150,7 +159,7 @@ impl Decider {
         let Some(role) = choose.clone() else {
             return false;
         };
-        let busy = frame.stage != FrameStage::Each || children.halted || is_asked(frame);
+        let busy = frame.stage != FrameStage::Each || children.halted || awaits_choice(frame);
         let told = children
             .chosen
             .is_some_and(|i| children.schedule.may_start(i));
@@ -163,21 +172,21 @@ impl Decider {
             generation: frame.generation,
             slot: 0,
             attempt: children.choices + 1,
-            fence: 0,
+            fence: AttemptId::NOT_LAUNCHED,
         };
         self.emit(Event::ChoiceOpened { id, role });
         true
     }
 
-    /// Whether a role is at work that says which task comes first.
+    /// Returns true if a role is currently choosing which task comes first.
     pub(super) fn is_choosing(&self, frame: &FramePath) -> bool {
         let frame = self.run.frames.get(frame);
         frame.is_some_and(|f| f.stage == FrameStage::Each)
     }
 
-    /// Takes what a role says of which task comes first: its id, alone on the first line. Whatever
-    /// else it says, the plan's own order will do.
-    pub(super) fn chosen_by(&mut self, id: &AttemptId, text: &str) {
+    /// Records a role's choice of the task that comes first: the task's id, alone on the first
+    /// line. If the text is anything else, the plan's own order is used.
+    pub(super) fn record_choice(&mut self, id: &AttemptId, text: &str) {
         let children = self.run.frames.get(&id.frame);
         let Some(children) = children.and_then(|f| f.children.as_ref()) else {
             return;
@@ -202,24 +211,29 @@ impl Decider {
         }
     }
 
-    /// Where a frame goes on: who makes changes, if what it has was rejected; else where it was.
-    pub(super) fn take_up_at(&self, frame: &Frame) -> ExitTarget {
+    /// Returns where a frame resumes: at the step that makes changes if its current one was
+    /// rejected, otherwise at the step where it was.
+    pub(super) fn resume_target(&self, frame: &Frame) -> ExitTarget {
         let here = ExitTarget::Step(frame.step.clone());
         let Some(step) = self.run.step(&frame.step) else {
             return here;
         };
-        if let Some(next) = self.behind_accepted(frame) {
+        if let Some(next) = self.target_after_acceptance(frame) {
             return next;
         }
         let (rejected, back) = match &step.kind {
-            StepKind::Role(role) => (is_rejected(frame), role.on_reject.clone()),
+            StepKind::Role(role) => {
+                let goes_back = is_rejected(frame) || self.is_leader_step(step);
+                (goes_back, role.on_reject.clone())
+            }
             StepKind::Gate { .. } => (is_rejected(frame), step.on_fail.clone()),
             StepKind::Commit { on_conflict } => {
                 let back = on_conflict.clone().map(ExitTarget::Step);
-                (!is_judged(frame), back)
+                (!has_cleared_change(frame), back)
             }
             StepKind::Person { .. }
             | StepKind::Each { .. }
+            | StepKind::Lock
             | StepKind::Publish { .. }
             | StepKind::Deliver { .. } => (false, None),
         };
@@ -228,12 +242,12 @@ impl Decider {
         }
         match back {
             Some(ExitTarget::Step(step)) => ExitTarget::Step(step),
-            _ => self.maker(frame).map_or(here, ExitTarget::Step),
+            _ => self.implementing_step(frame).map_or(here, ExitTarget::Step),
         }
     }
 
-    /// The step of a frame that made its change, or could make one.
-    fn maker(&self, frame: &Frame) -> Option<StepId> {
+    /// Returns the step of a frame that made its change, or could make one.
+    pub(super) fn implementing_step(&self, frame: &Frame) -> Option<StepId> {
         let makes = |step: &StepId| {
             let Some(StepKind::Role(role)) = self.run.step(step).map(|s| &s.kind) else {
                 return false;
@@ -248,7 +262,7 @@ impl Decider {
         able.find(|step| made(step)).or(first).cloned()
     }
 
-    fn close_each(&mut self, parent: &FramePath) {
+    fn close_each_step(&mut self, parent: &FramePath) {
         let Some(frame) = self.run.frames.get(parent) else {
             return;
         };
@@ -268,19 +282,23 @@ impl Decider {
             for child in running {
                 self.end_frame(&child, FrameOutcome::Cancelled);
             }
-            return self.each_failed(parent);
+            return self.fail_each_step(parent);
         }
         if !schedule.is_finished() {
+            if self.waits_in_vain(frame, children) {
+                let why = "its tasks wait for tasks of another phase, which was given up";
+                self.fail_frame(parent, why);
+            }
             return;
         }
         if schedule.count(TaskStatus::Failed) + schedule.count(TaskStatus::Blocked) > 0 {
-            self.each_failed(parent);
+            self.fail_each_step(parent);
         } else {
-            self.next(parent);
+            self.advance(parent);
         }
     }
 
-    fn each_failed(&mut self, parent: &FramePath) {
+    fn fail_each_step(&mut self, parent: &FramePath) {
         let Some(frame) = self.run.frames.get(parent) else {
             return;
         };
@@ -306,16 +324,16 @@ impl Decider {
         let why = format!("{}{more} {given} given up{held_up}", failed.join(", "));
         match self
             .run
-            .step_of(frame)
+            .frame_step(frame)
             .and_then(|step| step.on_fail.clone())
         {
-            Some(target) => self.go(parent, &target, EntryReason::Failed),
+            Some(target) => self.transition(parent, &target, EntryReason::Failed),
             None => self.fail_frame(parent, why),
         }
     }
 
-    /// Starts every try that may start now.
-    fn admit(&mut self) {
+    /// Starts every attempt that may start now.
+    fn start_ready_attempts(&mut self) {
         let waiting: Vec<AttemptId> = self
             .run
             .frames
@@ -337,8 +355,7 @@ impl Decider {
                     Some(role) => self.admit_role(&id, &role),
                     None => self.fail_frame(&id.frame, format!("there is no role `{name}`")),
                 },
-                // Checks take time, and there is none left.
-                Some(SlotWork::Gate(_)) if self.run.limit == Some(budget::LimitKind::Time) => {}
+                Some(SlotWork::Gate(_)) if self.is_out_of_time() => {}
                 Some(work) => self.launch(&id, work, None, BudgetReservation::default()),
                 None => {}
             }
@@ -347,6 +364,10 @@ impl Decider {
 
     fn is_ready(&self, slot: &Slot) -> bool {
         match &slot.state {
+            // Cancelled work could still move the branch.
+            SlotState::Queued if slot.work == SlotWork::MoveBranch => {
+                self.run.outstanding.is_empty()
+            }
             SlotState::Queued => true,
             SlotState::Paused {
                 until,
@@ -360,8 +381,8 @@ impl Decider {
         }
     }
 
-    /// The first worker of a slot's role whose account does not rest; or when the first of them
-    /// may be used again.
+    /// Returns the first worker of a slot's role whose account is not parked, or otherwise the park
+    /// that ends first.
     pub(super) fn worker_for(&self, slot: &Slot) -> Option<Result<WorkerName, AccountPark>> {
         let SlotWork::Role(name) = &slot.work else {
             return None;
@@ -374,12 +395,12 @@ impl Decider {
         role: &Role,
         replaced: &[WorkerName],
     ) -> Option<Result<WorkerName, AccountPark>> {
-        if self.run.hands == Operator::Session {
+        if self.run.operator == Operator::Session {
             return Some(Ok(WorkerName(SESSION.to_owned())));
         }
         let mut soonest: Option<AccountPark> = None;
         for worker in role.workers.iter().filter(|w| !replaced.contains(w)) {
-            match self.run.parks.get(&self.run.account(worker)) {
+            match self.run.parks.get(&self.run.worker_account(worker)) {
                 None => return Some(Ok(worker.clone())),
                 Some(park) if soonest.is_none_or(|known| park.until < known.until) => {
                     soonest = Some(park);
@@ -396,10 +417,7 @@ impl Decider {
         let worker = match self.choose_worker(role, replaced.unwrap_or_default()) {
             Some(Ok(worker)) => worker,
             Some(Err(park)) => {
-                let id = AttemptId {
-                    fence: 0,
-                    ..id.clone()
-                };
+                let id = id.before_launch();
                 return self.pause_for_account(id, park);
             }
             None => {
@@ -408,8 +426,8 @@ impl Decider {
             }
         };
         let reserved = BudgetReservation {
-            // What a session costs is nobody's here to count.
-            money_microusd: match self.run.hands {
+            // The cost of a session is not counted here.
+            money_microusd: match self.run.operator {
                 Operator::Workers => role.max_cost_microusd.unwrap_or(0),
                 Operator::Session => 0,
             },
@@ -423,16 +441,17 @@ impl Decider {
                     budget::LimitKind::Money => "money",
                     _ => "tokens",
                 };
-                return self.exhausted(&id.frame, &format!("the task has used up its {what}"));
+                return self
+                    .handle_exhaustion(&id.frame, &format!("the task has used up its {what}"));
             }
         };
-        let refused = match self.run.limit {
+        let refused = match self.run.reached_limit {
             Some(_) => true,
             None if is_crowded => true,
             None => match self
                 .run
                 .budget
-                .admits(reserved, self.run.under_way(), self.at)
+                .admits(reserved, self.run.in_flight_usage(), self.at)
             {
                 Ok(()) => false,
                 Err(BudgetRefusal::Crowded(_)) => true,
@@ -457,12 +476,12 @@ impl Decider {
             .and_then(|f| f.slot(id))
             .is_some_and(|slot| matches!(slot.state, SlotState::Paused { .. }));
         if paused {
-            // Its time has come; from now on it waits for room, not for the clock.
+            // Its pause has ended; from now on it waits for room in the budget, not for the clock.
             self.emit(Event::AttemptQueued { id: id.clone() });
         }
     }
 
-    /// Whether the limits for one task let an attempt start.
+    /// Checks whether the limits for a single task let an attempt start.
     fn task_admits(
         &self,
         path: &FramePath,
@@ -481,10 +500,13 @@ impl Decider {
                 held.tokens += launch.reserved.tokens;
             }
         }
-        let beyond = self.run.under_way_in(path).beyond;
+        let beyond = self.run.in_flight_usage_in(path).beyond;
         held.money_microusd = held.money_microusd.saturating_add(beyond.money_microusd);
         held.tokens = held.tokens.saturating_add(beyond.tokens);
-        frame.spent.admits(&self.run.budget.limits, held, wanted)
+        frame
+            .counts
+            .spent
+            .admits(&self.run.budget.limits, held, wanted)
     }
 
     fn pause_for_account(&mut self, id: AttemptId, park: AccountPark) {
@@ -503,7 +525,7 @@ impl Decider {
         }
     }
 
-    /// Starts a try under a fence of its own.
+    /// Starts an attempt under a new fence.
     pub(super) fn launch(
         &mut self,
         id: &AttemptId,
@@ -529,8 +551,8 @@ impl Decider {
     }
 }
 
-/// Whether somebody is to say which task comes first, and has not yet.
-fn is_asked(frame: &Frame) -> bool {
+/// Returns true if a role is to choose which task comes first and has not done so yet.
+fn awaits_choice(frame: &Frame) -> bool {
     let mut slots = frame.slots.iter();
     slots.any(|slot| !matches!(slot.state, SlotState::Done(_)))
 }

@@ -1,26 +1,28 @@
-//! A run between a session and workers, and between a session and the person outside of it.
+//! Transfers control of a run: between a session and workers, and between a session and the person
+//! outside it.
 
 use super::Decider;
-use crate::event::{EntryReason, Event, FrameOutcome, UnsubmittedChange};
+use crate::event::{EntryReason, Event, UnsubmittedChange};
+use crate::frame::FrameOutcome;
 use crate::frame::{Frame, FrameItem, FrameStage, Question, SlotState, SlotWork};
-use crate::hands::Operator;
 use crate::ids::{AttemptId, FramePath, StepId, TaskId};
+use crate::operator::Operator;
 use crate::role::RoleKind;
 use crate::schedule::TaskStatus;
 use crate::session;
 use crate::workflow::{ExitTarget, RoleStep, StepKind};
 
 impl Decider {
-    /// What a session says in a person's name.
-    pub(super) fn replied(&mut self, by: &str, id: &AttemptId, said: &str) {
+    /// Handles an answer that a session gives in a person's name.
+    pub(super) fn handle_reply(&mut self, by: &str, id: &AttemptId, said: &str) {
         let asked = self.run.frames.get(&id.frame).and_then(|f| match &f.stage {
             FrameStage::Asking(question) if question.id == *id => Some(Question::clone(question)),
             _ => None,
         });
         let refused = match asked {
             None => Some("that question is no longer open".to_owned()),
-            Some(question) => match session::reply(&question, said) {
-                Ok(answer) => self.answer(by, id, &answer, "", None),
+            Some(question) => match session::interpret_reply(&question, said) {
+                Ok(answer) => self.handle_answer(by, id, &answer, "", None),
                 Err(why) => Some(why),
             },
         };
@@ -30,8 +32,8 @@ impl Decider {
         }
     }
 
-    /// Puts the run into other hands. What is under way there is begun anew here.
-    pub(super) fn reassign(
+    /// Hands the run over to another operator. Roles that are under way start again there.
+    pub(super) fn reassign_operator(
         &mut self,
         by: &str,
         to: Operator,
@@ -40,10 +42,10 @@ impl Decider {
         if self.run.is_terminal() {
             return Some("the run has ended already".to_owned());
         }
-        if self.run.hands == to {
+        if self.run.operator == to {
             return Some(format!(
                 "the run is in the hands of {to} already",
-                to = said(to)
+                to = operator_name(to)
             ));
         }
         let idle = self.run.roles.values().find(|role| role.workers.is_empty());
@@ -64,10 +66,10 @@ impl Decider {
             .map(|slot| slot.id.clone())
             .collect();
         for id in under_way {
-            let id = AttemptId { fence: 0, ..id };
+            let id = id.before_launch();
             self.emit(Event::AttemptQueued { id });
         }
-        let change = change.filter(|made| self.is_being_made(made));
+        let change = change.filter(|made| self.is_change_under_way(made));
         self.emit(Event::WorkersReassigned {
             hands: to,
             by: by.to_owned(),
@@ -76,17 +78,18 @@ impl Decider {
         None
     }
 
-    /// Whether an implementer was at work on what comes along, and it is something.
-    fn is_being_made(&self, made: &UnsubmittedChange) -> bool {
+    /// Returns true if an implementer was working on the unsubmitted change and there is something
+    /// in it.
+    fn is_change_under_way(&self, made: &UnsubmittedChange) -> bool {
         let Some(frame) = self.run.frames.get(&made.frame) else {
             return false;
         };
-        self.is_made(&made.frame) && made.tree != frame.tree && made.tree != frame.base.tree
+        self.is_implementing(&made.frame) && made.tree != frame.tree && made.tree != frame.base.tree
     }
 
-    /// Takes a change as it is, whatever is held against it, where no question is open. It may be one
-    /// that its task, or the whole run, was given up for.
-    pub(super) fn accept_as_it_is(
+    /// Accepts a change as it is, despite objections, when no question is open. The change may
+    /// belong to a task, or to a run, that was given up.
+    pub(super) fn accept_change(
         &mut self,
         by: &str,
         which: Option<&FramePath>,
@@ -95,9 +98,12 @@ impl Decider {
         let live = self.run.frames.values();
         let frames = live.filter(|f| !f.is_ended() || self.was_given_up(f));
         let held: Vec<&Frame> = frames
-            .chain(self.run.failed.values())
+            .chain(self.run.failed_frames.values())
             .filter(|f| which.is_none_or(|which| f.path == *which))
-            .filter(|f| !f.held_against().is_empty())
+            .filter(|f| {
+                let is_unjudged = f.is_ended() && self.run.unjudged_step(f).is_some();
+                is_unjudged || !f.rejecting_steps().is_empty()
+            })
             .collect();
         let frame = match held.as_slice() {
             [frame] => *frame,
@@ -112,7 +118,11 @@ impl Decider {
         }
         let path = frame.path.clone();
         let is_over = frame.is_ended();
-        let over = self.overruled(&path);
+        let over = if is_over {
+            self.steps_to_overrule(&path)
+        } else {
+            self.rejecting_steps(&path)
+        };
         let judging = over.contains(&frame.step);
         if is_over && self.run.is_terminal() {
             self.emit(Event::RunReopened { at: self.at });
@@ -122,20 +132,22 @@ impl Decider {
             by: by.to_owned(),
             note: note.to_owned(),
             over,
+            identity: self.identity.clone(),
         });
         if is_over {
-            self.take_up_accepted(&path);
-        } else if !judging && self.is_made(&path) {
-            // Whoever was to repair it need not; it goes on behind the step that sent it back.
+            self.resume_accepted(&path);
+        } else if !judging && self.is_implementing(&path) {
+            // Nobody needs to repair it any more; the frame continues after the step that sent it
+            // back.
             let frame = self.run.frames.get(&path)?;
-            if let Some(next) = self.behind_accepted(frame) {
-                self.go(&path, &next, EntryReason::Answered);
+            if let Some(next) = self.target_after_acceptance(frame) {
+                self.transition(&path, &next, EntryReason::Answered);
             }
         }
         None
     }
 
-    /// Whether the run's own frame ended without coming to its end.
+    /// Returns true if the frame is the root frame and the run ended without success.
     fn was_given_up(&self, frame: &Frame) -> bool {
         let failed = matches!(
             self.run.outcome,
@@ -144,11 +156,11 @@ impl Decider {
         frame.path.is_root() && failed
     }
 
-    /// Takes up a frame that had ended, with those above it: its change was accepted.
-    fn take_up_accepted(&mut self, path: &FramePath) {
+    /// Resumes an ended frame, and those above it, because its change was accepted.
+    fn resume_accepted(&mut self, path: &FramePath) {
         let above: Vec<(FramePath, FrameItem)> = self
             .run
-            .failed
+            .failed_frames
             .iter()
             .filter(|(other, _)| path.is_within(other))
             .map(|(other, frame)| (other.clone(), frame.item.clone()))
@@ -167,30 +179,41 @@ impl Decider {
                 status: TaskStatus::Pending,
             });
         }
-        if self.root_is_elsewhere() && (path.is_root() || !taken_up.is_empty()) {
-            self.take_up_root(&taken_up);
+        if self.root_is_outside_tasks() && (path.is_root() || !taken_up.is_empty()) {
+            self.resume_root(&taken_up);
         }
     }
 
-    /// Where a frame goes on whose change a person has accepted over the step that it is at, or over
-    /// the one that sent it back to be repaired.
-    pub(super) fn behind_accepted(&self, frame: &Frame) -> Option<ExitTarget> {
-        let patch = frame.change.as_ref().map(|change| &change.patch);
-        if patch.is_none() || frame.accepted.as_ref() != patch {
+    /// Returns where a frame continues after a person has accepted its change over the verdict of
+    /// its current step, or of the step that sent it back for repair.
+    pub(super) fn target_after_acceptance(&self, frame: &Frame) -> Option<ExitTarget> {
+        if !frame.is_change_accepted() {
             return None;
         }
-        let is_over = |step: &StepId| frame.gone_over.contains(step);
-        let last = || frame.record.rejections.last().map(|r| r.step.clone());
-        let step = match &self.run.step(&frame.step)?.kind {
+        let is_over = |step: &StepId| frame.acceptance.overruled_steps.contains(step);
+        let last = || frame.judgements.rejections.last().map(|r| r.step.clone());
+        let here = self.run.step(&frame.step)?;
+        let step = match &here.kind {
             _ if is_over(&frame.step) => Some(frame.step.clone()),
-            StepKind::Role(role) if self.makes(role) => last().filter(is_over),
+            StepKind::Role(role) if self.makes_changes(role) => last().filter(is_over),
+            // A leader deals with the verdict of another step. Once that no longer counts, there is
+            // nothing left for it to decide.
+            _ if self.is_leader_step(here) => last().filter(is_over).map(|_| frame.step.clone()),
             _ => None,
         };
-        Some(self.run.step(&step?)?.next.clone())
+        let next = self.run.step(&step?)?.next.clone();
+        // Whoever leads would only decide about the verdict again that the person has overruled.
+        if let ExitTarget::Step(step) = &next
+            && let Some(step) = self.run.step(step)
+            && self.is_leader_step(step)
+        {
+            return Some(step.next.clone());
+        }
+        Some(next)
     }
 
-    /// Whether a step's role makes changes.
-    fn makes(&self, step: &RoleStep) -> bool {
+    /// Returns true if a step has a role that makes changes.
+    fn makes_changes(&self, step: &RoleStep) -> bool {
         let mut roles = step
             .slots
             .iter()
@@ -198,8 +221,8 @@ impl Decider {
         roles.any(|role| role.kind == RoleKind::Implementer)
     }
 
-    /// Whether an implementer is at work in a frame.
-    fn is_made(&self, path: &FramePath) -> bool {
+    /// Returns true if an implementer has a slot in a frame.
+    fn is_implementing(&self, path: &FramePath) -> bool {
         let frame = self.run.frames.get(path);
         frame.is_some_and(|frame| {
             frame.slots.iter().any(|slot| match &slot.work {
@@ -213,7 +236,7 @@ impl Decider {
     }
 }
 
-fn said(hands: Operator) -> &'static str {
+fn operator_name(hands: Operator) -> &'static str {
     match hands {
         Operator::Workers => "workers",
         Operator::Session => "a session",

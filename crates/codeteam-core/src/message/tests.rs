@@ -8,6 +8,7 @@ fn matter() -> CommitFacts {
         run: "2025-01-08_153042_reset".to_owned(),
         role: "coder".to_owned(),
         headline: "Create the UserProfile model.".to_owned(),
+        description: String::new(),
         files: vec!["src/profile.py".to_owned(), "src/models.py".to_owned()],
         marks: String::new(),
     }
@@ -148,13 +149,13 @@ fn no_message_keeps_checks_from_running() {
     let own = format("{summary} [skip ci]");
     assert_eq!(own.check(&matter(), "Do it [skip ci]"), Ok(()));
     // Titles of tasks become messages.
-    assert_eq!(clean::unskipped("Add [skip ci] it"), "Add it");
+    assert_eq!(clean::without_skip_markers("Add [skip ci] it"), "Add it");
 }
 
 #[test]
 fn what_is_no_form() {
     for (text, expected) in [
-        ("", "is no form of messages"),
+        ("", "is not a form of messages"),
         ("conventionl", "did you mean `conventional`?"),
         ("Angular", "there are `conventional`, `free`"),
         ("{task_id}", "lacks `{summary}`"),
@@ -162,7 +163,7 @@ fn what_is_no_form() {
         ("[{task_id] {summary}", "stands for nothing"),
         ("x {summary", "without its `}`"),
         ("{summary}\n\n{task_id}", "first line of messages only"),
-        ("/(/", "no regular expression"),
+        ("/(/", "not a regular expression"),
         ("/x", "ends with `/`"),
         ("//", "ends with `/`"),
     ] {
@@ -201,7 +202,7 @@ fn what_codeteam_makes_itself_has_the_form() {
             headline,
             ..matter()
         };
-        let made = format("conventional").make(&matter).unwrap();
+        let made = format("conventional").compose(&matter).unwrap();
         assert!(made.starts_with(kind), "{made}");
         for form in [
             "free",
@@ -212,13 +213,13 @@ fn what_codeteam_makes_itself_has_the_form() {
             r"/^[a-z]+(\([a-z0-9-]+\))?: /",
         ] {
             let form = format(form);
-            let made = form.make(&matter).unwrap();
+            let made = form.compose(&matter).unwrap();
             assert_eq!(form.check(&matter, &made), Ok(()), "{form}: {made}");
-            assert_eq!(clean(&made), made, "{form}");
+            assert_eq!(clean_message(&made), made, "{form}");
         }
     }
-    assert_eq!(format(r"/^JIRA-\d+ /").make(&matter()), None);
-    let made = format("conventional").make(&CommitFacts {
+    assert_eq!(format(r"/^JIRA-\d+ /").compose(&matter()), None);
+    let made = format("conventional").compose(&CommitFacts {
         headline: long.to_owned(),
         ..matter()
     });
@@ -239,7 +240,7 @@ fn the_type_is_what_the_files_tell() {
     ] {
         let files = files.iter().map(|file| (*file).to_owned()).collect();
         let matter = CommitFacts { files, ..matter() };
-        assert_eq!(matter.kind().0, kind, "{:?}", matter.files);
+        assert_eq!(matter.commit_type().0, kind, "{:?}", matter.files);
     }
 }
 
@@ -270,14 +271,14 @@ fn trailers_that_are_not_the_writers_are_taken_out() {
             "Make the codeteam-run folder\n\nSee codeteam-x y: it is long.",
         ),
     ] {
-        assert_eq!(clean(text), cleaned);
-        assert_eq!(clean(cleaned), cleaned);
+        assert_eq!(clean_message(text), cleaned);
+        assert_eq!(clean_message(cleaned), cleaned);
     }
 }
 
 #[test]
 fn the_form_in_words() {
-    let words = |text: &str| format(text).words(&matter());
+    let words = |text: &str| format(text).worker_instructions(&matter());
     assert_eq!(words("free"), None);
     let told = words("[{task_id}] {summary}").unwrap();
     assert!(told.contains("`[task-001] <summary>`"), "{told}");
@@ -300,4 +301,24 @@ fn no_message_carries_a_patch() {
     }
     let plain = "Do it\n\n- a point\n -- and more";
     assert_eq!(format("free").check(&matter(), plain), Ok(()));
+}
+
+#[test]
+fn what_the_task_asks_for_stands_below_its_title() {
+    let composed = |description: &str| {
+        let matter = CommitFacts {
+            description: description.to_owned(),
+            ..matter()
+        };
+        format("free").compose(&matter).unwrap()
+    };
+    let title = "task-001: Create the UserProfile model.";
+    let asked = "A profile has a name and a picture.\n\nIt is made with the user.";
+    assert_eq!(composed(asked), format!("{title}\n\n{asked}"));
+    // Nothing twice, and nothing that no message may have.
+    assert_eq!(composed("Create the UserProfile model."), title);
+    for refused in ["--- a/x\n+++ b/x", "Do it [skip ci]", "a\u{1b}[31m"] {
+        assert_eq!(composed(refused), title, "{refused}");
+    }
+    assert_eq!(composed("Signed-off-by: Mallory <m@example.org>"), title);
 }

@@ -1,34 +1,58 @@
-//! How each event changes a run.
+//! Applies events: how each one changes the state of a run.
+//!
+//! Only what an event says is recorded here. Code that chooses between alternatives belongs in
+//! `decide`, which puts the result into the event, so that replay of an old log does not depend on
+//! today's policy.
 
+mod approvals;
 mod attempts;
 mod frames;
 mod outages;
 mod people;
+mod phases;
+mod repin;
+mod rollback;
 mod tasks;
+mod team;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use self::attempts::{judge, judged_round, receive, record_vote, remember, settle};
-use self::frames::{end_frame, enter, open_frame, reopen, resume_frame};
+use self::approvals::apply_approval;
+use self::attempts::{
+    abstain, apply_submission, judged_round, record_judgement, remember_conversation, settle_usage,
+};
+use self::frames::{end_frame, enter_step, open_frame, reopen_run, resume_frame};
 use self::outages::{forget_outage, known_cost, note_outage};
-use self::people::{answered, decide_on, record_decision};
-use self::tasks::{change_task, forget_dropped, rebuild_schedules, set_plan};
+use self::people::{apply_answer, record_decision, record_person_decision};
+use self::phases::apply_to_phase;
+use self::repin::repin_workflow;
+use self::rollback::{commit_tip, end_rollback, follow_tip, request_rollback};
+use self::tasks::{change_task, rebuild_schedules, remove_dropped_tasks, set_plan};
+use self::team::{assign_roles, note_failed_work, record_intervention};
 use super::{OutstandingLaunch, Run, TaskRecord};
 use crate::budget::{self, Budget, Usage};
 use crate::event::{BaselineFailure, DeliveryOutcome, Event, RunStarted};
 use crate::feedback::AttemptFailure;
+use crate::feedback::Feedback;
+use crate::fork::ForkOrigin;
 use crate::frame::{
-    Feedback, Frame, FrameItem, FrameStage, Slot, SlotState, SlotWork, StepVerdict, Tip,
+    Frame, FrameItem, FrameStage, Slot, SlotEnd, SlotState, SlotWork, StepVerdict, Tip,
 };
-use crate::hands::{Operator, is_session};
 use crate::ids::{AttemptId, FramePath, StepId, Tree};
+use crate::judgements::GateResult;
+use crate::operator::{Operator, is_session_worker};
 use crate::park::{AccountPark, ParkReason};
 use crate::plan::Plan;
-use crate::record::GateResult;
+use crate::reply::Reply;
+use crate::schedule::TaskStatus;
+use crate::team::TaskQuality;
 use crate::workflow::{Check, StepKind};
 
-/// Folds one event into a run. Total: an event that does not fit changes nothing but the count.
+/// Folds one event into a run.
+///
+/// Total: an event that does not fit the state changes nothing but the count of events (`seq`).
+/// Holds no policy, so applying the same log always gives the same run.
 #[expect(
     clippy::too_many_lines,
     reason = "one arm per event; most only record it"
@@ -36,7 +60,7 @@ use crate::workflow::{Check, StepKind};
 pub fn apply(run: &mut Run, event: &Event) {
     run.seq += 1;
     match event {
-        Event::RunStarted(started) => begin(run, started),
+        Event::RunStarted(started) => start_run(run, started),
         Event::RunResumed { .. }
         | Event::BreakerOpened { .. }
         | Event::DecisionRefused { .. }
@@ -44,18 +68,18 @@ pub fn apply(run: &mut Run, event: &Event) {
         | Event::ContextPacked { .. } => {}
         Event::RunEnded { outcome, .. } => {
             run.outcome = Some(outcome.clone());
-            run.integrating.clear();
+            run.integration_queue.clear();
         }
-        Event::RunReopened { .. } => reopen(run),
+        Event::RunReopened { .. } => reopen_run(run),
         Event::WorkersReassigned { hands, change, .. } => {
-            run.hands = *hands;
+            run.operator = *hands;
             if let Some(made) = change {
-                with(run, &made.frame, |f| {
+                update_frame(run, &made.frame, |f| {
                     f.tree = made.tree.clone();
                     f.change = Some(made.change.clone());
-                    f.record.made = f.round;
+                    f.judgements.change_round = f.round;
                     f.outputs.text = None;
-                    f.accepted_by = None;
+                    f.acceptance.by = None;
                 });
             }
         }
@@ -64,15 +88,17 @@ pub fn apply(run: &mut Run, event: &Event) {
             by,
             note,
             over: steps,
-        } => with_kept(run, frame, |f| {
-            f.accepted = f.change.as_ref().map(|change| change.patch.clone());
-            f.accepted_by = Some(by.clone());
-            f.gone_over = steps.iter().cloned().collect();
-            // Nobody need mend what a person takes as it is.
+            ..
+        } => update_any_frame(run, frame, |f| {
+            f.acceptance.patch = f.change.as_ref().map(|change| change.patch.clone());
+            f.acceptance.by = Some(by.clone());
+            f.acceptance.overruled_steps = steps.iter().cloned().collect();
+            // Nobody needs to repair what a person accepts as it is.
             f.feedback.clear();
-            f.log.said(by, "accept", note);
-            let over = f.against();
-            decide_on(f, "accept", note, by, (false, false), over);
+            let answer = Reply::Accept.as_str();
+            f.work_log.record_person(by, answer, note);
+            let over = f.objector_names();
+            record_person_decision(f, answer, note, by, (false, false), over);
         }),
         Event::FrameOpened { frame, item, base } => open_frame(run, frame, item, base),
         Event::FrameResumed { frame } => resume_frame(run, frame),
@@ -83,10 +109,11 @@ pub fn apply(run: &mut Run, event: &Event) {
             generation,
             why,
             slots,
+            roles,
             ..
-        } => enter(run, frame, step, *generation, (*why, slots)),
-        Event::StepSkipped { frame, step, .. } => with(run, frame, |f| {
-            f.entered += 1;
+        } => enter_step(run, frame, step, *generation, (*why, slots, roles)),
+        Event::StepSkipped { frame, step, .. } => update_frame(run, frame, |f| {
+            f.counts.steps_entered += 1;
             f.step = step.clone();
         }),
         Event::AttemptStarted {
@@ -107,23 +134,24 @@ pub fn apply(run: &mut Run, event: &Event) {
                 counted,
                 used: Usage::default(),
             };
-            // A session is nothing that was launched: it need not say what became of it.
-            let handed = run.hands == Operator::Session && worker.as_ref().is_some_and(is_session);
+            // A session is not launched, so nothing has to report what became of it.
+            let handed =
+                run.operator == Operator::Session && worker.as_ref().is_some_and(is_session_worker);
             if !handed {
                 run.outstanding.insert(id.fence, launch);
             }
-            with_slot(run, id, |slot| {
+            update_slot(run, id, |slot| {
                 slot.id = id.clone();
                 slot.work = work.clone();
                 slot.worker.clone_from(worker);
                 slot.state = SlotState::Running;
             });
         }
-        Event::AttemptQueued { id } => with_slot(run, id, |slot| {
+        Event::AttemptQueued { id } => update_slot(run, id, |slot| {
             slot.id = id.clone();
             slot.state = SlotState::Queued;
         }),
-        Event::AttemptPaused { id, until, why } => with_slot(run, id, |slot| {
+        Event::AttemptPaused { id, until, why } => update_slot(run, id, |slot| {
             slot.id = id.clone();
             slot.state = SlotState::Paused {
                 until: *until,
@@ -140,22 +168,22 @@ pub fn apply(run: &mut Run, event: &Event) {
             session,
             ..
         } => {
+            note_failed_work(run, id, *action, (*category, &facts.message));
             let waits = action.is_waiting() && facts.quota.is_none();
-            settle(run, id, if waits { known_cost(*usage) } else { *usage });
-            remember(run, id, session.as_deref(), *usage);
+            settle_usage(run, id, if waits { known_cost(*usage) } else { *usage });
+            remember_conversation(run, id, session.as_deref(), *usage);
             note_outage(run, id, *at, *action, facts);
             if waits {
-                // It is the same attempt that is made once more, however often that takes.
+                // The same attempt is repeated, however often that takes.
                 run.budget.attempts = run.budget.attempts.saturating_sub(1);
             }
-            let policy = crate::breaker::BreakerPolicy::default();
-            with(run, &id.frame, |f| {
+            update_frame(run, &id.frame, |f| {
                 if !action.is_waiting() {
-                    let breaker = f.breakers.entry(id.step.clone()).or_default();
-                    breaker.record(*at, &policy);
+                    let breaker = f.counts.breakers.entry(id.step.clone()).or_default();
+                    breaker.record(*at);
                 }
                 if let Some(slot) = f.slot_mut(id) {
-                    slot.state = SlotState::Done(None);
+                    slot.state = SlotState::Done(SlotEnd::Failed);
                     if *action == crate::failure::FailureAction::RetryWithFeedback {
                         slot.feedback.push(AttemptFailure {
                             category: *category,
@@ -166,28 +194,25 @@ pub fn apply(run: &mut Run, event: &Event) {
             });
         }
         Event::WorkerReplaced { id, worker, .. } => {
-            with_slot(run, id, |slot| {
+            update_slot(run, id, |slot| {
                 slot.id = id.clone();
                 slot.replaced.push(worker.clone());
                 slot.tried = id.attempt.saturating_sub(1);
                 slot.state = SlotState::Queued;
             });
-            // What another worker did wrong does not count against the one that stands in.
-            with(run, &id.frame, |f| drop(f.breakers.remove(&id.step)));
+            // The failures of the replaced worker do not count against its replacement.
+            update_frame(run, &id.frame, |f| drop(f.counts.breakers.remove(&id.step)));
         }
         Event::AttemptLost { id, usage } => {
-            settle(run, id, *usage);
-            with_slot(run, id, |slot| {
+            settle_usage(run, id, *usage);
+            update_slot(run, id, |slot| {
                 if slot.id == *id {
                     slot.state = SlotState::Queued;
                 }
             });
         }
-        Event::AttemptSpent { id, usage } => settle(run, id, *usage),
-        Event::SlotAbstained { id, reason } => {
-            with_slot(run, id, |slot| slot.state = SlotState::Done(None));
-            record_vote(run, id, None, reason);
-        }
+        Event::AttemptSpent { id, usage } => settle_usage(run, id, *usage),
+        Event::SlotAbstained { id, reason } => abstain(run, id, reason),
         Event::SubmissionReceived {
             id,
             submission,
@@ -195,23 +220,25 @@ pub fn apply(run: &mut Run, event: &Event) {
             change,
             vote,
             session,
+            transcript,
             ..
         } => {
-            settle(run, id, *usage);
-            remember(run, id, session.as_deref(), *usage);
+            settle_usage(run, id, *usage);
+            remember_conversation(run, id, session.as_deref(), *usage);
             forget_outage(run, id);
             let writes = match run.step(&id.step).map(|step| &step.kind) {
                 Some(StepKind::Role(role)) => Some(role.writes),
                 _ => None,
             };
-            receive(run, id, submission, change.as_ref(), *vote, writes);
+            let kept = (writes, transcript.as_ref());
+            apply_submission(run, id, submission, change.as_ref(), *vote, kept);
         }
         Event::FindingsChanged {
             frame,
             opened,
             resolved,
         } => {
-            with(run, frame, |f| f.findings.update(opened, resolved));
+            update_frame(run, frame, |f| f.findings.update(opened, resolved));
         }
         Event::GateJudged {
             id,
@@ -220,14 +247,14 @@ pub fn apply(run: &mut Run, event: &Event) {
             passed,
             results,
         } => {
-            settle(run, id, Usage::default());
-            with(run, &id.frame, |f| {
+            settle_usage(run, id, Usage::default());
+            update_frame(run, &id.frame, |f| {
                 if let Some(slot) = f.slot_mut(id) {
-                    slot.state = SlotState::Done(Some(*passed));
+                    slot.state = SlotState::Done(SlotEnd::from_vote(Some(*passed)));
                 }
                 f.outputs.checks.clone_from(results);
-                f.log.checked(step, results);
-                judge(f, step, *passed, tree, true);
+                f.work_log.record_checks(step, results);
+                record_judgement(f, step, *passed, tree, true);
                 let gate = GateResult {
                     round: judged_round(f),
                     passed: *passed,
@@ -235,7 +262,7 @@ pub fn apply(run: &mut Run, event: &Event) {
                     tree: tree.clone(),
                     patch: f.change.as_ref().map(|change| change.patch.clone()),
                 };
-                f.record.gate(step, gate);
+                f.judgements.record_gate(step, gate);
             });
         }
         Event::StepJudged {
@@ -246,53 +273,70 @@ pub fn apply(run: &mut Run, event: &Event) {
             opened,
             feedback,
         } => {
-            with(run, frame, |f| {
+            update_frame(run, frame, |f| {
                 let by_checks = f
                     .verdicts
                     .get(step)
                     .is_some_and(|v| v.by_checks && v.tree == *tree);
-                judge(f, step, *approved, tree, by_checks);
+                record_judgement(f, step, *approved, tree, by_checks);
                 if *approved {
                     return;
                 }
                 let patch = f.change.as_ref().map(|change| change.patch.clone());
-                f.record.rejected(judged_round(f), step, patch, feedback);
+                f.judgements
+                    .record_rejection(judged_round(f), step, patch, feedback);
                 f.round += 1;
-                f.rejected += 1;
-                f.since_rebound += 1;
-                *f.rejections.entry(step.clone()).or_default() += 1;
+                f.counts.rejections += 1;
+                f.counts.consecutive_rejections += 1;
+                *f.counts.rejections_by_step.entry(step.clone()).or_default() += 1;
                 if !by_checks {
-                    // Checks open no findings; they say nothing of whether reviews converge.
+                    // Checks open no findings, so they say nothing about whether reviews converge.
                     f.findings.close_round(*opened);
                 }
                 f.feedback.extend(feedback.iter().cloned());
             });
         }
-        Event::LoopDetected { frame, step, round } => with(run, frame, |f| {
+        Event::QualityScored {
+            id,
+            score,
+            threshold,
+            ..
+        } => update_frame(run, &id.frame, |f| {
+            f.team.quality = Some(TaskQuality {
+                score: score.clone(),
+                threshold: *threshold,
+                patch: f.change.as_ref().map(|change| change.patch.clone()),
+            });
+        }),
+        Event::Intervened { .. } => record_intervention(run, event),
+        Event::TeamAssembled { assignments, .. } => assign_roles(run, assignments),
+        Event::LoopDetected {
+            frame,
+            step,
+            feedback,
+            ..
+        } => update_frame(run, frame, |f| {
             f.feedback.push(Feedback {
                 from: step.clone(),
-                text: format!(
-                    "This is the change of round {round} again, which was not accepted. \
-                     Make another one."
-                ),
+                text: feedback.clone(),
                 body: None,
             });
         }),
-        Event::LevelLowered { frame, level } => with(run, frame, |f| {
-            f.level = *level;
-            f.level_accepted = false;
-            f.breakers.remove(&f.step);
+        Event::LevelLowered { frame, level } => update_frame(run, frame, |f| {
+            f.demand.level = *level;
+            f.demand.accepted = false;
+            f.counts.breakers.remove(&f.step);
         }),
         Event::PlanProposed { plan } => revise_plan(run, plan),
         Event::PlanRevised { plan, rejudged } => {
             revise_plan(run, plan);
-            for frame in rejudged {
-                with_kept(run, frame, |f| {
-                    expire_verdicts(f, |verdict| verdict.by_checks);
-                });
-            }
+            judge_again(run, rejudged);
         }
+        Event::PhasePlanned { .. } | Event::InterfacesLocked { .. } => apply_to_phase(run, event),
         Event::ChecksRepinned { checks, .. } => repin(run, checks),
+        Event::WorkflowRepinned {
+            pinned, rejudged, ..
+        } => repin_workflow(run, pinned, rejudged),
         Event::TaskChanged {
             frame,
             task,
@@ -300,23 +344,23 @@ pub fn apply(run: &mut Run, event: &Event) {
         } => change_task(run, frame, task, *status),
         Event::Asked { frame, question } => {
             run.fence = run.fence.max(question.id.fence);
-            // A person may take long; the turn to integrate goes to the next.
-            run.integrating.retain(|f| f != frame);
-            with(run, frame, |f| {
+            // A person may take a long time, so the next frame gets the turn to integrate.
+            run.integration_queue.retain(|f| f != frame);
+            update_frame(run, frame, |f| {
                 f.stage = FrameStage::Asking(question.clone());
             });
         }
-        Event::Answered { frame, .. } => with(run, frame, |f| {
+        Event::Answered { frame, .. } => update_frame(run, frame, |f| {
             record_decision(f, event);
-            answered(f, event);
+            apply_answer(f, event);
         }),
-        Event::ChoiceOpened { id, role } => with(run, &id.frame, |f| {
+        Event::ChoiceOpened { id, role } => update_frame(run, &id.frame, |f| {
             if let Some(children) = &mut f.children {
                 children.choices += 1;
             }
             f.slots = vec![Slot::new(id.clone(), SlotWork::Role(role.clone()))];
         }),
-        Event::TaskChosen { id, task, .. } => with(run, &id.frame, |f| {
+        Event::TaskChosen { id, task, .. } => update_frame(run, &id.frame, |f| {
             f.slots.clear();
             if let Some(children) = &mut f.children {
                 children.chosen = children.position(task.as_str());
@@ -324,7 +368,7 @@ pub fn apply(run: &mut Run, event: &Event) {
         }),
         Event::NoteGiven {
             frame, from, text, ..
-        } => with(run, frame, |f| {
+        } => update_frame(run, frame, |f| {
             let feedback = Feedback {
                 from: from.clone(),
                 text: text.clone(),
@@ -338,44 +382,46 @@ pub fn apply(run: &mut Run, event: &Event) {
             tree,
             change,
         } => {
-            settle(run, id, Usage::default());
-            run.tip = base.clone();
-            with(run, &id.frame, |f| {
+            settle_usage(run, id, Usage::default());
+            follow_tip(run, base);
+            update_frame(run, &id.frame, |f| {
                 f.base = base.clone();
                 f.tree = tree.clone();
                 f.change = Some(change.clone());
                 finish_slot(f, id);
             });
         }
-        Event::RebaseConflicted { id, base, files } => {
-            settle(run, id, Usage::default());
-            run.tip = base.clone();
-            with(run, &id.frame, |f| {
+        Event::RebaseConflicted {
+            id, base, feedback, ..
+        } => {
+            settle_usage(run, id, Usage::default());
+            follow_tip(run, base);
+            update_frame(run, &id.frame, |f| {
                 let old = f.change.take();
                 let feedback = Feedback {
                     from: id.step.clone(),
-                    text: format!(
-                        "The change conflicts with what was integrated meanwhile, in {}. \
-                         Make it again on the new base; the diff of the old one is attached.",
-                        files.join(", ")
-                    ),
+                    text: feedback.clone(),
                     body: old.as_ref().map(|change| change.diff.clone()),
                 };
                 let (told, patch) = (std::slice::from_ref(&feedback), old.map(|old| old.patch));
-                f.record.rejected(f.round, &id.step, patch, told);
+                f.judgements
+                    .record_rejection(f.round, &id.step, patch, told);
                 f.base = base.clone();
                 f.tree = base.tree.clone();
                 f.round += 1;
-                f.rejected += 1;
-                *f.rejections.entry(id.step.clone()).or_default() += 1;
+                f.counts.rejections += 1;
+                *f.counts
+                    .rejections_by_step
+                    .entry(id.step.clone())
+                    .or_default() += 1;
                 f.feedback.push(feedback);
                 finish_slot(f, id);
             });
         }
         Event::TipMoved { id, tip } => {
-            settle(run, id, Usage::default());
-            run.tip = tip.clone();
-            with(run, &id.frame, |f| finish_slot(f, id));
+            settle_usage(run, id, Usage::default());
+            follow_tip(run, tip);
+            update_frame(run, &id.frame, |f| finish_slot(f, id));
         }
         Event::Committed {
             id,
@@ -384,33 +430,40 @@ pub fn apply(run: &mut Run, event: &Event) {
             still_failing,
             ..
         } => {
-            settle(run, id, Usage::default());
+            settle_usage(run, id, Usage::default());
+            let baseline = (!still_failing.is_empty()).then(|| Arc::clone(&run.baseline));
             replace_baseline(run, still_failing);
             let tip = Tip {
                 commit: commit.clone(),
                 tree: tree.clone(),
             };
-            run.tip = tip.clone();
-            run.integrating.retain(|f| f != &id.frame);
-            with(run, &id.frame, |f| {
+            commit_tip(run, &tip, &id.frame, baseline);
+            run.integration_queue.retain(|f| f != &id.frame);
+            update_frame(run, &id.frame, |f| {
                 f.base = tip;
                 f.commits.push(commit.clone());
                 finish_slot(f, id);
             });
         }
-        Event::NothingToCommit { frame } => run.integrating.retain(|f| f != frame),
-        Event::Published { id, .. } => {
-            settle(run, id, Usage::default());
-            with(run, &id.frame, |f| finish_slot(f, id));
+        Event::NothingToCommit { frame } => run.integration_queue.retain(|f| f != frame),
+        Event::Published { id, output } => {
+            run.published = Some(output.clone());
+            settle_usage(run, id, Usage::default());
+            update_frame(run, &id.frame, |f| finish_slot(f, id));
         }
         Event::Delivered { id, outcome } => {
-            settle(run, id, Usage::default());
-            with(run, &id.frame, |f| finish_slot(f, id));
+            settle_usage(run, id, Usage::default());
+            update_frame(run, &id.frame, |f| finish_slot(f, id));
             if let DeliveryOutcome::Forward { branch, .. } = outcome {
                 run.branch.clone_from(branch);
             }
-            run.delivered = Some(outcome.clone());
+            run.delivery_outcome = Some(outcome.clone());
         }
+        Event::RollbackRequested {
+            request,
+            generation,
+        } => request_rollback(run, request, *generation),
+        Event::RollbackAbandoned { .. } | Event::RunRolledBack { .. } => end_rollback(run, event),
         Event::BudgetWarned { what } => run.budget.warned.push(*what),
         Event::UsageMeasured { id, usage } => {
             if let Some(launch) = run.outstanding.get_mut(&id.fence) {
@@ -418,11 +471,11 @@ pub fn apply(run: &mut Run, event: &Event) {
             }
         }
         Event::DiskMeasured { bytes } => run.budget.disk_bytes = *bytes,
-        Event::LimitReached { what } => run.limit = Some(*what),
+        Event::LimitReached { what } => run.reached_limit = Some(*what),
         Event::LimitsRaised { limits } => {
-            run.budget.limits = run.budget.limits.replaced_by(*limits);
+            run.budget.limits = run.budget.limits.overridden_by(*limits);
             run.budget.warned.clear();
-            run.limit = None;
+            run.reached_limit = None;
         }
         Event::AccountParked {
             account,
@@ -432,17 +485,26 @@ pub fn apply(run: &mut Run, event: &Event) {
             let (until, why) = (*until, *why);
             run.parks.park(account, AccountPark { until, why });
         }
-        Event::AccountFreed { account } => run.parks.end(account),
+        Event::RiskAssessed { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalNotified { .. }
+        | Event::ApprovalNoticeRenewed { .. }
+        | Event::Voted { .. }
+        | Event::ApprovalTimedOut { .. }
+        | Event::ApprovalDelegated { .. }
+        | Event::ApprovalVoided { .. }
+        | Event::ApprovalGranted { .. } => apply_approval(run, event),
+        Event::AccountFreed { account } => run.parks.release(account),
         Event::OutagesCleared => {
             run.outages.clear();
-            run.limit = run
-                .limit
+            run.reached_limit = run
+                .reached_limit
                 .filter(|limit| *limit != budget::LimitKind::Outage);
         }
     }
 }
 
-fn begin(run: &mut Run, started: &RunStarted) {
+fn start_run(run: &mut Run, started: &RunStarted) {
     run.plan_given = started.plan.is_some();
     let RunStarted {
         run: id,
@@ -458,6 +520,7 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.started = *at;
     run.goal.clone_from(goal);
     run.goal_files = Arc::new(started.goal_files.clone());
+    run.goal_tests = Arc::new(started.goal_tests.clone());
     run.workflow = Arc::new(workflow.clone());
     run.roles = Arc::new(roles.clone());
     run.base = base.clone();
@@ -469,15 +532,16 @@ fn begin(run: &mut Run, started: &RunStarted) {
     run.rules = Arc::new(started.rules.clone());
     run.templates = Arc::new(started.templates.clone());
     run.strategies = Arc::new(started.strategies.clone());
-    run.message = Arc::new(started.message.clone());
-    run.hands = started.hands;
-    run.began_in = started.hands;
-    run.basis = started.basis.clone().map(Arc::new);
+    run.message_format = Arc::new(started.message.clone());
+    run.operator = started.hands;
+    run.started_by = started.hands;
+    run.gate_settings = started.basis.clone().map(Arc::new);
     run.edited_config.clone_from(&started.edited_config);
     run.choices = started.choices.clone().map(Arc::new);
     run.baseline = Arc::new(started.baseline.clone());
     run.must_pass = started.must_pass;
     run.access = Arc::new(started.access.clone());
+    run.approval = started.approval.clone().map(|rules| Arc::new(*rules));
     for (account, until) in &started.resting {
         let (until, why) = (*until, ParkReason::Quota);
         run.parks.park(account, AccountPark { until, why });
@@ -500,37 +564,51 @@ fn begin(run: &mut Run, started: &RunStarted) {
         };
         run.tasks.insert_mut(task.clone(), record);
     }
+    for phase in &started.earlier_phases {
+        run.phases.insert_mut(phase.clone(), TaskStatus::Completed);
+    }
     let root = FramePath::root();
-    run.frames.insert(
-        root.clone(),
-        Frame::new(root, None, FrameItem::Run, base.clone()),
-    );
+    let mut frame = Frame::new(root.clone(), None, FrameItem::Run, base.clone());
+    if let Some(origin) = &started.forked_from {
+        frame.outputs = origin.outputs.clone();
+        run.forked_from = Some(Arc::new(ForkOrigin::clone(origin)));
+    }
+    run.frames.insert(root, frame);
 }
 
-fn with(run: &mut Run, path: &FramePath, change: impl FnOnce(&mut Frame)) {
+fn update_frame(run: &mut Run, path: &FramePath, change: impl FnOnce(&mut Frame)) {
     if let Some(frame) = run.frames.get_mut(path) {
         change(frame);
     }
 }
 
-/// Changes a frame, whether it is under way or may be taken up again.
-fn with_kept(run: &mut Run, path: &FramePath, change: impl FnOnce(&mut Frame)) {
+/// Changes a frame, whether it is under way or failed and can be resumed.
+fn update_any_frame(run: &mut Run, path: &FramePath, change: impl FnOnce(&mut Frame)) {
     if run.frames.contains_key(path) {
-        return with(run, path, change);
+        return update_frame(run, path, change);
     }
-    if let Some(mut frame) = run.failed.get(path).cloned() {
+    if let Some(mut frame) = run.failed_frames.get(path).cloned() {
         change(&mut frame);
-        run.failed.insert_mut(path.clone(), frame);
+        run.failed_frames.insert_mut(path.clone(), frame);
     }
 }
 
 fn revise_plan(run: &mut Run, plan: &Plan) {
     set_plan(run, plan);
-    forget_dropped(run);
+    remove_dropped_tasks(run);
     rebuild_schedules(run);
 }
 
-/// Takes what checks may still fail for in place of what they could fail for until now.
+/// Lets gates judge the changes of these frames again.
+fn judge_again(run: &mut Run, frames: &[FramePath]) {
+    for frame in frames {
+        update_any_frame(run, frame, |f| {
+            expire_verdicts(f, |verdict| verdict.by_checks);
+        });
+    }
+}
+
+/// Replaces the tolerated failures of the given checks.
 fn replace_baseline(run: &mut Run, now: &[BaselineFailure]) {
     if now.is_empty() {
         return;
@@ -540,7 +618,7 @@ fn replace_baseline(run: &mut Run, now: &[BaselineFailure]) {
     baseline.extend(now.iter().cloned());
 }
 
-/// Puts other checks in place of those of gates. What these judged before is no verdict on any tree.
+/// Replaces the checks of gates and invalidates the verdicts of those gates.
 fn repin(run: &mut Run, checks: &BTreeMap<StepId, Vec<Check>>) {
     let workflow = Arc::make_mut(&mut run.workflow);
     for (step, now) in checks {
@@ -552,11 +630,11 @@ fn repin(run: &mut Run, checks: &BTreeMap<StepId, Vec<Check>>) {
     let paths: Vec<FramePath> = run
         .frames
         .keys()
-        .chain(run.failed.keys())
+        .chain(run.failed_frames.keys())
         .cloned()
         .collect();
     for path in paths {
-        with_kept(run, &path, |f| {
+        update_any_frame(run, &path, |f| {
             for step in checks.keys() {
                 expire(f.verdicts.get_mut(step));
             }
@@ -570,16 +648,16 @@ fn expire_verdicts(frame: &mut Frame, which: impl Fn(&StepVerdict) -> bool) {
     }
 }
 
-/// Makes a verdict one on no tree, so that it must be given again.
+/// Detaches a verdict from its tree, so that it must be given again.
 fn expire(verdict: Option<&mut StepVerdict>) {
     if let Some(verdict) = verdict {
         verdict.tree = Tree::default();
     }
 }
 
-/// Changes the slot an attempt belongs to, whichever of its tries is current.
-fn with_slot(run: &mut Run, id: &AttemptId, change: impl FnOnce(&mut Slot)) {
-    with(run, &id.frame, |f| {
+/// Changes the slot an attempt belongs to, whichever attempt is the slot's current one.
+fn update_slot(run: &mut Run, id: &AttemptId, change: impl FnOnce(&mut Slot)) {
+    update_frame(run, &id.frame, |f| {
         if f.step == id.step
             && f.generation == id.generation
             && let Some(slot) = f.slots.iter_mut().find(|slot| slot.id.slot == id.slot)
@@ -591,6 +669,6 @@ fn with_slot(run: &mut Run, id: &AttemptId, change: impl FnOnce(&mut Slot)) {
 
 fn finish_slot(frame: &mut Frame, id: &AttemptId) {
     if let Some(slot) = frame.slot_mut(id) {
-        slot.state = SlotState::Done(None);
+        slot.state = SlotState::Done(SlotEnd::Finished);
     }
 }

@@ -54,6 +54,65 @@ fn dependents_start_as_soon_as_their_own_dependencies_end() {
     assert_eq!(start_all(&mut s), [3]);
 }
 
+/// `decide` never starts two tasks that change one file, but a log is only read.
+#[test]
+fn a_file_that_two_running_tasks_hold_is_released_in_the_end() {
+    let mut s = schedule((0..3).map(|id| task(id, &[], &["a"])).collect(), 8);
+    s.start(0);
+    assert_eq!(s.next(), None);
+    s.start(1);
+    s.end(0, TaskStatus::Completed);
+    assert_eq!(s.next(), None, "1 still holds it");
+    s.end(1, TaskStatus::Completed);
+    assert_eq!(start_all(&mut s), [2]);
+}
+
+#[test]
+fn of_those_that_may_start_the_more_urgent_is_first() {
+    let urgent = |task: Task, priority| Task { priority, ..task };
+    let mut s = schedule(
+        vec![
+            urgent(task(0, &[], &["a"]), TaskPriority::Low),
+            task(1, &[], &["b"]),
+            urgent(task(2, &[1], &["c"]), TaskPriority::High),
+            urgent(task(3, &[], &["b"]), TaskPriority::High),
+            task(4, &[], &["b"]),
+        ],
+        1,
+    );
+    assert_eq!(start_all(&mut s), [3], "2 is as urgent, and waits for 1");
+    assert_eq!(s.candidates().count(), 0, "the cap");
+    s.end(3, TaskStatus::Completed);
+    assert_eq!(start_all(&mut s), [1]);
+    s.end(1, TaskStatus::Completed);
+    assert_eq!(start_all(&mut s), [2]);
+    s.end(2, TaskStatus::Completed);
+    assert_eq!(start_all(&mut s), [4]);
+    s.end(4, TaskStatus::Completed);
+    assert_eq!(start_all(&mut s), [0]);
+}
+
+#[test]
+fn of_those_that_wait_for_a_file_the_more_urgent_gets_it() {
+    let mut s = schedule(
+        vec![
+            task(0, &[], &["a"]),
+            task(1, &[], &["a"]),
+            Task {
+                priority: TaskPriority::High,
+                ..task(2, &[3], &["a"])
+            },
+            task(3, &[], &["b"]),
+        ],
+        8,
+    );
+    assert_eq!(start_all(&mut s), [0, 3]);
+    s.end(3, TaskStatus::Completed);
+    assert_eq!(start_all(&mut s), [] as [usize; 0]);
+    s.end(0, TaskStatus::Completed);
+    assert_eq!(start_all(&mut s), [2]);
+}
+
 #[test]
 fn a_file_is_held_by_one_task_and_folders_hold_what_is_in_them() {
     let mut s = schedule(
@@ -235,8 +294,8 @@ proptest! {
     #[test]
     fn schedules_are_safe_and_live(plan in any_plan(), cap in 1..5_usize, luck in any::<u64>()) {
         prop_assert_eq!(plan.check(1_000), vec![]);
-        let ranks = plan.ranks();
-        let position = plan.index();
+        let ranks = plan.phase_ranks();
+        let position = plan.task_positions();
         let mut s = Schedule::new(&plan, cap, &BTreeMap::new());
         let mut luck = luck;
         let mut turns = 0;

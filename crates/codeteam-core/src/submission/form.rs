@@ -1,33 +1,45 @@
-//! What an answer must be: which forms there are, and an example of each.
+//! Answer forms: which ones exist, and an example of each.
 
 use serde_json::{Value, json};
 
-use crate::role::{Contract, EditMode, RoleKind};
+use crate::role::{Contract, EditMode, Role, RoleKind};
 
-/// What an answer must be: what is owed, in which form, and how files are changed.
+/// The form an answer must have: the role kind, the contract, and how files are changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerForm {
-    /// What is owed.
+    /// The kind of role, which determines the content.
     pub kind: RoleKind,
-    /// In which form.
+    /// The wire format.
     pub contract: Contract,
-    /// How files are changed.
+    /// The way the worker changes files.
     pub mode: EditMode,
     /// Whether a planner may ask a person first. An analyst always may.
     pub asks: bool,
 }
 
-/// Why there is no such form.
+/// Why a form does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingForm {
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to write instead.
+    /// A hint what to write instead.
     pub hint: String,
 }
 
+impl Role {
+    /// Returns the form of the role's answers.
+    pub fn answer_form(&self) -> AnswerForm {
+        AnswerForm {
+            kind: self.kind,
+            contract: self.contract,
+            mode: self.means.mode,
+            asks: false,
+        }
+    }
+}
+
 impl AnswerForm {
-    /// Every form there is.
+    /// Returns every form that exists.
     pub fn all() -> impl Iterator<Item = Self> {
         Contract::ALL.into_iter().flat_map(|contract| {
             RoleKind::ALL.into_iter().flat_map(move |kind| {
@@ -38,17 +50,22 @@ impl AnswerForm {
                     asks: false,
                 };
                 let modes = [EditMode::Tools, EditMode::Edits].into_iter();
-                modes.map(form).filter(|form| form.gap().is_none())
+                modes.map(form).filter(|form| form.missing_form().is_none())
             })
         })
     }
 
-    /// Why the contract has no form for this, if it has none. An answer would be read as a native
-    /// one then, which nobody has asked for.
-    pub fn gap(self) -> Option<MissingForm> {
+    /// Returns why the contract has no such form, if it has none. An answer would then be read in
+    /// the native form, which nobody asked for.
+    pub fn missing_form(self) -> Option<MissingForm> {
         let word = self.contract.as_str();
-        if !self.contract.kinds().contains(&self.kind) {
-            let kinds: Vec<&str> = self.contract.kinds().iter().map(|k| k.as_str()).collect();
+        if !self.contract.supported_kinds().contains(&self.kind) {
+            let kinds: Vec<&str> = self
+                .contract
+                .supported_kinds()
+                .iter()
+                .map(|k| k.as_str())
+                .collect();
             return Some(MissingForm {
                 message: format!("the contract `{word}` has no form for {}", a(self.kind)),
                 hint: format!(
@@ -83,12 +100,18 @@ fn a(kind: RoleKind) -> String {
     format!("{article} {}", kind.as_str())
 }
 
-/// An example of what is owed, for feedback and prompts.
+/// Returns an example of an answer, for feedback and prompts.
 pub fn example(form: AnswerForm) -> Value {
     match form.contract {
         Contract::Strict => strict(form),
         Contract::Supervisor => supervisor(form),
         Contract::TeamMcp => team(form),
+        Contract::Assembly => json!({"assignments": [{"task": "task-001", "roles": ["…"],
+            "alternatives": ["…"], "reason": "…"}]}),
+        Contract::Quality => json!({"overall_score": 64, "criteria_scores": [
+            {"criterion": 1, "score": 90, "reason": "…"}, {"criterion": 2, "score": 40, "reason": "…"}],
+            "issues": ["…"], "suggestions": ["…"]}),
+        Contract::Intervention => json!({"intervention": "retry", "reason": "…"}),
         Contract::Native => native(form),
     }
 }

@@ -1,8 +1,8 @@
-//! The JSON Schema of an answer, made from the types that read it.
+//! The JSON Schema of an answer, generated from the types that parse it.
 //!
-//! One flat object without alternatives at the top: that is all that every model API takes for a
-//! tool's input. What cannot be said that way (either this key or that one) is said in words, and
-//! checked when the answer is read.
+//! It is one flat object without alternatives at the top, because every model API accepts that as a
+//! tool's input. What cannot be expressed that way (either this key or that one) is described in
+//! words, and checked when the answer is read.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -10,41 +10,68 @@ use serde_json::{Map, Value, json};
 
 use super::{
     AnalystQuestions, AnswerForm, BlockedReason, ClaimedChange, ConfirmedRequirements, Design,
-    PlanSubmission, ScribeText, Verdict,
+    PlanSubmission, ScribeText, TeamAssembly, Verdict,
 };
 use super::{strict, supervisor, team};
 use crate::role::{Contract, EditMode, RoleKind};
+use crate::team::{LeaderDecision, QualityScore};
 
-/// The schema of an answer.
-pub fn schema(form: AnswerForm) -> Value {
+/// Returns the schema of an answer.
+pub fn answer_schema(form: AnswerForm) -> Value {
     let mut parts = match (form.contract, form.kind) {
         (Contract::Strict, RoleKind::Planner) => {
-            vec![of::<strict::StrictPlan>(), of::<strict::StrictError>()]
+            vec![
+                generate_schema::<strict::StrictPlan>(),
+                generate_schema::<strict::StrictError>(),
+            ]
         }
         (Contract::Strict, RoleKind::Implementer) => {
-            vec![of::<strict::StrictEdits>(), of::<strict::StrictError>()]
+            vec![
+                generate_schema::<strict::StrictEdits>(),
+                generate_schema::<strict::StrictError>(),
+            ]
         }
         (Contract::Strict, RoleKind::Gatekeeper) => {
-            vec![of::<strict::StrictVerdict>(), of::<strict::StrictError>()]
+            vec![
+                generate_schema::<strict::StrictVerdict>(),
+                generate_schema::<strict::StrictError>(),
+            ]
         }
-        (Contract::Supervisor, RoleKind::Planner) => vec![of::<supervisor::SupervisorPlan>()],
-        (Contract::Supervisor, RoleKind::Designer) => vec![of::<supervisor::SupervisorDesign>()],
-        (Contract::Supervisor, RoleKind::Implementer) => vec![of::<supervisor::SupervisorChange>()],
-        (Contract::Supervisor, RoleKind::Gatekeeper) => vec![of::<supervisor::SupervisorReview>()],
-        (Contract::TeamMcp, RoleKind::Gatekeeper) => vec![of::<team::TeamVerdict>()],
-        (_, RoleKind::Analyst) => vec![of::<AnalystQuestions>(), of::<ConfirmedRequirements>()],
-        (_, RoleKind::Designer) => vec![of::<Design>()],
+        (Contract::Supervisor, RoleKind::Planner) => {
+            vec![generate_schema::<supervisor::SupervisorPlan>()]
+        }
+        (Contract::Supervisor, RoleKind::Designer) => {
+            vec![generate_schema::<supervisor::SupervisorDesign>()]
+        }
+        (Contract::Supervisor, RoleKind::Implementer) => {
+            vec![generate_schema::<supervisor::SupervisorChange>()]
+        }
+        (Contract::Supervisor, RoleKind::Gatekeeper) => {
+            vec![generate_schema::<supervisor::SupervisorReview>()]
+        }
+        (Contract::TeamMcp, RoleKind::Gatekeeper) => vec![generate_schema::<team::TeamVerdict>()],
+        (Contract::Quality, RoleKind::Gatekeeper) => vec![generate_schema::<QualityScore>()],
+        (Contract::Intervention, RoleKind::Gatekeeper) => vec![generate_schema::<LeaderDecision>()],
+        (Contract::Assembly, RoleKind::Scribe) => vec![generate_schema::<TeamAssembly>()],
+        (_, RoleKind::Analyst) => vec![
+            generate_schema::<AnalystQuestions>(),
+            generate_schema::<ConfirmedRequirements>(),
+        ],
+        (_, RoleKind::Designer) => vec![generate_schema::<Design>()],
         (_, RoleKind::Planner) if form.asks => {
-            vec![of::<AnalystQuestions>(), of::<PlanSubmission>()]
+            vec![
+                generate_schema::<AnalystQuestions>(),
+                generate_schema::<PlanSubmission>(),
+            ]
         }
-        (_, RoleKind::Planner) => vec![of::<PlanSubmission>()],
-        (_, RoleKind::Implementer) => vec![of::<ClaimedChange>()],
-        (_, RoleKind::Gatekeeper) => vec![of::<Verdict>()],
-        (_, RoleKind::Scribe) => vec![of::<ScribeText>()],
+        (_, RoleKind::Planner) => vec![generate_schema::<PlanSubmission>()],
+        (_, RoleKind::Implementer) => vec![generate_schema::<ClaimedChange>()],
+        (_, RoleKind::Gatekeeper) => vec![generate_schema::<Verdict>()],
+        (_, RoleKind::Scribe) => vec![generate_schema::<ScribeText>()],
     };
-    // There it is said in the contract's own way.
+    // The strict contract has its own way to say that a worker is blocked.
     if form.contract != Contract::Strict {
-        parts.push(of::<BlockedReason>());
+        parts.push(generate_schema::<BlockedReason>());
     }
     let mut properties = Map::new();
     for part in &mut parts {
@@ -54,7 +81,7 @@ pub fn schema(form: AnswerForm) -> Value {
     }
     if form.contract == Contract::TeamMcp {
         let renamed = properties.into_iter().map(|(key, value)| {
-            let own = team::name(form.kind, &key).map_or(key, str::to_owned);
+            let own = team::contract_key(form.kind, &key).map_or(key, str::to_owned);
             (own, value)
         });
         properties = renamed.collect();
@@ -67,7 +94,7 @@ pub fn schema(form: AnswerForm) -> Value {
         blocked.insert("description".to_owned(), words.into());
     }
     let mut properties = Value::Object(properties);
-    plain(&mut properties);
+    simplify_schema(&mut properties);
     json!({
         "type": "object",
         "properties": properties,
@@ -75,9 +102,10 @@ pub fn schema(form: AnswerForm) -> Value {
     })
 }
 
-/// Says the same in words that everybody knows. How wide a number is goes: some CLIs know no such
-/// format, and drop a schema they cannot read without telling. A choice of constants is a list.
-fn plain(schema: &mut Value) {
+/// Reduces a schema to keywords that are supported everywhere. Formats of numbers are removed: some
+/// CLIs do not know them, and silently drop a schema they cannot read. A choice of constants
+/// becomes an `enum`.
+fn simplify_schema(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             if fields.get("format").is_some_and(Value::is_string) {
@@ -91,14 +119,14 @@ fn plain(schema: &mut Value) {
                 fields.insert("type".to_owned(), "string".into());
                 fields.insert("enum".to_owned(), constants.into());
             }
-            fields.values_mut().for_each(plain);
+            fields.values_mut().for_each(simplify_schema);
         }
-        Value::Array(items) => items.iter_mut().for_each(plain),
+        Value::Array(items) => items.iter_mut().for_each(simplify_schema),
         _ => {}
     }
 }
 
-fn of<T: JsonSchema>() -> Schema {
+fn generate_schema<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;

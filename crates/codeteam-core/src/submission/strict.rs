@@ -1,8 +1,8 @@
-//! The contract `strict`: three kinds, JSON and nothing else, whole files, short texts. Whoever
-//! cannot go on says `{"status": "error", "reason": "…"}`.
+//! The contract `strict`: three role kinds, JSON only, whole files, short texts. A worker that
+//! cannot continue answers `{"status": "error", "reason": "…"}`.
 //!
-//! Paths may be below a folder of the project that the worker knows nothing of: it is put in front of
-//! them where an answer is read, and taken off where something is told.
+//! Paths may be below a directory of the project that the worker does not know about: it is
+//! prepended when an answer is read, and stripped when something is shown to the worker.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -14,27 +14,27 @@ use serde_json::{Value, json};
 
 use super::{
     BlockedReason, ClaimedChange, PlanSubmission, Submission, SubmissionConstraints, Verdict,
-    VerdictChoice, is_inside, read, said,
+    VerdictChoice, deserialize_answer, is_inside, require_text,
 };
 use crate::ids::TaskId;
 use crate::plan;
 
-/// How many characters a text may have, unless it is that of a file.
+/// The maximum number of characters of a text, other than the content of a file.
 pub const MAX_CHARS: usize = 4_000;
-/// How many characters at the beginning of a longer report are kept ...
+/// The number of characters kept at the beginning of a longer report ...
 const FIRST_CHARS: usize = 2_500;
-/// ... and how many at its end.
+/// ... and at its end.
 const LAST_CHARS: usize = 1_000;
-/// What stands between them.
+/// The text between them.
 const LEFT_OUT: &str = "\n...\n";
 
-/// What a planner that was told no id calls its plan.
+/// The id that a planner uses if it was given none.
 const UNTOLD: &str = "plan_0001";
 
-/// The keys of a gatekeeper's answer, in their order.
+/// The keys of a gatekeeper's answer, in order.
 const JUDGED: [&str; 3] = ["task_id", "passed", "report"];
 
-/// What is said to a worker that is done and cannot go on at once.
+/// The reply to a worker that claims to be done and unable to continue at once.
 pub(super) const ERROR_ALONE: &str = "`status` says that you cannot go on, so it stands alone with \
     `reason`; if you are done, leave both out or make them `null`";
 
@@ -111,7 +111,7 @@ enum ErrorStatus {
     Error,
 }
 
-/// Finds a text that is too long. Those of files may be as long as they are.
+/// Finds a text that is too long. The contents of files may have any length.
 pub(super) fn check_lengths(
     answer: &Value,
     about: &SubmissionConstraints<'_>,
@@ -139,7 +139,7 @@ enum PathSegment<'a> {
     Item(usize),
 }
 
-/// How long the first text is that is too long, and the way to it.
+/// Returns the length of the first text that is too long, and leaves the path to it in `path`.
 fn too_long<'a>(value: &'a Value, most: usize, path: &mut Vec<PathSegment<'a>>) -> Option<usize> {
     let inner: &mut dyn Iterator<Item = (PathSegment<'a>, &'a Value)> = match value {
         Value::String(text) => {
@@ -170,33 +170,33 @@ fn too_long<'a>(value: &'a Value, most: usize, path: &mut Vec<PathSegment<'a>>) 
     None
 }
 
-/// Reads an answer with a `status`.
+/// Parses an answer with a `status`.
 pub(super) fn error(answer: Value) -> Result<Submission, String> {
     let fields = answer.as_object();
     if fields.is_some_and(|fields| fields.keys().any(|key| key != "status" && key != "reason")) {
         return Err(ERROR_ALONE.to_owned());
     }
-    let failed: StrictError = read(answer)?;
-    said("reason", &failed.reason)?;
+    let failed: StrictError = deserialize_answer(answer)?;
+    require_text("reason", &failed.reason)?;
     Ok(Submission::Blocked(BlockedReason {
         blocked: failed.reason,
     }))
 }
 
-/// The tasks one after the other.
+/// Converts a plan; each task depends on the one before it.
 pub(super) fn plan(
     answer: StrictPlan,
     about: &SubmissionConstraints<'_>,
 ) -> Result<Submission, String> {
     let StrictPlan { plan_id, tasks } = answer;
-    if let Some(told) = about.plan.map(self::plan_id)
+    if let Some(told) = about.plan.map(self::worker_plan_id)
         && plan_id != told
     {
         return Err(format!(
             "at `plan_id`: `{plan_id}` is not the plan's id; it must be `{told}`"
         ));
     }
-    // What nobody was told is the same in every run and names nothing.
+    // The default id is the same in every run and names nothing.
     let plan_id = if about.plan.is_none_or(str::is_empty) {
         String::new()
     } else {
@@ -212,8 +212,8 @@ pub(super) fn plan(
                 task.id
             ));
         }
-        said(&format!("tasks[{i}].title"), &task.title)?;
-        said(&format!("tasks[{i}].acceptance"), &task.acceptance)?;
+        require_text(&format!("tasks[{i}].title"), &task.title)?;
+        require_text(&format!("tasks[{i}].acceptance"), &task.acceptance)?;
         if task.artifacts.is_empty() {
             return Err(format!(
                 "`tasks[{i}].artifacts` must name at least one file"
@@ -231,9 +231,9 @@ pub(super) fn plan(
             title: task.title,
             description: task.rationale,
             dependencies: before.replace(id).into_iter().collect(),
-            files: files.map(|file| below(about.root, file)).collect(),
+            files: files.map(|file| project_path(about.root, file)).collect(),
             acceptance: vec![task.acceptance],
-            phase: None,
+            ..plan::Task::default()
         });
     }
     let plan = plan::Plan {
@@ -244,7 +244,7 @@ pub(super) fn plan(
     Ok(Submission::Plan(PlanSubmission { plan }))
 }
 
-/// Whole files, by their paths. Those that the task does not list are not touched.
+/// Converts whole files to edits. Files that the task does not list must not be touched.
 pub(super) fn change(
     answer: StrictEdits,
     about: &SubmissionConstraints<'_>,
@@ -254,14 +254,17 @@ pub(super) fn change(
         if !is_inside(&edit.path) {
             return Err(format!("`{}` is not a file of the worktree", edit.path));
         }
-        let path = below(about.root, edit.path);
+        let path = project_path(about.root, edit.path);
         if let Some(files) = about.files
             && !files.iter().any(|file| is_listed(file, &path))
         {
-            let files: Vec<&str> = files.iter().map(|file| told(about.root, file)).collect();
+            let files: Vec<&str> = files
+                .iter()
+                .map(|file| worker_path(about.root, file))
+                .collect();
             return Err(format!(
                 "`{}` is not one of the task's artifacts: {}",
-                told(about.root, &path),
+                worker_path(about.root, &path),
                 files.join(", ")
             ));
         }
@@ -281,11 +284,12 @@ pub(super) fn change(
         files: Vec::new(),
         proof: String::new(),
         concerns: Vec::new(),
+        notes: Vec::new(),
         edits,
     }))
 }
 
-/// A verdict with the report as its reason. It says what the tests say.
+/// Converts a verdict; the report becomes its reason. It must agree with the tests.
 pub(super) fn verdict(
     answer: Value,
     about: &SubmissionConstraints<'_>,
@@ -294,7 +298,7 @@ pub(super) fn verdict(
         .as_object()
         .map(|fields| fields.keys().cloned().collect())
         .unwrap_or_default();
-    let answer: StrictVerdict = read(answer)?;
+    let answer: StrictVerdict = deserialize_answer(answer)?;
     if keys != JUDGED {
         return Err(format!(
             "the keys must be in this order: `{}`",
@@ -333,7 +337,7 @@ pub(super) fn verdict(
     }))
 }
 
-/// Tests say last what came of them, so that is what a person reads first.
+/// Composes the reason. Tests print their result last, so a person gets that line first.
 fn reason(passed: bool, report: String) -> String {
     let last = report.lines().rfind(|line| !line.trim().is_empty());
     match (passed, last) {
@@ -344,8 +348,8 @@ fn reason(passed: bool, report: String) -> String {
     }
 }
 
-/// What a report says of an output: all of it, or its two ends.
-pub fn report(output: &str) -> Cow<'_, str> {
+/// Returns what a report contains of an output: all of it, or its two ends.
+pub fn shorten_report(output: &str) -> Cow<'_, str> {
     if output.chars().count() <= MAX_CHARS {
         return output.into();
     }
@@ -355,8 +359,8 @@ pub fn report(output: &str) -> Cow<'_, str> {
     format!("{}{LEFT_OUT}{}", &output[..first], &output[last..]).into()
 }
 
-/// A gatekeeper's answer with the report that the output really comes to, if it has another. Nothing
-/// else of it is changed, and one that is too long stays to be refused.
+/// Returns a gatekeeper's answer with the report replaced by the real one, if they differ. Nothing
+/// else is changed, and a report that is too long is left to be refused.
 pub fn with_report(answer: &str, report: &str) -> Option<String> {
     let mut answer = crate::json::parse(answer).ok()?;
     let said = answer.as_object_mut()?.get_mut("report")?;
@@ -370,20 +374,20 @@ pub fn with_report(answer: &str, report: &str) -> Option<String> {
     Some(answer.to_string())
 }
 
-/// What a planner calls its plan, if it was told this.
-pub fn plan_id(told: &str) -> &str {
+/// Returns the id that a planner uses for its plan, given the one it was told.
+pub fn worker_plan_id(told: &str) -> &str {
     if told.is_empty() { UNTOLD } else { told }
 }
 
-/// A plan as a planner gives it.
-pub fn plan_as_told(plan: &plan::Plan, root: Option<&str>) -> Value {
-    let tasks = plan.tasks.iter().map(|task| task_as_told(task, root));
+/// Formats a plan as a planner writes it.
+pub fn plan_for_worker(plan: &plan::Plan, root: Option<&str>) -> Value {
+    let tasks = plan.tasks.iter().map(|task| task_for_worker(task, root));
     json!({ "plan_id": plan.plan_id, "tasks": tasks.collect::<Vec<_>>() })
 }
 
-/// A task as a planner gives it and an implementer gets it.
-pub fn task_as_told(task: &plan::Task, root: Option<&str>) -> Value {
-    let files = task.files.iter().map(|file| told(root, file));
+/// Formats a task as a planner writes it and an implementer receives it.
+pub fn task_for_worker(task: &plan::Task, root: Option<&str>) -> Value {
+    let files = task.files.iter().map(|file| worker_path(root, file));
     json!({
         "id": task.id,
         "title": task.title,
@@ -393,24 +397,24 @@ pub fn task_as_told(task: &plan::Task, root: Option<&str>) -> Value {
     })
 }
 
-/// A path as workers name it.
-pub fn told<'a>(root: Option<&str>, path: &'a str) -> &'a str {
+/// Returns a path as workers see it.
+pub fn worker_path<'a>(root: Option<&str>, path: &'a str) -> &'a str {
     let inner = root.and_then(|root| path.strip_prefix(root)?.strip_prefix('/'));
     inner.unwrap_or(path)
 }
 
-/// A path as the project has it.
-fn below(root: Option<&str>, path: String) -> String {
+/// Returns a path as it is in the project.
+fn project_path(root: Option<&str>, path: String) -> String {
     match root {
         Some(root) => format!("{root}/{path}"),
         None => path,
     }
 }
 
-/// Whether a path is a file that a task lists, or in a folder that it lists.
+/// Returns true if a path is a file that a task lists, or lies in a directory that it lists.
 fn is_listed(listed: &str, path: &str) -> bool {
     let (file, path) = (Path::new(listed), Path::new(path));
-    // As paths, so that `a//b` is `a/b`.
+    // Compare as paths, so that `a//b` equals `a/b`.
     file == path || (listed.ends_with('/') && path.starts_with(file))
 }
 

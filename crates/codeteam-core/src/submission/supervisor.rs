@@ -1,7 +1,7 @@
 //! The contract `supervisor`: a `status` in capitals, phases of components, interfaces before code.
 //!
-//! Only a status that says "done" is taken as done. One that says "not yet" goes back to the worker,
-//! and one that says why not is `blocked`.
+//! Only a status that means "done" is accepted as done. One that means "not yet" goes back to the
+//! worker, and one that gives a reason why not becomes `blocked`.
 
 mod plan;
 
@@ -10,11 +10,14 @@ use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
 pub(super) use self::plan::{SupervisorPlan, plan};
-use super::{BlockedReason, ClaimedChange, Submission, Verdict, VerdictChoice, said};
+use super::{
+    BlockedReason, ClaimedChange, PhaseComponent, Submission, Verdict, VerdictChoice, require_text,
+};
 use crate::findings::{ReportedFinding, Severity};
+use crate::ids::{RoleName, TaskId};
+use crate::plan::Interface;
 
 /// Something to be built, with a dependency on what must be there first.
 #[derive(Deserialize, JsonSchema)]
@@ -34,6 +37,12 @@ struct SupervisorComponent {
     /// Components that must be complete first: `component`, or `phase.component`.
     #[serde(default, deserialize_with = "super::one_or_many")]
     depends_on: Vec<String>,
+    /// What must hold when it is done.
+    #[serde(default, deserialize_with = "super::one_or_many")]
+    acceptance: Vec<String>,
+    /// The role that carries it out, if it is one of the roles to choose from.
+    #[serde(default)]
+    assigned_role: Option<RoleName>,
 }
 
 /// What several components rely on.
@@ -47,12 +56,24 @@ struct SupervisorInterface {
     notation: String,
     /// All of it, in that notation.
     definition: String,
+    /// The file it belongs into, relative to the project; otherwise its name and type choose one.
+    #[serde(default)]
+    file: Option<String>,
 }
 
 impl SupervisorInterface {
+    fn to_interface(&self) -> Interface {
+        Interface {
+            name: self.name.clone(),
+            notation: self.notation.clone(),
+            file: self.file.clone(),
+            definition: self.definition.clone(),
+        }
+    }
+
     fn check(&self, place: &str) -> Result<(), String> {
-        said(&format!("{place}.name"), &self.name)?;
-        said(&format!("{place}.definition"), &self.definition)
+        require_text(&format!("{place}.name"), &self.name)?;
+        require_text(&format!("{place}.definition"), &self.definition)
     }
 }
 
@@ -100,7 +121,7 @@ pub(super) struct SupervisorReview {
     /// approach is wrong.
     status: ReviewStatus,
     /// What is wrong. One that is serious enough holds the change up, whatever the status says; one
-    /// that you do not name again is taken as mended.
+    /// that you do not name again counts as fixed.
     issues: Vec<SupervisorIssue>,
     /// What could be better and holds nothing up.
     suggestions: Vec<String>,
@@ -139,7 +160,7 @@ struct SupervisorIssue {
     suggestion: String,
 }
 
-/// The components in words, the interfaces as they are.
+/// Converts a design: the components are described in words, the interfaces are kept as they are.
 pub(super) fn design(answer: SupervisorDesign) -> Result<Submission, String> {
     let SupervisorDesign {
         components,
@@ -149,7 +170,7 @@ pub(super) fn design(answer: SupervisorDesign) -> Result<Submission, String> {
         return Err("`components` and `interfaces` must not both be empty".to_owned());
     }
     for (i, component) in components.iter().enumerate() {
-        said(&format!("components[{i}].id"), &component.id)?;
+        require_text(&format!("components[{i}].id"), &component.id)?;
     }
     let mut names = BTreeSet::new();
     for (i, interface) in interfaces.iter().enumerate() {
@@ -162,21 +183,33 @@ pub(super) fn design(answer: SupervisorDesign) -> Result<Submission, String> {
     let design = if components.is_empty() {
         "Only the interfaces are fixed.".to_owned()
     } else {
-        let parts: Vec<String> = components.iter().map(in_words).collect();
+        let parts: Vec<String> = components.iter().map(describe_component).collect();
         format!("Components:\n\n{}", parts.join("\n"))
     };
-    let interfaces = interfaces
-        .into_iter()
-        .map(|i| json!({"name": i.name, "type": i.notation, "definition": i.definition}));
+    let interfaces = interfaces.iter().map(SupervisorInterface::to_interface);
+    let interfaces = interfaces.filter_map(|interface| serde_json::to_value(interface).ok());
     Ok(Submission::Design(super::Design {
         design,
         patterns: Vec::new(),
         warnings: Vec::new(),
         interfaces: interfaces.collect(),
+        components: components.into_iter().map(component).collect(),
     }))
 }
 
-fn in_words(component: &SupervisorComponent) -> String {
+fn component(answer: SupervisorComponent) -> PhaseComponent {
+    PhaseComponent {
+        id: TaskId(answer.id),
+        title: answer.title,
+        description: answer.description,
+        files: answer.files,
+        depends_on: answer.depends_on,
+        acceptance: answer.acceptance,
+        assigned_role: answer.assigned_role,
+    }
+}
+
+fn describe_component(component: &SupervisorComponent) -> String {
     let mut text = format!("- `{}`", component.id);
     let about: Vec<&str> = [&component.title, &component.description]
         .into_iter()
@@ -198,9 +231,9 @@ fn in_words(component: &SupervisorComponent) -> String {
     text
 }
 
-/// What was done, or why it was not.
+/// Converts a change, or the reasons why there is none.
 pub(super) fn change(answer: SupervisorChange) -> Result<Submission, String> {
-    let blockers = said_lines(&answer.blockers);
+    let blockers = join_texts(&answer.blockers);
     match answer.status {
         ChangeStatus::Success if blockers.is_empty() => {}
         ChangeStatus::Success => {
@@ -256,11 +289,13 @@ pub(super) fn change(answer: SupervisorChange) -> Result<Submission, String> {
         files: files.collect(),
         proof,
         concerns: Vec::new(),
+        notes: Vec::new(),
         edits: Vec::new(),
     }))
 }
 
-/// The status is the verdict; issues and concerns are findings, and are weighed as any are.
+/// Converts a review: the status is the verdict; issues and concerns become findings, which are
+/// weighed like any others.
 pub(super) fn verdict(answer: SupervisorReview) -> Result<Submission, String> {
     let mut findings = Vec::new();
     for (i, issue) in answer.issues.into_iter().enumerate() {
@@ -277,7 +312,7 @@ pub(super) fn verdict(answer: SupervisorReview) -> Result<Submission, String> {
         };
         findings.push(finding(&format!("security_concerns[{i}]"), issue)?);
     }
-    let suggestions = said_lines(&answer.suggestions);
+    let suggestions = join_texts(&answer.suggestions);
     let word = match answer.status {
         ReviewStatus::Approved => "approved",
         ReviewStatus::ChangesRequested => "changes requested",
@@ -346,8 +381,8 @@ fn blocked(why: String) -> Submission {
     Submission::Blocked(BlockedReason { blocked: why })
 }
 
-/// What was said of several things, in one line; empty if it was nothing.
-fn said_lines(texts: &[String]) -> String {
+/// Joins several texts into one line; empty if there are none.
+fn join_texts(texts: &[String]) -> String {
     let texts = texts.iter().map(|text| text.trim());
     let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
     texts.join("; ")

@@ -1,5 +1,5 @@
-//! The contract `team_mcp`: a verdict is `approved, reason, issues`. Its other kinds are the native
-//! ones, under a second name here and there.
+//! The contract `team_mcp`: a verdict is `approved, reason, issues`. Its other kinds use the native
+//! form, with a second name for some keys.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,8 +21,8 @@ pub(super) struct TeamVerdict {
     issues: Vec<String>,
 }
 
-/// What it calls a key of the native form, if that is another name. Both are read.
-pub(super) fn name(kind: RoleKind, native: &str) -> Option<&'static str> {
+/// Returns the contract's own name for a key of the native form, if it has one. Both are accepted.
+pub(super) fn contract_key(kind: RoleKind, native: &str) -> Option<&'static str> {
     match (kind, native) {
         (RoleKind::Analyst, "requirements") => Some("confirmed_requirements"),
         (RoleKind::Implementer, "files") => Some("files_changed"),
@@ -30,10 +30,10 @@ pub(super) fn name(kind: RoleKind, native: &str) -> Option<&'static str> {
     }
 }
 
-/// What is wrong, with keys as they are called here: nobody is told of the others.
-pub(super) fn own_words(kind: RoleKind, error: String) -> String {
+/// Renames the keys in an error message to the contract's own: workers do not know the others.
+pub(super) fn use_contract_keys(kind: RoleKind, error: String) -> String {
     let renamed = ["requirements", "files"].into_iter().find_map(|native| {
-        let own = name(kind, native).filter(|own| !error.contains(own))?;
+        let own = contract_key(kind, native).filter(|own| !error.contains(own))?;
         let native = format!("`{native}`");
         Some(error.replace(&native, &format!("`{own}`")))
     });

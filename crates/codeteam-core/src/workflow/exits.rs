@@ -1,4 +1,4 @@
-//! Where a frame goes next, and when.
+//! Exits of steps: where a frame goes next, and under which condition.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,22 +6,22 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::StepId;
+use crate::ids::{RoleName, StepId};
 
-/// One thing a person can answer.
+/// An answer that a person can give at a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a thing of its own that an answer may do"
 )]
 pub struct PersonAnswer {
-    /// The word.
+    /// The word a person answers with.
     pub name: String,
-    /// Where it leads.
+    /// Where the answer leads.
     pub next: ExitTarget,
     /// Whether it sends the work back: what the person writes becomes feedback.
     pub rejects: bool,
-    /// Whether counting starts anew: rounds, steps, what was seen.
+    /// Whether counting starts again: rounds, steps, submitted changes.
     pub resets: bool,
     /// Whether it comes with a change that the person has made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -42,11 +42,11 @@ pub struct Rebound {
     pub to: StepId,
 }
 
-/// Where a frame goes next.
+/// The target of an exit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum ExitTarget {
-    /// To a step.
+    /// The frame moves to a step.
     Step(StepId),
     /// The frame is done.
     Done,
@@ -55,8 +55,8 @@ pub enum ExitTarget {
 }
 
 impl ExitTarget {
-    /// Whether it is this step.
-    pub fn is(&self, id: &StepId) -> bool {
+    /// Returns true if the target is this step.
+    pub fn is_step(&self, id: &StepId) -> bool {
         matches!(self, Self::Step(step) if step == id)
     }
 }
@@ -101,6 +101,11 @@ pub enum StepCondition {
     Committed(bool),
     /// The log of the frame's work is longer than its implementer may be given.
     Log(LogLength),
+    /// What was contributed to the frame's task takes many words (500 characters, unless
+    /// `digest_from` says otherwise), and another task depends on it.
+    Result(LogLength),
+    /// The frame's result has a score, and the score is enough.
+    Score(ScoreLevel),
     /// The frame's change is small, by `verification.small_change`: few lines in few files, none of
     /// them risky, and every check has passed it without a remark.
     Change(ChangeSize),
@@ -109,6 +114,10 @@ pub enum StepCondition {
     Task(TaskDetail),
     /// The goal is not about one place: it names no file of the project, or many, or is long.
     Goal(GoalBreadth),
+    /// Commit messages must have a form, by `git.commit_message_format`.
+    Message(MessageRule),
+    /// It is the turn of one of these roles, where the plan names the roles of each task.
+    Assigned(Vec<RoleName>),
     /// A person gave this answer (`step: answer`) in this frame.
     Answered(BTreeMap<StepId, String>),
     /// The other way round.
@@ -117,6 +126,14 @@ pub enum StepCondition {
     All(Vec<StepCondition>),
     /// One holds.
     Any(Vec<StepCondition>),
+}
+
+/// How a result has scored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ScoreLevel {
+    /// Its score reaches the threshold.
+    Enough,
 }
 
 /// How large a change is.
@@ -143,6 +160,14 @@ pub enum GoalBreadth {
     Broad,
 }
 
+/// What is asked of commit messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MessageRule {
+    /// A form, which a task's title may not have.
+    Formatted,
+}
+
 /// How long something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -161,4 +186,6 @@ pub enum PlanPresence {
     Missing,
     /// It is, and the run began with it.
     Given,
+    /// It is, and some task that is not done names no role.
+    Unassigned,
 }

@@ -1,4 +1,4 @@
-//! How one verdict comes of several.
+//! Joins the verdicts of several slots into one.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,8 @@ pub enum JoinRule {
 }
 
 impl JoinRule {
-    /// The verdict of a step from its slots: `Some(true)` approves, `None` abstained.
+    /// Returns whether a step approves, from the votes of its slots: `Some(true)` approves, `None`
+    /// abstained.
     pub fn approves(self, ballots: &[(&RoleName, Option<bool>)]) -> bool {
         let yes = ballots.iter().filter(|(_, b)| *b == Some(true)).count();
         match self {

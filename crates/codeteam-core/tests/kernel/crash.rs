@@ -1,14 +1,14 @@
 //! A run that is killed anywhere ends as if nothing had happened.
 
-use codeteam_core::assignment::assignment;
+use codeteam_core::assignment::{Assignment, build_assignment};
 use codeteam_core::failure::{FailureFacts, FailureStage};
-use codeteam_core::ids::AttemptId;
+use codeteam_core::ids::{AttemptId, TaskId};
 use codeteam_core::input::{WorkerOutcome, WorkerReport};
-use codeteam_core::role::RoleKind;
+use codeteam_core::role::{Contract, RoleKind};
 use codeteam_core::{Effect, Input};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::fixture::{EACH_TASK, PHASES, RunSetup, SEQUENCE};
+use crate::fixture::{EACH_TASK, LED, PHASES, RunSetup, SEQUENCE};
 use crate::git;
 use crate::world::{SimulatedWorld, spent};
 
@@ -85,23 +85,36 @@ fn perform(world: &mut SimulatedWorld, effect: &Effect) -> Input {
 }
 
 fn work(world: &SimulatedWorld, id: &AttemptId) -> Input {
-    let told = assignment(&world.run, id).unwrap();
+    let told = build_assignment(&world.run, id).unwrap();
     let who = told.task.as_ref().map_or("goal", |t| t.id.as_str());
     let answer = match told.kind {
-        RoleKind::Analyst if told.answers.is_empty() => json!({"questions": ["How?"]}),
+        _ if told.expected.contract == Contract::Assembly => assembly(&told),
+        _ if told.expected.contract == Contract::Quality => {
+            // The first result of each task is not good enough.
+            let points = if told.place.generation == 1 { 40 } else { 80 };
+            let criteria = told.task.as_ref().map_or(0, |task| task.acceptance.len());
+            let scores: Vec<_> = (1..=criteria)
+                .map(|n| json!({"criterion": n, "score": points}))
+                .collect();
+            json!({"overall_score": points, "criteria_scores": scores})
+        }
+        _ if told.expected.contract == Contract::Intervention => intervention(&told),
+        RoleKind::Analyst if told.earlier.answers.is_empty() => json!({"questions": ["How?"]}),
         RoleKind::Analyst => json!({"requirements": "by mail"}),
         RoleKind::Designer => json!({"design": "a table"}),
         RoleKind::Implementer => json!({"summary": "done"}),
-        RoleKind::Gatekeeper if told.contract == codeteam_core::role::Contract::TeamMcp => {
+        RoleKind::Gatekeeper
+            if told.expected.contract == codeteam_core::role::Contract::TeamMcp =>
+        {
             // Two rounds are rejected.
-            json!({"approved": told.round > 2, "reason": "seen", "issues": if told.round > 2 { vec![] } else { vec!["one"] }})
+            json!({"approved": told.place.round > 2, "reason": "seen", "issues": if told.place.round > 2 { vec![] } else { vec!["one"] }})
         }
         RoleKind::Gatekeeper => json!({"verdict": "approve", "reason": "seen"}),
         RoleKind::Scribe => json!({"message": format!("Do {who}")}),
         RoleKind::Planner => json!({"blocked": "there is a plan"}),
     };
     let mut end = WorkerOutcome::Answered(answer.to_string());
-    if told.kind == RoleKind::Implementer && who == "three" && told.attempt == 1 {
+    if told.kind == RoleKind::Implementer && who == "three" && told.place.attempt == 1 {
         end = WorkerOutcome::Failed(FailureFacts {
             stage: FailureStage::TimedOut,
             ..FailureFacts::default()
@@ -109,13 +122,18 @@ fn work(world: &SimulatedWorld, id: &AttemptId) -> Input {
     }
     let change = told.writable.then(|| {
         let mut files = git::files(&told.tree);
-        let content = format!("{who}.r{}", told.round);
+        // Roles that take turns do not write the same.
+        let by = match told.role.as_str() {
+            "writer" => ".words",
+            _ => "",
+        };
+        let content = format!("{who}{by}.r{}", told.place.round);
         files.insert(format!("{who}.rs"), content.clone());
         let list = files.entry("shared.txt".to_owned()).or_default();
         *list = format!("{list}+{content}");
         let tree = git::tree(&files);
         let base = &world.run.frames[&id.frame].base.tree;
-        (tree.clone(), git::change(&id.lasting(), base, &tree))
+        (tree.clone(), git::change(&id.without_fence(), base, &tree))
     });
     Input::WorkerExited {
         at: world.now,
@@ -127,9 +145,36 @@ fn work(world: &SimulatedWorld, id: &AttemptId) -> Input {
             failed_write: None,
             end,
             usage: spent(100),
+            model: None,
             transcript: None,
             change,
         }),
+    }
+}
+
+/// The first task is for two roles, the others for one.
+fn assembly(told: &Assignment) -> Value {
+    let one = |task: &TaskId| {
+        let roles = match task.as_str() {
+            "one" => vec!["writer", "developer"],
+            _ => vec!["developer"],
+        };
+        json!({"task": task, "roles": roles, "reason": "they can"})
+    };
+    let assignments: Vec<Value> = told.team.unassigned.iter().map(one).collect();
+    json!({"assignments": assignments})
+}
+
+/// Each task gets another intervention, and then goes on.
+fn intervention(told: &Assignment) -> Value {
+    let task = told.task.as_ref().map_or("", |task| task.id.as_str());
+    match (task, told.place.generation) {
+        ("one", 1) => json!({"intervention": "enhance", "reason": "it was unclear",
+            "criteria": ["names five"]}),
+        ("two", 1) => json!({"intervention": "escalate", "reason": "it lacks words",
+            "role": "writer", "request": "Write"}),
+        (_, 1) => json!({"intervention": "retry", "reason": "again"}),
+        _ => json!({"intervention": "continue", "reason": "good"}),
     }
 }
 
@@ -152,7 +197,17 @@ fn ends_the_same_wherever_it_dies(start: &RunSetup) {
 
 #[test]
 fn tasks_side_by_side_with_a_failing_gate_and_a_retry() {
-    let start = RunSetup::of(EACH_TASK).plan(
+    let start = RunSetup::for_workflow(EACH_TASK).plan(
+        "one: one.rs
+         two: two.rs
+         three: three.rs < one",
+    );
+    ends_the_same_wherever_it_dies(&start);
+}
+
+#[test]
+fn a_team_with_turns_scores_and_interventions() {
+    let start = RunSetup::for_workflow(LED).plan(
         "one: one.rs
          two: two.rs
          three: three.rs < one",
@@ -162,13 +217,13 @@ fn tasks_side_by_side_with_a_failing_gate_and_a_retry() {
 
 #[test]
 fn a_sequence_with_a_question_and_rejections() {
-    ends_the_same_wherever_it_dies(&RunSetup::of(SEQUENCE));
+    ends_the_same_wherever_it_dies(&RunSetup::for_workflow(SEQUENCE));
 }
 
 #[test]
 fn phases() {
     // Publishing is the one thing that is not repeated without asking; the person says it is done.
-    let start = RunSetup::of(PHASES).plan(
+    let start = RunSetup::for_workflow(PHASES).plan(
         "one@first: one.rs
          two@first: two.rs
          three@second: three.rs",

@@ -18,6 +18,8 @@ pub(crate) type GitFiles = BTreeMap<String, String>;
 #[derive(Clone, Debug)]
 pub(crate) struct FakeGit {
     commits: Vec<FakeCommit>,
+    /// What the branch had before it was moved back.
+    kept: Vec<FakeCommit>,
 }
 
 #[derive(Clone, Debug)]
@@ -38,7 +40,34 @@ impl FakeGit {
                 trailer: String::new(),
                 message: String::new(),
             }],
+            kept: Vec::new(),
         }
+    }
+
+    /// The name of the next commit. Two commits never have the same one.
+    fn next_name(&self) -> Commit {
+        Commit(format!("c{}", self.commits.len() + self.kept.len()))
+    }
+
+    /// Moves the branch back to one of its commits, and keeps the others.
+    pub(crate) fn move_back(&mut self, to: &Tip) -> Commit {
+        let found = self.tip().commit;
+        let at = self.commits.iter().position(|c| c.tip == *to);
+        let gone = self.commits.split_off(at.unwrap() + 1);
+        self.kept.extend(gone);
+        found
+    }
+
+    /// Attempts of another run have the same names, and its trailers tell them apart.
+    pub(crate) fn begin_another_run(&mut self) {
+        for commit in &mut self.commits {
+            commit.trailer = format!("of another run: {}", commit.trailer);
+        }
+    }
+
+    /// The names of the commits that the branch had before it was moved back.
+    pub(crate) fn kept(&self) -> Vec<String> {
+        self.kept.iter().map(|c| c.tip.commit.0.clone()).collect()
     }
 
     pub(crate) fn tip(&self) -> Tip {
@@ -58,7 +87,7 @@ impl FakeGit {
         onto: &Tip,
         message: &str,
     ) -> IntegrationOutcome {
-        let trailer = id.lasting();
+        let trailer = id.without_fence();
         if let Some(made) = self.commits.iter().find(|c| c.trailer == trailer) {
             return IntegrationOutcome::Committed {
                 commit: made.tip.commit.clone(),
@@ -69,7 +98,7 @@ impl FakeGit {
         if self.tip() != *onto {
             return IntegrationOutcome::TipMoved(self.tip());
         }
-        let commit = Commit(format!("c{}", self.commits.len()));
+        let commit = self.next_name();
         self.commits.push(FakeCommit {
             tip: Tip {
                 commit: commit.clone(),
@@ -113,7 +142,7 @@ impl FakeGit {
     pub(crate) fn push(&mut self, file: &str, content: &str) {
         let mut files = files(&self.tip().tree);
         files.insert(file.to_owned(), content.to_owned());
-        let commit = Commit(format!("c{}", self.commits.len()));
+        let commit = self.next_name();
         self.commits.push(FakeCommit {
             tip: Tip {
                 commit,
@@ -145,7 +174,7 @@ pub(crate) fn rebase(id: &AttemptId, base: &Tip, changed: &Tree, onto: &Tip) -> 
     }
     if conflicts.is_empty() {
         let tree = tree(&merged);
-        let change = change(&id.lasting(), &onto.tree, &tree);
+        let change = change(&id.without_fence(), &onto.tree, &tree);
         let base = onto.clone();
         RebaseOutcome::Clean { base, tree, change }
     } else {

@@ -1,21 +1,29 @@
 //! Logs that were written once and must stay readable.
 //!
 //! `tests/golden/v<version>-<name>.jsonl` holds one event per line, and `.end` beside it how the
-//! run it tells of stood at its end. A log is never rewritten: to add one, add a line to [`LOGS`]
-//! and run this test; it writes the missing file and says so. The `.end` files are rewritten with
-//! `UPDATE_EXPECT=1` when the form of [`Run`] changes; then only their `digest` may change.
+//! run it tells of stood at its end: in a few lines for people, and below them every value of the
+//! state that is not empty. A log is never rewritten: to add one, add a line to [`LOGS`] and run
+//! this test; it writes the missing file and says so. The logs that are not listed there were
+//! recorded from scenarios, each for the kinds of events that it has; a new kind of event needs a
+//! log, and [`every_kind_of_event_is_in_a_log`] says so.
+//!
+//! The `.end` files are rewritten with `UPDATE_EXPECT=1` when the form of [`Run`] changes. Their
+//! difference then shows what old logs mean now: new names may come and old ones may go, but what
+//! happened must still be there.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use codeteam_core::{Event, Run, due};
+use codeteam_core::{Event, Run, apply, due};
 use expect_test::expect_file;
+use serde_json::Value;
 
-use crate::fixture::{EACH_TASK, HALTING, PHASES, RunSetup, SEQUENCE};
+use crate::fixture::{EACH_TASK, HALTING, LOCKED, PHASES, RunSetup, SEQUENCE};
 use crate::scenario::play_out;
-use crate::transcript::tell_due;
+use crate::transcript::describe_effect;
 
 /// A name, the workflow, the plan and the script of each log.
-const LOGS: [(&str, &str, &str, &str); 4] = [
+const LOGS: [(&str, &str, &str, &str); 6] = [
     (
         "v1-tasks",
         EACH_TASK,
@@ -105,6 +113,30 @@ const LOGS: [(&str, &str, &str, &str); 4] = [
            crash
            person run done"#,
     ),
+    (
+        "v1-observed",
+        EACH_TASK,
+        "one: a.rs",
+        r#"run/one code sees 1285
+           run/one code asks api.example
+           run/one code writes a.rs=1
+           run/one test asks registry.example
+           run/one test passes"#,
+    ),
+    (
+        "v1-locked",
+        LOCKED,
+        "",
+        r#"run plan says {"plan":{"phases":[{"id":"backend","sequence":1}],"tasks":[]}}
+           run/backend design says {"design":"x","components":[{"id":"model","files":["m.py"]}],"interfaces":[{"name":"User","type":"python","definition":"v1"}]}
+           person run/backend yes
+           run/backend lock writes
+           run/backend check passes
+           run/backend keep goes
+           run/backend/model make writes m.py=1
+           run/backend/model test passes
+           run/backend/model commit goes"#,
+    ),
 ];
 
 fn folder() -> PathBuf {
@@ -120,7 +152,7 @@ fn every_log_is_there() {
         if file.exists() {
             continue;
         }
-        let mut start = RunSetup::of(workflow);
+        let mut start = RunSetup::for_workflow(workflow);
         if !plan.is_empty() {
             start = start.plan(plan);
         }
@@ -133,33 +165,68 @@ fn every_log_is_there() {
     }
 }
 
-#[test]
+/// All logs: their names and their events.
 #[expect(clippy::disallowed_methods, reason = "tests may read fixtures")]
-fn old_logs_stay_readable() {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
+fn golden_logs() -> Vec<(PathBuf, Vec<Event>)> {
+    let entries = std::fs::read_dir(folder()).unwrap();
+    let files = entries.map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = files
         .filter(|path| path.extension().is_some_and(|e| e == "jsonl"))
         .collect();
     files.sort();
-    assert!(files.len() >= LOGS.len());
-    for file in files {
-        let name = file.file_stem().unwrap().to_str().unwrap();
+    let read = |file: PathBuf| {
+        let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
         let version = name.trim_start_matches('v').split('-').next().unwrap();
         let version: u32 = version.parse().unwrap();
         let text = std::fs::read_to_string(&file).unwrap();
-        let events: Vec<Event> = text
-            .lines()
-            .map(|line| {
-                Event::read(version, line).unwrap_or_else(|e| panic!("{name}: {e}: {line}"))
-            })
-            .collect();
+        let events = text.lines().map(|line| {
+            Event::read(version, line).unwrap_or_else(|e| panic!("{name}: {e}: {line}"))
+        });
+        let events = events.collect();
+        (file, events)
+    };
+    files.into_iter().map(read).collect()
+}
+
+#[test]
+fn old_logs_stay_readable() {
+    let logs = golden_logs();
+    assert!(logs.len() >= LOGS.len());
+    for (file, events) in logs {
         let end = ending(&Run::replay(&events));
         expect_file![file.with_extension("end")].assert_eq(&end);
     }
 }
 
-/// How a run stands, for people, and its digest, for everything else.
+#[test]
+fn every_kind_of_event_is_in_a_log() {
+    // What an event is read as, if its kind is not known, names all kinds.
+    let error = Event::read(1, r#"{"type":"none"}"#).unwrap_err();
+    let error = std::error::Error::source(&error).unwrap().to_string();
+    let (_, kinds) = error.split_once("expected one of ").unwrap();
+    let kinds: BTreeSet<&str> = kinds.split('`').skip(1).step_by(2).collect();
+    assert!(kinds.len() > 60, "{error}");
+    let logs = golden_logs();
+    let events = logs.iter().flat_map(|(_, events)| events);
+    let seen: BTreeSet<&str> = events.map(Event::kind).collect();
+    let missing: Vec<&&str> = kinds.difference(&seen).collect();
+    assert!(missing.is_empty(), "no golden log has {missing:?}");
+}
+
+#[test]
+fn the_state_of_a_run_survives_its_serialised_form() {
+    for (file, events) in golden_logs() {
+        let mut run = Run::default();
+        for event in events {
+            apply(&mut run, &event);
+            let text = serde_json::to_string(&run).unwrap();
+            let back: Run = serde_json::from_str(&text).unwrap();
+            assert!(back == run, "{}, event {}", file.display(), run.seq);
+        }
+    }
+}
+
+/// How a run stands: in short, and then everything that its state says.
 fn ending(run: &Run) -> String {
     let mut lines = vec![
         format!("events: {}", run.seq),
@@ -179,9 +246,43 @@ fn ending(run: &Run) -> String {
         let (status, rounds) = (record.status.as_str(), record.rounds);
         lines.push(format!("{task}: {status}, {rounds} rounds, {commits:?}"));
     }
-    lines.extend(due(run).iter().map(|e| tell_due(e).trim().to_owned()));
-    lines.push(format!("digest: {:016x}", run.digest()));
+    lines.extend(
+        due(run)
+            .iter()
+            .map(|e| describe_effect(e).trim().to_owned()),
+    );
+    lines.push(String::new());
+    let mut state = serde_json::to_value(run).unwrap();
+    // The workflow and the roles are those of the log's first event.
+    for pinned in ["workflow", "roles"] {
+        state.as_object_mut().unwrap().remove(pinned);
+    }
+    add_values("", &state, &mut lines);
     lines.join("\n") + "\n"
+}
+
+/// One line for each value that is not empty, with where it stands.
+fn add_values(place: &str, value: &Value, lines: &mut Vec<String>) {
+    let below = |name: &str| match place {
+        "" => name.to_owned(),
+        place => format!("{place}.{name}"),
+    };
+    match value {
+        Value::Null | Value::Bool(false) => {}
+        Value::Number(number) if number.as_u64() == Some(0) => {}
+        Value::String(text) if text.is_empty() => {}
+        Value::Array(values) => {
+            for (at, value) in values.iter().enumerate() {
+                add_values(&below(&at.to_string()), value, lines);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                add_values(&below(name), value, lines);
+            }
+        }
+        value => lines.push(format!("{place}: {value}")),
+    }
 }
 
 #[test]

@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use codeteam_core::event::FrameOutcome;
+use codeteam_core::frame::FrameOutcome;
 use codeteam_core::frame::{Frame, FrameItem, FrameStage, QuestionKind, SlotState, SlotWork};
-use codeteam_core::ids::{FramePath, PatchId, StepId, Tree};
+use codeteam_core::ids::{FramePath, PatchId, PhaseId, StepId, TaskId, Tree};
 use codeteam_core::role::RoleKind;
+use codeteam_core::rollback::RollbackRequest;
 use codeteam_core::schedule::TaskStatus;
 use codeteam_core::workflow::StepKind;
 use codeteam_core::{Effect, Event, Run};
+
+use crate::approvals::ApprovalWatch;
 
 /// What the events alone have told so far, to hold commits against.
 #[derive(Clone, Default)]
@@ -16,6 +19,7 @@ pub(crate) struct InvariantWatch {
     fence: u64,
     frames: BTreeMap<FramePath, FrameEvidence>,
     completed: BTreeSet<FramePath>,
+    approvals: ApprovalWatch,
 }
 
 #[derive(Clone, Default)]
@@ -29,6 +33,7 @@ struct FrameEvidence {
 impl InvariantWatch {
     /// Looks at an event before it is applied.
     pub(crate) fn before(&mut self, run: &Run, event: &Event) {
+        self.approvals.before(run, event);
         match event {
             Event::AttemptStarted { id, .. } => {
                 assert!(id.fence > self.fence, "a fence is used twice: {id}");
@@ -44,6 +49,7 @@ impl InvariantWatch {
                 rejects,
                 change,
                 reverts,
+                answer,
                 ..
             } => {
                 let asked = run.frames.get(frame).map(|f| &f.stage);
@@ -56,7 +62,9 @@ impl InvariantWatch {
                     told.patch = Some(change.1.patch.clone());
                 } else if *reverts {
                     told.patch = None;
-                } else if open.kind == QuestionKind::Step && !rejects {
+                } else if (open.kind == QuestionKind::Step && !rejects)
+                    || (open.kind == QuestionKind::Exhausted && answer == "accept")
+                {
                     told.accepted.clone_from(&told.patch);
                 }
             }
@@ -64,10 +72,15 @@ impl InvariantWatch {
                 let told = self.told(frame);
                 told.accepted.clone_from(&told.patch);
             }
+            Event::Intervened { id, unscored, .. } => {
+                let told = self.told(&id.frame);
+                told.reviews.retain(|step, _| !unscored.contains(step));
+            }
             Event::WorkersReassigned {
                 change: Some(made), ..
             } => self.told(&made.frame).patch = Some(made.change.patch.clone()),
             Event::Committed { id, tree, .. } => self.judge_commit(run, &id.frame, tree),
+            Event::RunRolledBack { request, .. } => self.forget_taken_back(request),
             Event::FrameOpened { frame, .. } | Event::FrameResumed { frame } => {
                 assert!(!self.completed.contains(frame), "{frame} is done twice");
             }
@@ -81,9 +94,29 @@ impl InvariantWatch {
         }
     }
 
+    /// What is taken back may be done again, and everything about it is judged anew.
+    fn forget_taken_back(&mut self, request: &RollbackRequest) {
+        let again: BTreeSet<&str> = request
+            .plan
+            .tasks
+            .iter()
+            .map(TaskId::as_str)
+            .chain(request.plan.phases.iter().map(PhaseId::as_str))
+            .collect();
+        let stays = |frame: &FramePath| !frame.is_root() && !again.contains(frame.name());
+        self.completed.retain(|frame| stays(frame));
+        self.frames.retain(|frame, _| stays(frame));
+    }
+
     /// Looks at an event after it was applied.
     pub(crate) fn after(&mut self, run: &Run, event: &Event) {
         match event {
+            Event::RunRolledBack { request, .. } => {
+                assert_eq!(run.tip, request.plan.tip);
+                for task in &request.plan.tasks {
+                    assert_eq!(run.task_status(task), TaskStatus::Pending, "{task}");
+                }
+            }
             Event::AttemptStarted { .. } => {
                 let budget = &run.budget;
                 if let Some(limit) = budget.limits.money_microusd {
@@ -98,6 +131,10 @@ impl InvariantWatch {
             }
             | Event::FrameRebased { id, change, .. } => {
                 self.told(&id.frame).patch = Some(change.patch.clone());
+            }
+            Event::InterfacesLocked { id, change, .. } => {
+                let change = change.as_ref().map(|change| change.patch.clone());
+                self.told(&id.frame).patch = change;
             }
             Event::RebaseConflicted { id, .. } => self.told(&id.frame).patch = None,
             Event::GateJudged {
@@ -150,7 +187,7 @@ impl InvariantWatch {
                 told.patch
             );
         }
-        let turn = run.integrating.first();
+        let turn = run.integration_queue.first();
         assert_eq!(turn, Some(frame), "it was not its turn");
     }
 }
@@ -178,7 +215,16 @@ pub(crate) fn settled(run: &Run, due: &[Effect]) {
     assert_eq!(held, run.budget.reserved.money_microusd);
     for frame in run.frames.values() {
         something_will_happen(run, frame);
+        interventions_are_bounded(frame);
     }
+}
+
+/// However often a leader asks for it, nothing happens more often than it may.
+fn interventions_are_bounded(frame: &Frame) {
+    let counts = &frame.counts.interventions;
+    assert!(counts.retries <= 3, "{}: {counts:?}", frame.path);
+    assert!(counts.enhancements <= 2, "{}: {counts:?}", frame.path);
+    assert!(counts.escalations <= 1, "{}: {counts:?}", frame.path);
 }
 
 /// A run that has gone through its tasks and is complete has left none of them undone, but those
@@ -201,7 +247,11 @@ fn everything_is_done(run: &Run) {
 }
 
 fn no_shared_files(run: &Run) {
-    let tasks: Vec<_> = run.frames.values().filter_map(|f| run.task_of(f)).collect();
+    let tasks: Vec<_> = run
+        .frames
+        .values()
+        .filter_map(|f| run.frame_task(f))
+        .collect();
     for (i, one) in tasks.iter().enumerate() {
         for other in &tasks[..i] {
             assert!(
@@ -285,15 +335,34 @@ fn schedules_match_frames(run: &Run) {
     }
 }
 
+/// The tasks of a phase may wait for those of a phase beside it, as long as that one moves.
+fn waits_for_another_phase(run: &Run, frame: &Frame) -> bool {
+    let is_phase = |f: &Frame| matches!(f.item, FrameItem::Phase(_));
+    let moves = |f: &&Frame| match f.stage {
+        FrameStage::Each => run
+            .frames
+            .values()
+            .any(|below| below.parent.as_ref() == Some(&f.path)),
+        _ => true,
+    };
+    let mut others = run
+        .frames
+        .values()
+        .filter(|f| is_phase(f) && f.path != frame.path);
+    is_phase(frame) && others.any(|f| moves(&f))
+}
+
 /// No frame is left with nothing that will ever move it.
 fn something_will_happen(run: &Run, frame: &Frame) {
     if run.is_terminal() {
         return;
     }
     // Checks wait for nothing but more time.
-    let out_of_time = run.limit == Some(codeteam_core::budget::LimitKind::Time);
+    let out_of_time = run.reached_limit == Some(codeteam_core::budget::LimitKind::Time);
     let at_work = frame.slots.iter().any(|slot| match slot.state {
         SlotState::Running | SlotState::Paused { .. } => true,
+        // The branch is moved once nothing else can move it.
+        SlotState::Queued if slot.work == SlotWork::MoveBranch => !run.outstanding.is_empty(),
         // Only workers wait for room.
         SlotState::Queued => matches!(slot.work, SlotWork::Role(_)) || out_of_time,
         SlotState::Done(_) => false,
@@ -303,12 +372,14 @@ fn something_will_happen(run: &Run, frame: &Frame) {
         // A role may be asked which task comes first.
         FrameStage::Each => {
             let mut frames = run.frames.values();
-            at_work || frames.any(|f| f.parent.as_ref() == Some(&frame.path))
+            at_work
+                || frames.any(|f| f.parent.as_ref() == Some(&frame.path))
+                || waits_for_another_phase(run, frame)
         }
         FrameStage::Committing => {
-            let first = run.integrating.first() == Some(&frame.path);
+            let first = run.integration_queue.first() == Some(&frame.path);
             let under_way = frame.slots.iter().any(|s| s.state == SlotState::Running);
-            run.integrating.contains(&frame.path) && (first == under_way || out_of_time)
+            run.integration_queue.contains(&frame.path) && (first == under_way || out_of_time)
         }
         FrameStage::Working => at_work,
         FrameStage::Ended(_) => false,

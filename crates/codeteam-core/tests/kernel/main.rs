@@ -10,12 +10,14 @@
     reason = "expect-test writes them where a script holds none"
 )]
 
+mod approvals;
 mod crash;
 mod fixture;
 mod git;
 mod golden;
 mod invariants;
 mod names;
+mod observed;
 mod properties;
 mod scenario;
 mod scenarios;

@@ -6,8 +6,8 @@ use codeteam_core::input::{Decision, IntegrationOutcome, RebaseOutcome, WorkerOu
 use codeteam_core::{Event, Input, Run};
 use proptest::prelude::*;
 
-use crate::fixture::{ALL, PHASES, RunSetup, SEQUENCE, SESSION};
-use crate::seeded::go_on;
+use crate::fixture::{ALL, FEATURE, LOCKED, PHASES, RunSetup, SEQUENCE, SESSION, identity};
+use crate::seeded::{APPROVALS, go_on};
 use crate::workers::{SeededRandom, some_plan};
 use crate::world::{SimulatedWorld, attempt_of};
 
@@ -71,9 +71,10 @@ fn some_input(world: &SimulatedWorld, luck: &mut SeededRandom) -> Input {
         7 => Input::Decided {
             at,
             by: "ann".to_owned(),
+            identity: luck.percent(50).then(|| identity("ann")),
             decision: Decision::Answer {
                 question: id,
-                answer: "yes".to_owned(),
+                answer: (*luck.pick(&["yes", "approve", "override"])).to_owned(),
                 note: String::new(),
                 change: None,
             },
@@ -99,9 +100,12 @@ proptest! {
         moves in prop::collection::vec(0..4_u8, 1..60),
     ) {
         let mut luck = SeededRandom::new(seed);
-        let mut start = RunSetup::of(ALL[workflow]);
+        let mut start = RunSetup::for_workflow(ALL[workflow]);
         if ![SEQUENCE, SESSION].contains(&ALL[workflow]) {
-            start.plan = Some(some_plan(&mut luck, ALL[workflow] == PHASES));
+            start.plan = Some(some_plan(&mut luck, [PHASES, FEATURE, LOCKED].contains(&ALL[workflow])));
+        }
+        if luck.percent(30) {
+            start = start.approval(APPROVALS);
         }
         let mut world = SimulatedWorld::begin(&start);
         for step in moves {
@@ -126,5 +130,7 @@ proptest! {
         world.assert_abort_ends_it();
         let events: Vec<Event> = world.log.iter().map(|l| Event::read(1, l).unwrap()).collect();
         prop_assert_eq!(Run::replay(&events).digest(), world.run.digest());
+        let text = serde_json::to_string(&world.run).unwrap();
+        prop_assert!(serde_json::from_str::<Run>(&text).unwrap() == world.run);
     }
 }

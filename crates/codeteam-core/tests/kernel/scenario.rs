@@ -5,9 +5,12 @@
 //! ```text
 //! run/one code writes a.rs=1        the worker at that step answers, having written files
 //! run/one code says {"blocked":…}   it answers this, and has written nothing
+//! run/one code reports {"summary":…} it answers this, and has written a file of its own
 //! run/one code fails timeout        it fails: timeout, crash, overloaded, odd, quota 60s, busy 60s,
 //!                                   cost, tokens
 //! run/one code uses 500 20          it has used 500 tokens and 20 of money so far
+//! run/one code sees 1285            its context was assembled, with so many tokens
+//! run/one code asks api.example     it has reached this host
 //! run/one review approves           a gatekeeper approves, or `rejects "why"`; `review/1` is a slot
 //! run/one test passes               a gate passes, or `fails "why"`, or passes and `notes b.rs`
 //! run/one test leaves a b           it passes, though tests fail that failed before the run
@@ -15,6 +18,10 @@
 //! run/one commit breaks "why"       it cannot be done at all
 //! run/one commit stumbles "why"     the same, and the machine is to blame
 //! person run/one yes note: why      a person answers; `stale` before the answer names an old one
+//! as ben person run/one approve     the same, by somebody else; `as nobody` is somebody unknown
+//! run/one commit reads 2 auth       the risk is read: two files, and the named sets they are in
+//! as ben delegate run/one dora       hands a vote on a change to somebody else
+//! run/one commit reaches slack      a notification is delivered; `reaches_nobody` is the other case
 //! person run/one edit writes a=1    a person answers with a change of their own
 //! reply run/one yes                 a session answers in a person's name
 //! accept                            a person takes a change as it is, unasked
@@ -25,6 +32,8 @@
 //! repin test make check             a gate has other checks from now on
 //! crash                             codeteam dies; `crash after run/one commit` does that first
 //! +5s                               time passes
+//! rollback to task one              the run is taken back; `to phase a`, `before task one`, `to event 9`;
+//!                                   `expecting c3` at the end names the commit that was seen
 //! limited claude 60s                another run tells of a usage limit
 //! push a.rs=9                       someone else commits to the branch
 //! again                             the last input arrives once more
@@ -36,23 +45,26 @@
 
 use std::collections::BTreeMap;
 
-use codeteam_core::assignment::{Assignment, assignment};
+use codeteam_core::assignment::{Assignment, build_assignment};
 use codeteam_core::budget::Usage;
 use codeteam_core::event::UnsubmittedChange;
 use codeteam_core::failure::{FailureCause, FailureFacts, FailureStage, ReachedQuota};
 use codeteam_core::findings::{ReportedFinding, Severity};
 use codeteam_core::frame::{FrameChange, SlotWork};
-use codeteam_core::hands::Operator;
 use codeteam_core::ids::{AttemptId, FramePath, Tree};
 use codeteam_core::input::{Decision, WorkerOutcome};
+use codeteam_core::operator::Operator;
+use codeteam_core::risk::{PathSetMatch, RiskFacts};
 use codeteam_core::role::{Contract, RoleKind};
+use codeteam_core::rollback::{RollbackPoint, RollbackTarget};
 use codeteam_core::workflow::{Check, CheckKind};
 use codeteam_core::{Effect, Event, Input, due};
 use serde_json::{Value, json};
 
-use crate::fixture::{RunSetup, plan};
+use crate::fixture::{RunSetup, identity, plan};
 use crate::git;
-use crate::transcript::{tell, tell_due};
+use crate::observed::observed;
+use crate::transcript::{describe_effect, describe_event};
 use crate::world::SimulatedWorld;
 
 /// Plays a script and writes down what happened.
@@ -73,23 +85,28 @@ pub(crate) fn play_out(start: &RunSetup, script: &str) -> (SimulatedWorld, Strin
             }
             "start" => {
                 let first = world.log.iter().map(|l| Event::read(1, l).unwrap());
-                lines.extend(first.map(|event| tell(&event)));
+                lines.extend(first.map(|event| describe_event(&event)));
                 continue;
             }
             _ => lines.push(format!("> {line}")),
         }
         if line == "due" {
-            lines.extend(due(&world.run).iter().map(tell_due));
+            lines.extend(due(&world.run).iter().map(describe_effect));
             continue;
         }
         let events = command(&mut world, line);
-        lines.extend(events.iter().map(tell));
-        lines.extend(world.report_cancelled().iter().map(tell));
+        lines.extend(events.iter().map(describe_event));
+        lines.extend(world.report_cancelled().iter().map(describe_event));
     }
     (world, lines.join("\n") + "\n")
 }
 
-fn command(world: &mut SimulatedWorld, line: &str) -> Vec<Event> {
+/// Plays one more line of a script.
+pub(crate) fn play_line(world: &mut SimulatedWorld, line: &str) {
+    command(world, line);
+}
+
+pub(crate) fn command(world: &mut SimulatedWorld, line: &str) -> Vec<Event> {
     let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
     let at = world.now;
     match verb {
@@ -133,7 +150,15 @@ fn command(world: &mut SimulatedWorld, line: &str) -> Vec<Event> {
                 answer,
             })
         }
-        "person" | "abort" | "retry" | "skip" | "raise" | "accept" | "give" | "repin" => {
+        "as" => {
+            let (who, rest) = rest.split_once(' ').unwrap();
+            let (verb, rest) = rest.split_once(' ').unwrap();
+            let known = (who != "nobody").then(|| identity(who));
+            let decision = decision(world, verb, rest);
+            world.decide_as(who, known, decision)
+        }
+        "person" | "abort" | "retry" | "skip" | "raise" | "accept" | "give" | "repin"
+        | "rollback" => {
             let decision = decision(world, verb, rest);
             world.decide(decision)
         }
@@ -151,6 +176,9 @@ fn command(world: &mut SimulatedWorld, line: &str) -> Vec<Event> {
                 let id = effect.attempt().unwrap().clone();
                 let usage = used_so_far(used);
                 return world.feed(&Input::UsageMeasured { at, id, usage });
+            }
+            if let Some(input) = observed(&effect, &done, at) {
+                return world.feed(&input);
             }
             let input = perform(world, &effect, &done);
             world.land(&input)
@@ -197,28 +225,20 @@ fn decision(world: &SimulatedWorld, verb: &str, rest: &str) -> Decision {
                 checks: BTreeMap::from([(step.into(), vec![check])]),
             }
         }
-        "skip" => Decision::Skip { task: rest.into() },
-        "accept" => Decision::Accept { frame: None, note },
-        "give" => {
-            let (to, written) = rest.split_once(" with ").unwrap_or((rest, ""));
-            let change = (!written.is_empty()).then(|| {
-                let frame = FramePath::root();
-                let from = &world.run.frames[&frame];
-                let id = from.slots[0].id.clone();
-                let (tree, change) = write(world, &id, &from.tree, written);
-                Box::new(UnsubmittedChange {
-                    frame,
-                    tree,
-                    change,
-                })
-            });
-            let to = if to == "workers" {
-                Operator::Workers
-            } else {
-                Operator::Session
-            };
-            Decision::Reassign { to, change }
+        "delegate" => {
+            let (frame, to) = rest.split_once(' ').unwrap();
+            let asked = world.questions();
+            let question = asked.iter().find(|q| q.id.frame.as_str() == frame);
+            Decision::Delegate {
+                question: question.unwrap().id.clone(),
+                to: to.into(),
+                note,
+            }
         }
+        "skip" => Decision::Skip { task: rest.into() },
+        "rollback" => rollback(rest),
+        "accept" => Decision::Accept { frame: None, note },
+        "give" => reassign(world, rest),
         "raise" => {
             let mut limits = codeteam_core::budget::BudgetLimits::default();
             let (what, value) = rest.split_once(' ').unwrap_or(("money", rest));
@@ -261,6 +281,47 @@ fn decision(world: &SimulatedWorld, verb: &str, rest: &str) -> Decision {
                 change,
             }
         }
+    }
+}
+
+fn reassign(world: &SimulatedWorld, rest: &str) -> Decision {
+    let (to, written) = rest.split_once(" with ").unwrap_or((rest, ""));
+    let change = (!written.is_empty()).then(|| {
+        let frame = FramePath::root();
+        let from = &world.run.frames[&frame];
+        let id = from.slots[0].id.clone();
+        let (tree, change) = write(world, &id, &from.tree, written);
+        Box::new(UnsubmittedChange {
+            frame,
+            tree,
+            change,
+        })
+    });
+    let to = if to == "workers" {
+        Operator::Workers
+    } else {
+        Operator::Session
+    };
+    Decision::Reassign { to, change }
+}
+
+fn rollback(rest: &str) -> Decision {
+    let (rest, expected) = match rest.split_once(" expecting ") {
+        Some((rest, commit)) => (rest, Some(commit.into())),
+        None => (rest, None),
+    };
+    let mut words = rest.split(' ');
+    let before = words.next() == Some("before");
+    let (kind, name) = (words.next().unwrap(), words.next().unwrap());
+    let target = match kind {
+        "task" => RollbackTarget::Task(name.into()),
+        "phase" => RollbackTarget::Phase(name.into()),
+        _ => RollbackTarget::Event(name.parse().unwrap()),
+    };
+    Decision::Rollback {
+        to: RollbackPoint { target, before },
+        expected,
+        reason: String::new(),
     }
 }
 
@@ -317,19 +378,55 @@ fn perform(world: &mut SimulatedWorld, effect: &Effect, done: &str) -> Input {
             ok: verb == "goes",
             output: rest.to_owned(),
         },
+        (Effect::AssessRisk { tree, .. }, "reads") => Input::RiskRead {
+            at,
+            id,
+            tree: tree.clone(),
+            facts: Box::new(risk_facts(rest)),
+        },
+        (Effect::Notify { .. }, _) => Input::Notified {
+            at,
+            id,
+            channels: (verb == "reaches")
+                .then(|| rest.to_owned())
+                .into_iter()
+                .collect(),
+        },
         (Effect::StartWorker { .. }, _) => work(world, &id, verb, done),
         _ => world.perform_git(effect).unwrap(),
     }
 }
 
+/// `2 auth keys`: the number of files, and the sets that they are in; `unread` if signatures could
+/// not be compared.
+fn risk_facts(text: &str) -> RiskFacts {
+    let mut words = text.split(' ');
+    let mut facts = RiskFacts {
+        files: words.next().unwrap().parse().unwrap(),
+        ..RiskFacts::default()
+    };
+    for word in words {
+        if word == "unread" {
+            facts.unread.push("run.sh".to_owned());
+        } else {
+            facts.paths.push(PathSetMatch {
+                set: word.to_owned(),
+                files: vec![format!("{word}.rs")],
+                more: 0,
+            });
+        }
+    }
+    facts
+}
+
 fn work(world: &SimulatedWorld, id: &AttemptId, verb: &str, done: &str) -> Input {
-    let told = assignment(&world.run, id).unwrap();
+    let told = build_assignment(&world.run, id).unwrap();
     let rest = done.split_once(' ').map_or("", |(_, rest)| rest);
     let reason = rest.trim_matches('"');
     let end = match (verb, told.kind) {
         ("fails", _) => WorkerOutcome::Failed(trouble(rest, told.worker.as_str())),
-        ("says", _) => WorkerOutcome::Answered(rest.to_owned()),
-        ("writes", _) => answered(&change(told.contract, rest)),
+        ("says" | "reports", _) => WorkerOutcome::Answered(rest.to_owned()),
+        ("writes", _) => answered(&change(told.expected.contract, rest)),
         ("approves", _) => answered(&verdict(&told, true, "fine")),
         ("rejects", _) => answered(&verdict(&told, false, reason)),
         ("goes", RoleKind::Scribe) => answered(&json!({"message": "Do it"})),
@@ -341,7 +438,12 @@ fn work(world: &SimulatedWorld, id: &AttemptId, verb: &str, done: &str) -> Input
     if let Input::WorkerExited { report, .. } = &mut input
         && told.writable
     {
-        let written = if verb == "writes" { rest } else { "" };
+        let own = format!("{}.rs={}", id.frame.name(), id.fence);
+        let written = match verb {
+            "writes" => rest,
+            "reports" => own.as_str(),
+            _ => "",
+        };
         report.change = Some(write(world, id, &told.tree, written));
     }
     input
@@ -357,13 +459,17 @@ fn change(contract: Contract, written: &str) -> Value {
         Contract::Strict => json!({"edits": edits().collect::<Vec<_>>()}),
         Contract::Supervisor => json!({"status": "SUCCESS", "files_created": [],
             "files_modified": names().collect::<Vec<_>>(), "tests_written": []}),
+        other => panic!(
+            "nobody makes a change under the contract {}",
+            other.as_str()
+        ),
     }
 }
 
 fn verdict(told: &Assignment, approved: bool, reason: &str) -> Value {
     let choice = |yes: &'static str, no: &'static str| if approved { yes } else { no };
     let issues = if approved { vec![] } else { vec![reason] };
-    match told.contract {
+    match told.expected.contract {
         Contract::Native => json!({"verdict": choice("approve", "reject"), "reason": reason}),
         Contract::TeamMcp => json!({"approved": approved, "reason": reason, "issues": issues}),
         Contract::Strict => {
@@ -377,6 +483,10 @@ fn verdict(told: &Assignment, approved: bool, reason: &str) -> Value {
             json!({"status": choice("APPROVED", "CHANGES_REQUESTED"), "suggestions": [],
                 "issues": issues.collect::<Vec<_>>()})
         }
+        other => panic!(
+            "`says` what is answered under the contract {}",
+            other.as_str()
+        ),
     }
 }
 
@@ -392,7 +502,7 @@ fn write(
     }
     let tree = git::tree(&files);
     let base = &world.run.frames[&id.frame].base.tree;
-    (tree.clone(), git::change(&id.lasting(), base, &tree))
+    (tree.clone(), git::change(&id.without_fence(), base, &tree))
 }
 
 fn answered(value: &serde_json::Value) -> WorkerOutcome {
@@ -462,8 +572,11 @@ pub(crate) fn work_of(work: &SlotWork) -> String {
         SlotWork::Role(role) => role.to_string(),
         SlotWork::Gate(step) => format!("the checks of `{step}`"),
         SlotWork::Rebase => "rebase".to_owned(),
+        SlotWork::Assess => "read the risk".to_owned(),
         SlotWork::Integrate => "integrate".to_owned(),
         SlotWork::Publish => "publish".to_owned(),
         SlotWork::Deliver => "deliver".to_owned(),
+        SlotWork::MoveBranch => "move the branch".to_owned(),
+        SlotWork::WriteInterfaces => "write the interfaces".to_owned(),
     }
 }

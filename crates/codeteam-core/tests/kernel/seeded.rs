@@ -1,17 +1,22 @@
 //! Seeded schedules: whatever the interleaving, the crashes and the luck, the promises hold and
 //! the run comes to an end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use codeteam_core::budget::{BudgetLimits, Usage};
 use codeteam_core::event::UnsubmittedChange;
-use codeteam_core::hands::Operator;
-use codeteam_core::ids::{AttemptId, FramePath, TaskId};
+use codeteam_core::frame::{Question, QuestionKind};
+use codeteam_core::ids::{AttemptId, FramePath, StepId, TaskId};
 use codeteam_core::input::Decision;
-use codeteam_core::workflow::ExhaustionPolicy;
+use codeteam_core::operator::Operator;
+use codeteam_core::repin_check::repin_problems;
+use codeteam_core::rollback::{RollbackPoint, RollbackTarget};
+use codeteam_core::workflow::{ExhaustionPolicy, StepKind};
 use codeteam_core::{Effect, Event, Input, Run};
 
-use crate::fixture::{ALL, PHASES, RunSetup, SEQUENCE, SESSION};
+use crate::fixture::{
+    ALL, EACH_TASK, FEATURE, LOCKED, PHASES, RunSetup, SEQUENCE, SESSION, identity,
+};
 use crate::git;
 use crate::workers::{SeededRandom, perform, reply, some_plan};
 use crate::world::{SimulatedWorld, attempt_of};
@@ -19,16 +24,28 @@ use crate::world::{SimulatedWorld, attempt_of};
 /// For so many turns things go wrong; after that the world is kind and the run must end.
 const TROUBLED: u32 = 90;
 const TURNS: u32 = 1_500;
+/// Every action, and people who may not.
+pub(crate) const APPROVALS: &str = "low: auto if file_count < 2, no_security_sensitive_files
+    medium: 1min if no_security_sensitive_files
+    high: require anna ben then 20min reject if changes_auth_code
+    critical: 2 of anna ben cem then 1min escalate dora if changes_key_management";
 
 fn play(seed: u64) -> SimulatedWorld {
     let mut luck = SeededRandom::new(seed);
     let workflow = ALL[usize::try_from(seed).unwrap() % ALL.len()];
-    let mut start = RunSetup::of(workflow).cap(usize::try_from(1 + luck.below(4)).unwrap());
+    let mut start =
+        RunSetup::for_workflow(workflow).cap(usize::try_from(1 + luck.below(4)).unwrap());
     if luck.percent(70) && ![SEQUENCE, SESSION].contains(&workflow) {
-        start.plan = Some(some_plan(&mut luck, workflow == PHASES));
+        start.plan = Some(some_plan(
+            &mut luck,
+            [PHASES, FEATURE, LOCKED].contains(&workflow),
+        ));
     }
     if seed % 4 < 2 {
         start = start.small_changes();
+    }
+    if seed % 5 == 3 {
+        start = start.approval(APPROVALS);
     }
     if luck.percent(30) {
         start = start.money(60_000 + luck.below(400_000));
@@ -84,7 +101,11 @@ fn reopen(world: &mut SimulatedWorld, luck: &mut SeededRandom) -> bool {
         let task = luck.pick(&plan.tasks).id.clone();
         world.decide(Decision::Skip { task });
     }
-    let failed: Vec<_> = world.run.failed.keys().cloned().collect();
+    if luck.percent(30) {
+        take_back(world, luck);
+        return !world.run.is_terminal();
+    }
+    let failed: Vec<_> = world.run.failed_frames.keys().cloned().collect();
     let frame = (!failed.is_empty() && luck.percent(50)).then(|| luck.pick(&failed).clone());
     let note = "once more".to_owned();
     world.decide(retry(frame, note));
@@ -100,8 +121,12 @@ pub(crate) fn go_on(world: &mut SimulatedWorld, luck: &mut SeededRandom, trouble
         world.report_cancelled();
     } else if !questions.is_empty() && (flights.is_empty() || luck.percent(30)) {
         let question = luck.pick(&questions).clone();
-        let decision = reply(world, luck, &question, trouble);
-        world.decide(decision);
+        if question.kind == QuestionKind::Approval {
+            decide_approval(world, luck, &question, trouble);
+        } else {
+            let decision = reply(world, luck, &question, trouble);
+            world.decide(decision);
+        }
     } else if !flights.is_empty() {
         let effect = luck.pick(&flights).clone();
         if luck.percent(30)
@@ -114,7 +139,7 @@ pub(crate) fn go_on(world: &mut SimulatedWorld, luck: &mut SeededRandom, trouble
         world.land(&input);
     } else if let Some(until) = world.next_wake() {
         world.wake(until);
-    } else if world.run.limit.is_some() {
+    } else if world.run.reached_limit.is_some() {
         let limits = BudgetLimits {
             money_microusd: world.run.budget.limits.money_microusd.map(|l| l + 150_000),
             tokens: world.run.budget.limits.tokens.map(|l| l + 5_000),
@@ -126,6 +151,34 @@ pub(crate) fn go_on(world: &mut SimulatedWorld, luck: &mut SeededRandom, trouble
     } else {
         world.report_cancelled();
     }
+}
+
+/// Somebody votes or hands their vote over, or nobody does anything until the time is over.
+fn decide_approval(
+    world: &mut SimulatedWorld,
+    luck: &mut SeededRandom,
+    question: &Question,
+    trouble: u64,
+) {
+    const PEOPLE: [&str; 6] = ["anna", "ben", "cem", "dora", "mallory", "olga"];
+    if luck.percent(15)
+        && let Some(until) = world.next_wake()
+    {
+        world.wake(until.max(world.now));
+        return;
+    }
+    let who = *luck.pick(&PEOPLE);
+    let known = luck.percent(90).then(|| identity(who));
+    let decision = if luck.percent(10) {
+        Decision::Delegate {
+            question: question.id.clone(),
+            to: (*luck.pick(&PEOPLE)).into(),
+            note: String::new(),
+        }
+    } else {
+        reply(world, luck, question, trouble)
+    };
+    world.decide_as(who, known, decision);
 }
 
 /// A worker under way reports what it has spent so far.
@@ -142,7 +195,7 @@ fn report_usage(world: &mut SimulatedWorld, luck: &mut SeededRandom, id: &Attemp
 /// Something nobody needs.
 fn nuisance(world: &mut SimulatedWorld, luck: &mut SeededRandom, trouble: u64) {
     let flights: Vec<Effect> = world.flights.values().cloned().collect();
-    match luck.below(17) {
+    match luck.below(20) {
         0..=2 => {
             world.crash();
         }
@@ -201,17 +254,139 @@ fn nuisance(world: &mut SimulatedWorld, luck: &mut SeededRandom, trouble: u64) {
                 });
             }
         }
+        17..=18 => take_back(world, luck),
+        19 => repin(world, luck),
         16 if luck.percent(30) => {
             let reason = String::new();
             world.decide(Decision::Abort { reason });
         }
         _ => {
-            let failed: Vec<_> = world.run.failed.keys().cloned().collect();
+            let failed: Vec<_> = world.run.failed_frames.keys().cloned().collect();
             let frame = (!failed.is_empty()).then(|| luck.pick(&failed).clone());
             let note = String::new();
             world.decide(retry(frame, note));
         }
     }
+}
+
+/// A person takes the run back to some moment.
+fn take_back(world: &mut SimulatedWorld, luck: &mut SeededRandom) {
+    let tasks = world.run.plan.as_ref().map(|plan| plan.tasks.clone());
+    let tasks = tasks.unwrap_or_default();
+    let target = match luck.below(3) {
+        0 if !tasks.is_empty() => RollbackTarget::Task(luck.pick(&tasks).id.clone()),
+        1 if !tasks.is_empty() => {
+            let phase = luck.pick(&tasks).phase.clone();
+            RollbackTarget::Phase(phase.unwrap_or_else(|| "none".into()))
+        }
+        _ => RollbackTarget::Event(luck.below(world.run.seq + 2)),
+    };
+    let before = luck.percent(30);
+    let tip = world.run.tip.commit.clone();
+    let events = world.decide(Decision::Rollback {
+        to: RollbackPoint { target, before },
+        expected: luck.percent(50).then_some(tip),
+        reason: String::new(),
+    });
+    let mut kinds = events.iter().map(Event::kind);
+    assert!(
+        kinds.any(|kind| ["rollback_requested", "decision_refused"].contains(&kind)),
+        "a rollback is neither begun nor refused"
+    );
+}
+
+/// A person takes a changed workflow into the run.
+fn repin(world: &mut SimulatedWorld, luck: &mut SeededRandom) {
+    let mut pinned = world.run.pinned_workflow();
+    let steps: Vec<StepId> = pinned.workflow.steps.keys().cloned().collect();
+    let step = luck.pick(&steps).clone();
+    let changed = pinned.workflow.steps.get_mut(&step).unwrap();
+    match &mut changed.kind {
+        StepKind::Gate { checks } => checks.reverse(),
+        StepKind::Each { cap, .. } => *cap = usize::try_from(1 + luck.below(3)).unwrap(),
+        StepKind::Role(role) => role.max_question_rounds += 1,
+        _ => {
+            // Whoever is there has nowhere to go.
+            pinned.workflow.steps.remove(&step);
+        }
+    }
+    let is_whole = pinned.workflow.steps.len() == steps.len();
+    let is_refused = !repin_problems(&world.run, &pinned).is_empty();
+    if !is_whole && !is_refused {
+        return; // The rest of the workflow may lead there.
+    }
+    let pinned = Box::new(pinned);
+    let events = world.decide(Decision::RepinWorkflow { pinned });
+    let is_done = events
+        .iter()
+        .any(|event| event.kind() == "workflow_repinned");
+    let is_told = events
+        .iter()
+        .any(|event| event.kind() == "decision_refused");
+    assert!(is_done != is_told, "{events:?}");
+}
+
+/// The run as it was after one of its events.
+fn at_event(world: &SimulatedWorld, event: u64) -> Run {
+    let events = world.log.iter().take(usize::try_from(event).unwrap());
+    let events: Vec<Event> = events.map(|line| Event::read(1, line).unwrap()).collect();
+    Run::replay(&events)
+}
+
+/// A new run from some moment of another one, killed at every event, ends with all tasks done, on
+/// top of what that moment had.
+#[test]
+fn a_fork_from_any_moment_survives_dying_after_every_append_and_every_effect() {
+    let mut with_work = 0;
+    for seed in 0..150 {
+        let mut luck = SeededRandom::new(seed);
+        let of = *luck.pick(&[EACH_TASK, PHASES]);
+        let mut start = RunSetup::for_workflow(of);
+        start.plan = Some(some_plan(&mut luck, of == PHASES));
+        let mut world = SimulatedWorld::begin(&start);
+        for _ in 0..luck.below(120) {
+            if !world.run.is_terminal() {
+                go_on(&mut world, &mut luck, 5);
+            }
+        }
+        let event = 1 + luck.below(world.run.seq);
+        let then = at_event(&world, event);
+        let statuses = then
+            .tasks
+            .iter()
+            .map(|(task, record)| (task.clone(), record.status));
+        start.plan = then.plan.as_deref().cloned();
+        start.earlier = statuses.filter(|(_, status)| status.satisfies()).collect();
+        start.forked_from = then.fork_origin(event).map(Box::new);
+        start.compiled.workflow.on_exhausted = ExhaustionPolicy::Fail;
+        let mut git = world.git.clone();
+        git.move_back(&then.tip);
+        git.begin_another_run();
+        with_work += usize::from(!start.earlier.is_empty());
+        let mut fork = SimulatedWorld::begin_on(&start, git);
+        for _ in 0..TURNS {
+            if fork.run.is_terminal() {
+                break;
+            }
+            fork.crash();
+            let flights: Vec<Effect> = fork.flights.values().cloned().collect();
+            if !flights.is_empty() {
+                let effect = luck.pick(&flights).clone();
+                let _unheard = perform(&mut fork, &mut luck, &effect, 0);
+                fork.crash();
+            }
+            go_on(&mut fork, &mut luck, 0);
+        }
+        assert!(fork.run.is_terminal(), "seed {seed} does not end");
+        assert_eq!(fork.run.base, then.tip);
+        assert!(fork.git.history().contains(&then.tip.tree.0));
+        for task in start.earlier.keys() {
+            let path = FramePath::root().child(task.as_str());
+            let again = fork.run.ended_frames.get(&path);
+            assert!(again.is_none(), "seed {seed} does {task} again");
+        }
+    }
+    assert!(with_work > 20, "only {with_work} forks had finished tasks");
 }
 
 /// What a session may have in its checkout.
@@ -241,6 +416,10 @@ fn put_fence_back(input: &mut Input) {
         | Input::Integrated { id, .. }
         | Input::Published { id, .. }
         | Input::Delivered { id, .. }
+        | Input::BranchMoved { id, .. }
+        | Input::InterfacesWritten { id, .. }
+        | Input::RiskRead { id, .. }
+        | Input::Notified { id, .. }
         | Input::EffectFailed { id, .. } => id.fence += 1_000,
         _ => {}
     }
@@ -277,13 +456,20 @@ fn edit_plan(world: &mut SimulatedWorld, luck: &mut SeededRandom) {
 fn play_dying_always(seed: u64) -> SimulatedWorld {
     let mut luck = SeededRandom::new(seed);
     let workflow = ALL[usize::try_from(seed).unwrap() % ALL.len()];
-    let mut start = RunSetup::of(workflow).cap(usize::try_from(1 + luck.below(4)).unwrap());
+    let mut start =
+        RunSetup::for_workflow(workflow).cap(usize::try_from(1 + luck.below(4)).unwrap());
     if ![SEQUENCE, SESSION].contains(&workflow) {
-        start.plan = Some(some_plan(&mut luck, workflow == PHASES));
+        start.plan = Some(some_plan(
+            &mut luck,
+            [PHASES, FEATURE, LOCKED].contains(&workflow),
+        ));
     }
     start.compiled.workflow.on_exhausted = ExhaustionPolicy::Fail;
     if seed % 4 < 2 {
         start = start.small_changes();
+    }
+    if seed % 5 == 3 {
+        start = start.approval(APPROVALS);
     }
     let trouble = *luck.pick(&[0, 5, 15]);
     let mut world = SimulatedWorld::begin(&start);
@@ -293,6 +479,10 @@ fn play_dying_always(seed: u64) -> SimulatedWorld {
         }
         let trouble = if turn < TROUBLED { trouble } else { 0 };
         world.crash();
+        if turn < TROUBLED && luck.percent(2) {
+            take_back(&mut world, &mut luck);
+            world.crash();
+        }
         let flights: Vec<Effect> = world.flights.values().cloned().collect();
         if !flights.is_empty() {
             let effect = luck.pick(&flights).clone();
@@ -347,14 +537,21 @@ fn phases_survive_dying_after_every_append_and_every_effect() {
 }
 
 #[test]
+fn a_team_survives_dying_after_every_append_and_every_effect() {
+    dying_always(6);
+}
+
+#[test]
 fn people_survive_dying_after_every_append_and_every_effect() {
     dying_always(4);
 }
 
-/// Plays every fifth seed, and sees to it that luck has reached these kinds of events.
-fn share(of: u64, reached: &[&str]) {
+/// Plays every seed of one workflow, and sees to it that luck has reached these kinds of events.
+/// Returns what a leader has decided, as it is in the logs.
+fn share(of: u64, reached: &[&str]) -> Vec<String> {
+    let mut decided = Vec::new();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for seed in (of..1_500).step_by(ALL.len()) {
+    for seed in (of..1_900).step_by(ALL.len()) {
         let world = play(seed);
         let events: Vec<Event> = world
             .log
@@ -362,12 +559,64 @@ fn share(of: u64, reached: &[&str]) {
             .map(|l| Event::read(1, l).unwrap())
             .collect();
         assert_eq!(Run::replay(&events).digest(), world.run.digest());
+        let lines = world
+            .log
+            .iter()
+            .filter(|line| line.contains("\"intervened\""));
+        decided.extend(lines.cloned());
         for event in &events {
             *counts.entry(event.kind().to_owned()).or_default() += 1;
         }
     }
     for kind in reached {
         assert!(counts.contains_key(*kind), "luck has not reached {kind}");
+    }
+    decided
+}
+
+#[test]
+fn a_team_keeps_every_promise() {
+    let reached = share(
+        6,
+        &[
+            "team_assembled",
+            "quality_scored",
+            "intervened",
+            "answered",
+            "run_reopened",
+            "committed",
+        ],
+    );
+    for word in ["continue", "retry", "enhance", "escalate", "terminate"] {
+        let log = format!("\"intervention\":\"{word}\"");
+        assert!(reached.iter().any(|line| line.contains(&log)), "no {word}");
+    }
+    let by_rule = |line: &&String| line.contains("\"by_rule\":true");
+    assert!(
+        reached.iter().any(|line| by_rule(&line)),
+        "no rule has decided"
+    );
+}
+
+#[test]
+fn approvals_keep_every_promise() {
+    let mut kinds = BTreeSet::new();
+    for seed in (3..1_500).step_by(5) {
+        let world = play(seed);
+        let log = world.log.iter();
+        let events: Vec<Event> = log.map(|line| Event::read(1, line).unwrap()).collect();
+        assert_eq!(Run::replay(&events).digest(), world.run.digest());
+        kinds.extend(events.iter().map(Event::kind));
+    }
+    for kind in [
+        "voted",
+        "approval_notice_renewed",
+        "approval_timed_out",
+        "approval_delegated",
+        "approval_voided",
+        "approval_granted",
+    ] {
+        assert!(kinds.contains(kind), "luck has not reached {kind}");
     }
 }
 
@@ -426,6 +675,9 @@ fn tasks_one_by_one_keep_every_promise() {
             "loop_detected",
             "plan_revised",
             "task_changed",
+            "run_rolled_back",
+            "rollback_abandoned",
+            "workflow_repinned",
         ],
     );
 }
@@ -479,6 +731,7 @@ fn phases_keep_every_promise() {
             "breaker_opened",
             "published",
             "frame_resumed",
+            "run_rolled_back",
         ],
     );
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use codeteam_core::frame::{Frame, FrameItem, Tip};
 use codeteam_core::ids::FramePath;
-use codeteam_core::views::{TaskState, TeamState, seven, team_state, twelve};
+use codeteam_core::views::{TaskState, TeamState, frame_team_state, task_state, team_state};
 use codeteam_core::{Event, Run, apply};
 use expect_test::expect;
 
@@ -32,7 +32,9 @@ fn of_the_task(run: &Run) -> String {
     let task = run.frames.get(&root.child("one"));
     let frame = task.or_else(|| run.frames.get(&root));
     let none = Frame::new(root, None, FrameItem::Run, Tip::default());
-    twelve(run, frame.unwrap_or(&none)).as_str().to_owned()
+    frame_team_state(run, frame.unwrap_or(&none))
+        .as_str()
+        .to_owned()
 }
 
 const CAREFUL: &str = r#"
@@ -47,7 +49,7 @@ const CAREFUL: &str = r#"
     run/one describe goes"#;
 
 fn careful() -> RunSetup {
-    let mut start = RunSetup::of(EACH_TASK);
+    let mut start = RunSetup::for_workflow(EACH_TASK);
     let settings = &mut start.compiled.workflow.settings;
     settings.insert("careful".to_owned(), true);
     start
@@ -93,7 +95,7 @@ fn an_end_that_is_no_good_halts() {
     let states = watch(&careful(), &script, of_the_task);
     assert!(states.ends_with("HALTED_FOR_ERROR\n"), "{states}");
     let asked = watch(
-        &RunSetup::of(EACH_TASK).plan("one: a.rs"),
+        &RunSetup::for_workflow(EACH_TASK).plan("one: a.rs"),
         r#"run/one code says {"blocked":"no access"}"#,
         of_the_task,
     );
@@ -125,7 +127,7 @@ fn every_one_of_the_twelve_is_reached() {
 }
 
 fn of_the_run(run: &Run) -> String {
-    seven(run).as_str().to_owned()
+    task_state(run).as_str().to_owned()
 }
 
 const ASKED: &str = r#"
@@ -142,7 +144,7 @@ const ASKED: &str = r#"
 
 #[test]
 fn the_seven_states_of_a_sequence() {
-    let start = RunSetup::of(SEQUENCE);
+    let start = RunSetup::for_workflow(SEQUENCE);
     let end = "person run no
                run code writes a.rs=4
                run review approves

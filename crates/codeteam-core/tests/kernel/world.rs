@@ -4,16 +4,19 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use codeteam_core::approval::Identity;
 use codeteam_core::budget::Usage;
-use codeteam_core::event::CheckResult;
+use codeteam_core::checks::CheckResult;
 use codeteam_core::failure::FailureFacts;
 use codeteam_core::frame::Question;
 use codeteam_core::ids::{AttemptId, EpochMillis, StepId};
 use codeteam_core::input::{Decision, IntegrationOutcome, WorkerOutcome, WorkerReport};
+use codeteam_core::locks::LockedFile;
+use codeteam_core::risk::RiskFacts;
 use codeteam_core::workflow::StepKind;
-use codeteam_core::{Effect, Event, Input, Run, apply, decide, due};
+use codeteam_core::{Effect, Event, Input, Run, Transition, apply, decide, due};
 
-use crate::fixture::RunSetup;
+use crate::fixture::{RunSetup, identity};
 use crate::git::{self, FakeGit};
 use crate::invariants::{InvariantWatch, settled};
 
@@ -24,7 +27,7 @@ pub(crate) struct SimulatedWorld {
     /// The durable log: one line of JSON per event.
     pub log: Vec<String>,
     /// The events of the log as they were read from it, once: to read is most of a replay.
-    pub told: Vec<Rc<Event>>,
+    pub events: Vec<Rc<Event>>,
     pub git: FakeGit,
     pub now: EpochMillis,
     /// What is being performed.
@@ -38,11 +41,15 @@ pub(crate) struct SimulatedWorld {
 
 impl SimulatedWorld {
     pub(crate) fn begin(start: &RunSetup) -> Self {
-        let git = FakeGit::new();
+        Self::begin_on(start, FakeGit::new())
+    }
+
+    /// Begins on a branch that has commits already.
+    pub(crate) fn begin_on(start: &RunSetup, git: FakeGit) -> Self {
         let mut world = Self {
             run: Run::default(),
             log: Vec::new(),
-            told: Vec::new(),
+            events: Vec::new(),
             now: EpochMillis(1_000),
             flights: BTreeMap::new(),
             cancelled: Vec::new(),
@@ -65,9 +72,9 @@ impl SimulatedWorld {
 
     /// Decides, appends and applies, and holds every promise against the result.
     fn append(&mut self, input: &Input) -> Vec<Event> {
-        let events = decide(&self.run, input);
+        let Transition { events, run: after } = decide(&self.run, input);
         let lines: Vec<String> = events.iter().map(json).collect();
-        let again: Vec<String> = decide(&self.run, input).iter().map(json).collect();
+        let again: Vec<String> = decide(&self.run, input).events.iter().map(json).collect();
         assert_eq!(lines, again, "the same input gives the same events");
         // What the log tells is applied beside the live run; whole replays happen at crashes.
         let mut told = self.run.clone();
@@ -78,9 +85,10 @@ impl SimulatedWorld {
             let read = Event::read(event.version(), line).unwrap();
             assert_eq!(read, *event, "{line}");
             apply(&mut told, &read);
-            self.told.push(Rc::new(read));
+            self.events.push(Rc::new(read));
         }
         assert!(told == self.run, "the log tells another story");
+        assert!(after == self.run, "the events make another run of it");
         self.log.extend(lines);
         settled(&self.run, &due(&self.run));
         events
@@ -121,7 +129,7 @@ impl SimulatedWorld {
             .collect();
         self.flights.clear();
         self.cancelled.clear();
-        let rebuilt = Run::replay(self.told.iter().map(Rc::as_ref));
+        let rebuilt = Run::replay(self.events.iter().map(Rc::as_ref));
         assert!(rebuilt == self.run, "replay is not what was");
         self.run = rebuilt;
         let at = self.now;
@@ -153,6 +161,7 @@ impl SimulatedWorld {
                 failed_write: None,
                 end,
                 usage: spent(cost),
+                model: None,
                 transcript: None,
                 change: None,
             }),
@@ -216,14 +225,62 @@ impl SimulatedWorld {
                 id: id.clone(),
                 outcome: self.git.deliver(how, tip),
             }),
+            Effect::MoveBranch { id, to } => Some(Input::BranchMoved {
+                at,
+                id: id.clone(),
+                found: Some(self.git.move_back(to)),
+            }),
+            Effect::WriteInterfaces { id, base, files } => {
+                let mut all = git::files(&base.tree);
+                for file in files {
+                    all.insert(file.path.clone(), file.content.trim().to_owned());
+                }
+                let tree = git::tree(&all);
+                let change = git::change(&id.without_fence(), &base.tree, &tree);
+                let locked = files.iter().map(|file| LockedFile {
+                    name: file.name.clone(),
+                    path: file.path.clone(),
+                    blob: file.content.trim().to_owned(),
+                });
+                Some(Input::InterfacesWritten {
+                    at,
+                    id: id.clone(),
+                    change: (tree != base.tree).then(|| Box::new(change)),
+                    tree,
+                    files: locked.collect(),
+                })
+            }
+            Effect::AssessRisk { id, base, tree } => {
+                let changed = git::change("", &base.tree, tree);
+                let facts = RiskFacts {
+                    files: u32::try_from(changed.files.len()).unwrap(),
+                    ..RiskFacts::default()
+                };
+                Some(Input::RiskRead {
+                    at,
+                    id: id.clone(),
+                    tree: tree.clone(),
+                    facts: Box::new(facts),
+                })
+            }
             _ => None,
         }
     }
 
     pub(crate) fn decide(&mut self, decision: Decision) -> Vec<Event> {
+        self.decide_as("ann", Some(identity("ann")), decision)
+    }
+
+    pub(crate) fn decide_as(
+        &mut self,
+        by: &str,
+        identity: Option<Identity>,
+        decision: Decision,
+    ) -> Vec<Event> {
         let input = Input::Decided {
             at: self.now,
-            by: "ann".to_owned(),
+            by: by.to_owned(),
+            identity,
             decision,
         };
         self.feed(&input)
@@ -253,23 +310,21 @@ impl SimulatedWorld {
         if self.run.is_terminal() {
             return;
         }
-        let mut run = self.run.clone();
         let abort = Input::Decided {
             at: self.now,
             by: "ann".to_owned(),
+            identity: None,
             decision: Decision::Abort {
                 reason: "enough".to_owned(),
             },
         };
-        for event in decide(&run, &abort) {
-            apply(&mut run, &event);
-        }
+        let run = decide(&self.run, &abort).run;
         assert!(run.is_terminal() && due(&run).is_empty());
     }
 
     /// What the same input does a second time: nothing, or it is refused.
     pub(crate) fn assert_repeats_change_nothing(&self, input: &Input) {
-        for event in decide(&self.run, input) {
+        for event in decide(&self.run, input).events {
             let refused = matches!(event, Event::DecisionRefused { .. });
             assert!(refused, "a repeated {input:?} caused {event:?}");
         }
@@ -298,6 +353,10 @@ pub(crate) fn attempt_of(input: &Input) -> Option<&AttemptId> {
         | Input::Integrated { id, .. }
         | Input::Published { id, .. }
         | Input::Delivered { id, .. }
+        | Input::BranchMoved { id, .. }
+        | Input::InterfacesWritten { id, .. }
+        | Input::RiskRead { id, .. }
+        | Input::Notified { id, .. }
         | Input::EffectFailed { id, .. } => Some(id),
         _ => None,
     }

@@ -10,24 +10,24 @@ use serde_json::json;
 
 use super::Outcome;
 
-/// What the tests are run with.
+/// The packages with which the tests run.
 const TEST_PACKAGES: [&str; 2] = ["pytest==8.4.2", "freezegun==1.5.5"];
 
 /// A package and the one-line fix that is asked for.
 pub(crate) struct BrokenPackage {
     pub(crate) name: &'static str,
     version: &'static str,
-    /// The file, its line as it should be, and as it is made.
+    /// The file, its correct line, and the broken line.
     file: &'static str,
     right: &'static str,
     wrong: &'static str,
-    /// Where the model looks: by a search, and from a line on.
+    /// The text that the model searches for, and the line from which it reads.
     searches: &'static str,
     first_line: u32,
     /// The tests, and what they need before the command.
     tests: &'static str,
     variables: &'static str,
-    /// What a person asks for, and what a planner makes of it.
+    /// The goal, and the planner's task for it.
     pub(crate) goal: &'static str,
     task: &'static str,
 }
@@ -83,7 +83,7 @@ impl BrokenPackage {
         )
     }
 
-    /// What the model does, whoever asks it.
+    /// Returns the model's acts, which are the same for every contender.
     pub(crate) fn scenario(&self, venv: &Path) -> Scenario {
         let file = self.file;
         let tests = self.test_command(&venv.join("bin/python"));
@@ -101,9 +101,21 @@ impl BrokenPackage {
         }]}});
         let done = || Turn::submit(json!({"summary": "Mended it", "files": [file]}));
         let verdict = json!({"verdict": "approve", "reason": "It does what is asked."});
+        let assembly = json!({"assignments": [{
+            "task": "task-001", "roles": ["developer"], "reason": "It is code."}]});
+        let score = json!({"overall_score": 90, "criteria_scores": [
+            {"criterion": 1, "score": 90, "reason": "The tests pass."}]});
         let mut scenario = Scenario::new()
-            .play(Play::new().role("planner").turn(Turn::submit(plan)))
+            .play(Play::new().role("planner").turn(Turn::submit(plan.clone())))
+            .play(Play::new().role("decomposer").turn(Turn::submit(plan)))
+            .play(Play::new().role("assembler").turn(Turn::submit(assembly)))
+            .play(
+                Play::new()
+                    .role("quality_validator")
+                    .turn(Turn::submit(score)),
+            )
             .play(work().role("coder").turn(done()))
+            .play(work().role("developer").turn(done()))
             .play(work().role("executor").turn(done()));
         for scribe in ["prompter", "committer"] {
             let text = Turn::submit(json!({"message": "fix: mend one line"}));
@@ -162,17 +174,17 @@ impl BrokenPackage {
     }
 }
 
-/// What the set-up prints, in two parts, so that its command is not taken for its output.
+/// A text that the set-up prints, in two parts, so that its command is not taken for its output.
 const DONE: &str = "of-the-benchmark";
 
-/// How often the set-up ran, by what a run said.
+/// Counts how often the set-up ran, from the output of a run.
 pub(crate) fn count_set_ups(said: &str) -> usize {
     let printed = format!("set-up-{DONE}");
     said.lines().filter(|line| line.contains(&printed)).count()
 }
 
 /// A virtual environment that can run the packages' tests.
-pub(crate) fn environment(peers: &Path) -> Outcome<PathBuf> {
+pub(crate) fn create_environment(peers: &Path) -> Outcome<PathBuf> {
     let venv = peers.join("cost-venv");
     if !venv.join("bin/pytest").exists() {
         must(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;

@@ -35,7 +35,7 @@ server.registerTool('echo', { description: 'Says it again.' }, async () => ({
 await server.connect(new StdioServerTransport());
 ";
 
-/// Where they are.
+/// The paths of the programs.
 pub(crate) struct PeerPrograms {
     pub(crate) python: String,
     pub(crate) echo_py: String,

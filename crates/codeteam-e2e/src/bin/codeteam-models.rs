@@ -37,7 +37,7 @@ fn main() -> ExitCode {
 fn serve(arguments: &Args) -> Result<(), String> {
     let scenario = match &arguments.scenario {
         Some(path) => Scenario::load(path).map_err(|problems| problems.to_string())?,
-        None => Scenario::sensible(),
+        None => Scenario::default_play(),
     };
     let record = match &arguments.record {
         Some(path) => Some(File::create(path).map_err(|error| {
@@ -48,7 +48,8 @@ fn serve(arguments: &Args) -> Result<(), String> {
     let options = ServerOptions {
         port: arguments.port,
         record,
-        tell: Some(tell),
+        tell: Some(print_line),
+        ..ServerOptions::default()
     };
     let server = ModelServer::start_with(scenario, options)
         .map_err(|error| format!("could not listen on port {}: {error}", arguments.port))?;
@@ -59,14 +60,14 @@ fn serve(arguments: &Args) -> Result<(), String> {
         format!("GOOGLE_GEMINI_BASE_URL={base}"),
         format!("codex -c openai_base_url='\"{openai}\"'"),
     ] {
-        tell(&line);
+        print_line(&line);
     }
     loop {
         std::thread::park();
     }
 }
 
-fn tell(line: &str) {
+fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     // A closed output is no reason to stop serving.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

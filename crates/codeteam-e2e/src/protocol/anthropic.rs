@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::{ServerSentEvent, list, result_text, text_of, texts_of};
-use crate::answer::{ModelAnswer, ToolCall, halves};
-use crate::asked::{MessagePart, ModelRequest, OfferedTool, Speaker, ToolKind};
+use super::{ServerSentEvent, as_list, result_text, text_of, texts_of};
+use crate::answer::{ModelAnswer, ToolCall, split_in_half};
+use crate::model_request::{MessagePart, ModelRequest, OfferedTool, Speaker, ToolKind};
 
 pub(super) fn read(body: &Value) -> ModelRequest {
     let mut asked = ModelRequest::default();
     for text in texts_of(&body["system"]) {
         asked.push_system(&text);
     }
-    for message in list(&body["messages"]) {
+    for message in as_list(&body["messages"]) {
         match message["role"].as_str() {
             Some("assistant") => read_content(&mut asked, Speaker::Assistant, &message["content"]),
             Some("system") => {
@@ -22,7 +22,7 @@ pub(super) fn read(body: &Value) -> ModelRequest {
             _ => read_content(&mut asked, Speaker::User, &message["content"]),
         }
     }
-    asked.tools = list(&body["tools"])
+    asked.tools = as_list(&body["tools"])
         .iter()
         .map(|tool| OfferedTool {
             name: text_of(&tool["name"]),
@@ -46,7 +46,7 @@ fn read_content(asked: &mut ModelRequest, side: Speaker, content: &Value) {
     if let Value::String(text) = content {
         asked.push(side, MessagePart::Text(text.clone()));
     }
-    for block in list(content) {
+    for block in as_list(content) {
         match block["type"].as_str() {
             Some("text") => asked.push(side, MessagePart::Text(text_of(&block["text"]))),
             Some("tool_use") => asked.push(side, MessagePart::Call(text_of(&block["name"]))),
@@ -130,14 +130,14 @@ pub(super) fn frames(answer: &ModelAnswer) -> Vec<ServerSentEvent> {
             index += 1;
         };
     if let Some(text) = &answer.text {
-        let deltas = halves(text)
+        let deltas = split_in_half(text)
             .into_iter()
             .map(|piece| json!({"type": "text_delta", "text": piece}));
         block(json!({"type": "text", "text": ""}), deltas.collect());
     }
     for (number, call) in answer.calls.iter().enumerate() {
         let input = call.input.to_text();
-        let deltas = halves(&input)
+        let deltas = split_in_half(&input)
             .into_iter()
             .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}));
         let deltas = deltas.collect();

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::{ServerSentEvent, list, result_text, text_of, texts_of};
-use crate::answer::{ModelAnswer, ToolCall, ToolInput, halves};
-use crate::asked::{MessagePart, ModelRequest, OfferedTool, Speaker, ToolKind};
+use super::{ServerSentEvent, as_list, result_text, text_of, texts_of};
+use crate::answer::{ModelAnswer, ToolCall, ToolInput, split_in_half};
+use crate::model_request::{MessagePart, ModelRequest, OfferedTool, Speaker, ToolKind};
 
 pub(super) fn read(body: &Value) -> ModelRequest {
     let mut asked = ModelRequest::default();
-    for message in list(&body["messages"]) {
+    for message in as_list(&body["messages"]) {
         read_message(&mut asked, message);
     }
-    asked.tools = list(&body["tools"]).iter().map(read_tool).collect();
+    asked.tools = as_list(&body["tools"]).iter().map(read_tool).collect();
     let format = &body["response_format"];
     if format["type"] == "json_schema" {
         asked.schema = Some(format["json_schema"]["schema"].clone());
@@ -33,7 +33,7 @@ fn read_message(asked: &mut ModelRequest, message: &Value) {
             for text in texts_of(content) {
                 asked.push(Speaker::Assistant, MessagePart::Text(text));
             }
-            for call in list(&message["tool_calls"]) {
+            for call in as_list(&message["tool_calls"]) {
                 let name = [&call["function"]["name"], &call["custom"]["name"]]
                     .into_iter()
                     .find(|name| name.is_string());
@@ -130,12 +130,12 @@ pub(super) fn frames(answer: &ModelAnswer, with_usage: bool) -> Vec<ServerSentEv
                "created": 1_750_000_000, "model": answer.model, "choices": choices})
     };
     let choices = |delta: Value| json!([{"index": 0, "delta": delta, "finish_reason": null}]);
-    let delta = |delta: Value| ServerSentEvent::part(&chunk(choices(delta)));
-    let mut frames = vec![ServerSentEvent::bare(&chunk(choices(
+    let delta = |delta: Value| ServerSentEvent::unnamed_partial(&chunk(choices(delta)));
+    let mut frames = vec![ServerSentEvent::unnamed(&chunk(choices(
         json!({"role": "assistant"}),
     )))];
     let field = if answer.refused { "refusal" } else { "content" };
-    for piece in answer.text.iter().flat_map(|text| halves(text)) {
+    for piece in answer.text.iter().flat_map(|text| split_in_half(text)) {
         frames.push(delta(json!({field: piece})));
     }
     for (index, call) in answer.calls.iter().enumerate() {
@@ -146,18 +146,18 @@ pub(super) fn frames(answer: &ModelAnswer, with_usage: bool) -> Vec<ServerSentEv
             ToolInput::Text(_) => ("custom", "input"),
             _ => ("function", "arguments"),
         };
-        for piece in halves(&call.input.to_text()) {
+        for piece in split_in_half(&call.input.to_text()) {
             let piece = json!({"index": index, kind: {field: piece}});
             frames.push(delta(json!({"tool_calls": [piece]})));
         }
     }
-    frames.push(ServerSentEvent::bare(&chunk(
+    frames.push(ServerSentEvent::unnamed(&chunk(
         json!([{"index": 0, "delta": {}, "finish_reason": finish(answer)}]),
     )));
     if with_usage {
         let mut last = chunk(json!([]));
         last["usage"] = usage(answer);
-        frames.push(ServerSentEvent::bare(&last));
+        frames.push(ServerSentEvent::unnamed(&last));
     }
     frames.push(ServerSentEvent {
         event: None,

@@ -2,28 +2,28 @@
 
 use serde_json::{Value, json};
 
-use super::{ServerSentEvent, list, text_of};
-use crate::answer::{ModelAnswer, halves};
-use crate::asked::{MessagePart, ModelRequest, OfferedTool, Speaker, ToolKind};
+use super::{ServerSentEvent, as_list, text_of};
+use crate::answer::{ModelAnswer, split_in_half};
+use crate::model_request::{MessagePart, ModelRequest, OfferedTool, Speaker, ToolKind};
 
 pub(super) fn read(body: &Value) -> ModelRequest {
     let mut asked = ModelRequest::default();
     let system = either(body, "systemInstruction", "system_instruction");
-    for part in list(&system["parts"]) {
+    for part in as_list(&system["parts"]) {
         asked.push_system(&text_of(&part["text"]));
     }
-    for content in list(&body["contents"]) {
+    for content in as_list(&body["contents"]) {
         let side = match content["role"].as_str() {
             Some("model") => Speaker::Assistant,
             _ => Speaker::User,
         };
-        for part in list(&content["parts"]) {
+        for part in as_list(&content["parts"]) {
             read_part(&mut asked, side, part);
         }
     }
-    for group in list(&body["tools"]) {
+    for group in as_list(&body["tools"]) {
         let declared = either(group, "functionDeclarations", "function_declarations");
-        asked.tools.extend(list(declared).iter().map(read_tool));
+        asked.tools.extend(as_list(declared).iter().map(read_tool));
     }
     let config = either(body, "generationConfig", "generation_config");
     asked.schema = ["responseJsonSchema", "responseSchema", "response_schema"]
@@ -123,7 +123,7 @@ pub(super) fn whole(answer: &ModelAnswer) -> Value {
 pub(super) fn frames(answer: &ModelAnswer) -> Vec<ServerSentEvent> {
     let mut pieces: Vec<Vec<Value>> = Vec::new();
     if !answer.refused {
-        for piece in answer.text.iter().flat_map(|text| halves(text)) {
+        for piece in answer.text.iter().flat_map(|text| split_in_half(text)) {
             pieces.push(vec![json!({"text": piece})]);
         }
         let calls = calls(answer);
@@ -134,9 +134,9 @@ pub(super) fn frames(answer: &ModelAnswer) -> Vec<ServerSentEvent> {
     let last = pieces.pop().unwrap_or_else(|| vec![json!({"text": ""})]);
     let mut frames: Vec<ServerSentEvent> = pieces
         .iter()
-        .map(|parts| ServerSentEvent::part(&chunk(answer, parts, None)))
+        .map(|parts| ServerSentEvent::unnamed_partial(&chunk(answer, parts, None)))
         .collect();
-    frames.push(ServerSentEvent::bare(&chunk(
+    frames.push(ServerSentEvent::unnamed(&chunk(
         answer,
         &last,
         Some(finish(answer)),

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{ServerSentEvent, list, result_text, text_of, texts_of};
-use crate::answer::{ModelAnswer, ToolCall, ToolInput, halves};
-use crate::asked::{MessagePart, ModelRequest, OfferedTool, Speaker, ToolKind};
+use super::{ServerSentEvent, as_list, result_text, text_of, texts_of};
+use crate::answer::{ModelAnswer, ToolCall, ToolInput, split_in_half};
+use crate::model_request::{MessagePart, ModelRequest, OfferedTool, Speaker, ToolKind};
 
 pub(super) fn read(body: &Value) -> ModelRequest {
     let mut asked = ModelRequest::default();
@@ -14,7 +14,7 @@ pub(super) fn read(body: &Value) -> ModelRequest {
     if let Value::String(text) = &body["input"] {
         asked.push(Speaker::User, MessagePart::Text(text.clone()));
     }
-    for item in list(&body["input"]) {
+    for item in as_list(&body["input"]) {
         read_item(&mut asked, item);
     }
     read_tools(&mut asked.tools, &body["tools"], None);
@@ -65,9 +65,10 @@ fn read_item(asked: &mut ModelRequest, item: &Value) {
     }
 }
 
-/// Tools stand in the list itself or in namespaces; codex's `functions` is none that is said.
+/// Reads tools, which are in the list itself or in namespaces; codex's `functions` does not count
+/// as one.
 fn read_tools(tools: &mut Vec<OfferedTool>, offered: &Value, namespace: Option<&str>) {
-    for tool in list(offered) {
+    for tool in as_list(offered) {
         let kind = match tool["type"].as_str() {
             Some("function") => ToolKind::Function,
             Some("custom") => ToolKind::Custom,
@@ -212,7 +213,7 @@ fn message_events(events: &mut Vec<Value>, answer: &ModelAnswer, text: &str) {
     events.push(at(
         json!({"type": "response.content_part.added", "part": part(answer, "")}),
     ));
-    for piece in halves(text) {
+    for piece in split_in_half(text) {
         events.push(at(json!({"type": format!("{kind}.delta"), "delta": piece})));
     }
     let mut done = at(json!({"type": format!("{kind}.done")}));
@@ -250,7 +251,7 @@ fn call_events(
         events.push(done);
         return;
     }
-    for piece in halves(&input) {
+    for piece in split_in_half(&input) {
         events.push(json!({"type": format!("{kind}.delta"), "item_id": id,
                            "output_index": output, "delta": piece}));
     }

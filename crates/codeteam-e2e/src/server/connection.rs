@@ -7,13 +7,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use super::ServerShared;
-use crate::asked::{AssignmentMarks, ModelRequest};
-use crate::capture::{RecordedRequest, masked, masked_target};
+use crate::capture::{RecordedRequest, mask_header, mask_target};
 use crate::fault::{Fault, FaultKind};
 use crate::gates::GateOutcome;
 use crate::http::{self, HttpRequest};
-use crate::playing::PlayedTurn;
-use crate::protocol::{self, Protocol};
+use crate::model_protocol::Protocol;
+use crate::model_request::{AssignmentMarks, ModelRequest};
+use crate::protocol;
+use crate::scenario_player::PlayedTurn;
 
 /// Whether the connection serves more requests after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,28 +23,28 @@ enum KeepAlive {
     Close,
 }
 
-/// What a path asks for.
+/// The purpose of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum RequestRoute {
-    /// An answer of a model. Gemini's model and whether to stream stand in the path.
+    /// An answer of a model. Gemini has the model and the streaming in the path.
     Model(Protocol, String, StreamFormat),
-    /// How many tokens a prompt has.
+    /// The number of tokens of a prompt.
     Count(Protocol),
-    /// Which models there are.
+    /// The list of models.
     Models(Protocol),
-    /// Which models of Amazon's there are beside the usual ones.
+    /// The list of Amazon's models beyond the usual ones.
     Profiles,
     /// A stream in Amazon's own framing, which there is none of: claude asks again without it.
     Framed,
     /// A web socket, which there is none of.
     Socket,
-    /// Whether anybody is there.
+    /// A check that the server is there.
     Hello,
     /// Nothing that is known.
     Unknown,
 }
 
-/// How the pieces of an answer are put on the wire.
+/// The form in which the pieces of an answer are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StreamFormat {
     /// As the body says, in server-sent events.
@@ -61,15 +62,15 @@ pub(super) fn serve(shared: &ServerShared, stream: TcpStream) -> io::Result<()> 
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut stream = stream;
-    while let Some(received) = http::read(&mut reader)? {
-        if answer(shared, &mut stream, &received)? == KeepAlive::Close {
+    while let Some(received) = http::read_request(&mut reader)? {
+        if answer_request(shared, &mut stream, &received)? == KeepAlive::Close {
             break;
         }
     }
     Ok(())
 }
 
-fn route(received: &HttpRequest) -> RequestRoute {
+fn route_request(received: &HttpRequest) -> RequestRoute {
     let path = received.path();
     let upgrade = received.header("upgrade").is_some();
     let last = path.rsplit('/').next().unwrap_or_default();
@@ -78,9 +79,9 @@ fn route(received: &HttpRequest) -> RequestRoute {
         "POST" if path.ends_with("/messages/count_tokens") => {
             RequestRoute::Count(Protocol::Anthropic)
         }
-        "POST" if path.ends_with("/messages") => asked_for(Protocol::Anthropic),
-        "POST" if path.ends_with("/responses") => asked_for(Protocol::Responses),
-        "POST" if path.ends_with("/chat/completions") => asked_for(Protocol::Chat),
+        "POST" if path.ends_with("/messages") => model_route(Protocol::Anthropic),
+        "POST" if path.ends_with("/responses") => model_route(Protocol::Responses),
+        "POST" if path.ends_with("/chat/completions") => model_route(Protocol::Chat),
         // Amazon's way to the same, with the model before the last part.
         "POST" if last == "invoke" => {
             let model = path.rsplit('/').nth(1).unwrap_or_default();
@@ -92,31 +93,32 @@ fn route(received: &HttpRequest) -> RequestRoute {
             Some((model, "rawPredict" | "streamRawPredict")) => {
                 RequestRoute::Model(Protocol::Anthropic, model.to_owned(), StreamFormat::AsAsked)
             }
-            Some((model, "generateContent")) => gemini(model, StreamFormat::No),
+            Some((model, "generateContent")) => gemini_route(model, StreamFormat::No),
             Some((model, "streamGenerateContent")) if received.query_has("alt=sse") => {
-                gemini(model, StreamFormat::Events)
+                gemini_route(model, StreamFormat::Events)
             }
-            Some((model, "streamGenerateContent")) => gemini(model, StreamFormat::Array),
+            Some((model, "streamGenerateContent")) => gemini_route(model, StreamFormat::Array),
             Some((_, "countTokens")) => RequestRoute::Count(Protocol::Gemini),
             _ => RequestRoute::Unknown,
         },
         "GET" if last == "inference-profiles" => RequestRoute::Profiles,
-        "GET" if last == "models" => RequestRoute::Models(lister(received)),
+        "GET" if last == "models" => RequestRoute::Models(listing_protocol(received)),
         "GET" | "HEAD" if path.is_empty() => RequestRoute::Hello,
         _ => RequestRoute::Unknown,
     }
 }
 
-fn asked_for(protocol: Protocol) -> RequestRoute {
+fn model_route(protocol: Protocol) -> RequestRoute {
     RequestRoute::Model(protocol, String::new(), StreamFormat::AsAsked)
 }
 
-fn gemini(model: &str, streaming: StreamFormat) -> RequestRoute {
+fn gemini_route(model: &str, streaming: StreamFormat) -> RequestRoute {
     RequestRoute::Model(Protocol::Gemini, model.to_owned(), streaming)
 }
 
-/// All protocols list their models at the same path; who asks is told by the headers.
-fn lister(received: &HttpRequest) -> Protocol {
+/// Returns the protocol of a request for the list of models: all have the same path, so the headers
+/// decide.
+fn listing_protocol(received: &HttpRequest) -> Protocol {
     let keyed = received.target.contains("key=");
     if received.header("anthropic-version").is_some() {
         Protocol::Anthropic
@@ -130,27 +132,28 @@ fn lister(received: &HttpRequest) -> Protocol {
     }
 }
 
-fn answer(
+fn answer_request(
     shared: &ServerShared,
     stream: &mut TcpStream,
     received: &HttpRequest,
 ) -> io::Result<KeepAlive> {
     let body: Value = serde_json::from_slice(&received.body).unwrap_or(Value::Null);
-    let mut request = request_of(shared, received, &body);
-    match route(received) {
+    let mut request = new_record(shared, received, &body);
+    match route_request(received) {
         RequestRoute::Model(protocol, model, streaming) => {
             request.protocol = Some(protocol);
             if !body.is_object() {
-                return unreadable(shared, stream, received, request);
+                return reject_unreadable(shared, stream, received, request);
             }
             let gemini_streams = matches!(streaming, StreamFormat::Events | StreamFormat::Array);
-            let asked = protocol.read(&body, &model, gemini_streams);
+            let asked = protocol.read_request(&body, &model, gemini_streams);
             let streaming = match (streaming, asked.stream) {
                 (StreamFormat::AsAsked, true) => StreamFormat::Events,
                 (StreamFormat::AsAsked, false) => StreamFormat::No,
                 (said, _) => said,
             };
-            let played = play(shared, request, &asked);
+            let played = play_and_record(shared, request, &asked);
+            std::thread::sleep(shared.thinking_time);
             ResponseWriter {
                 shared,
                 protocol,
@@ -162,10 +165,10 @@ fn answer(
         }
         RequestRoute::Count(protocol) => {
             request.protocol = Some(protocol);
-            keep(shared, request);
+            record_request(shared, request);
             // Four characters to a token, as everybody reckons.
             let tokens = received.body.len() / 4;
-            whole(
+            write_json(
                 stream,
                 200,
                 &match protocol {
@@ -176,37 +179,37 @@ fn answer(
         }
         RequestRoute::Models(protocol) => {
             request.protocol = Some(protocol);
-            keep(shared, request);
-            whole(stream, 200, &protocol::models(protocol))
+            record_request(shared, request);
+            write_json(stream, 200, &protocol::model_list(protocol))
         }
         RequestRoute::Profiles => {
-            keep(shared, request);
-            whole(stream, 200, &json!({"inferenceProfileSummaries": []}))
+            record_request(shared, request);
+            write_json(stream, 200, &json!({"inferenceProfileSummaries": []}))
         }
         RequestRoute::Framed => {
-            keep(shared, request);
-            whole(
+            record_request(shared, request);
+            write_json(
                 stream,
                 404,
                 &json!({"message": "there are no such streams here"}),
             )
         }
         RequestRoute::Socket => {
-            keep(shared, request);
-            whole(
+            record_request(shared, request);
+            write_json(
                 stream,
                 426,
                 &json!({"error": {"message": "there are no web sockets here"}}),
             )
         }
         RequestRoute::Hello if received.method == "HEAD" => {
-            keep(shared, request);
-            http::write_whole(stream, 200, &[], b"")?;
+            record_request(shared, request);
+            http::write_response(stream, 200, &[], b"")?;
             Ok(KeepAlive::Serve)
         }
         RequestRoute::Hello => {
-            keep(shared, request);
-            whole(stream, 200, &json!({"server": "codeteam-models"}))
+            record_request(shared, request);
+            write_json(stream, 200, &json!({"server": "codeteam-models"}))
         }
         RequestRoute::Unknown => {
             let what = format!(
@@ -214,21 +217,21 @@ fn answer(
                 received.method, request.path
             );
             request.problem = Some(what.clone());
-            keep(shared, request);
-            whole(stream, 404, &json!({"error": {"message": what}}))
+            record_request(shared, request);
+            write_json(stream, 404, &json!({"error": {"message": what}}))
         }
     }
 }
 
-fn request_of(shared: &ServerShared, received: &HttpRequest, body: &Value) -> RecordedRequest {
+fn new_record(shared: &ServerShared, received: &HttpRequest, body: &Value) -> RecordedRequest {
     let headers = received.headers.iter();
     RecordedRequest {
         order: 0,
         at_ms: u64::try_from(shared.started.elapsed().as_millis()).unwrap_or(u64::MAX),
         method: received.method.clone(),
-        path: masked_target(&received.target),
+        path: mask_target(&received.target),
         headers: headers
-            .map(|(name, value)| (name.clone(), masked(name, value)))
+            .map(|(name, value)| (name.clone(), mask_header(name, value)))
             .collect(),
         protocol: None,
         marks: AssignmentMarks::default(),
@@ -241,12 +244,16 @@ fn request_of(shared: &ServerShared, received: &HttpRequest, body: &Value) -> Re
     }
 }
 
-fn keep(shared: &ServerShared, request: RecordedRequest) {
-    shared.keep(&mut shared.state(), request);
+fn record_request(shared: &ServerShared, request: RecordedRequest) {
+    shared.store_request(&mut shared.state(), request);
 }
 
 /// Plays and keeps in one go, so that the order of the records is the order of the plays.
-fn play(shared: &ServerShared, mut request: RecordedRequest, asked: &ModelRequest) -> PlayedTurn {
+fn play_and_record(
+    shared: &ServerShared,
+    mut request: RecordedRequest,
+    asked: &ModelRequest,
+) -> PlayedTurn {
     let mut state = shared.state();
     let played = state.playing.answer(asked);
     request.marks = asked.marks();
@@ -255,11 +262,11 @@ fn play(shared: &ServerShared, mut request: RecordedRequest, asked: &ModelReques
     request.turn = played.turn;
     request.fault = played.fault.as_ref().map(|fault| fault.kind);
     request.problem.clone_from(&played.problem);
-    shared.keep(&mut state, request);
+    shared.store_request(&mut state, request);
     played
 }
 
-fn unreadable(
+fn reject_unreadable(
     shared: &ServerShared,
     stream: &mut TcpStream,
     received: &HttpRequest,
@@ -268,13 +275,13 @@ fn unreadable(
     let encoding = received.header("content-encoding").unwrap_or("none");
     let what = format!("the body is no JSON object (content-encoding: {encoding})");
     request.problem = Some(what.clone());
-    keep(shared, request);
-    whole(stream, 400, &json!({"error": {"message": what}}))
+    record_request(shared, request);
+    write_json(stream, 400, &json!({"error": {"message": what}}))
 }
 
-fn whole(stream: &mut TcpStream, status: u16, body: &Value) -> io::Result<KeepAlive> {
+fn write_json(stream: &mut TcpStream, status: u16, body: &Value) -> io::Result<KeepAlive> {
     let kind = ("content-type", "application/json".to_owned());
-    http::write_whole(stream, status, &[kind], body.to_string().as_bytes())?;
+    http::write_response(stream, status, &[kind], body.to_string().as_bytes())?;
     Ok(KeepAlive::Serve)
 }
 
@@ -295,16 +302,16 @@ impl ResponseWriter<'_> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map_or(0, |now| now.as_secs());
         let model = &self.played.answer.model;
-        if let Some(refusal) = fault.refusal(self.protocol, model, now) {
+        if let Some(refusal) = fault.error_response(self.protocol, model, now) {
             let mut headers = refusal.headers;
             headers.push(("content-type", "application/json".to_owned()));
             let body = refusal.body.to_string();
-            http::write_whole(stream, refusal.status, &headers, body.as_bytes())?;
+            http::write_response(stream, refusal.status, &headers, body.as_bytes())?;
             return Ok(KeepAlive::Serve);
         }
         match fault.kind {
             FaultKind::Cut => Ok(KeepAlive::Close),
-            FaultKind::Stall => match self.shared.gates.wait(&fault.gate, stream) {
+            FaultKind::Stall => match self.shared.gates.wait_at(&fault.gate, stream) {
                 GateOutcome::Released => self.send_pieces(stream, None).map(|_| KeepAlive::Close),
                 GateOutcome::Gone => Ok(KeepAlive::Close),
             },
@@ -313,12 +320,12 @@ impl ResponseWriter<'_> {
     }
 
     /// The pieces as they go over the wire, and how many of them are before its middle.
-    fn pieces(&self) -> (Vec<String>, usize) {
+    fn stream_pieces(&self) -> (Vec<String>, usize) {
         let answer = &self.played.answer;
         if self.streaming == StreamFormat::No {
-            return split(&self.protocol.whole(answer).to_string());
+            return split_piece(&self.protocol.write_answer(answer).to_string());
         }
-        let frames = self.protocol.frames(answer, self.body);
+        let frames = self.protocol.stream_answer(answer, self.body);
         let count = frames.len();
         // In the middle of what is said, so that there is something to be thrown away.
         let partial = frames.iter().position(|frame| frame.partial);
@@ -335,41 +342,43 @@ impl ResponseWriter<'_> {
             })
             .collect();
         if count < 2 {
-            return split(&pieces.concat());
+            return split_piece(&pieces.concat());
         }
         (pieces, middle)
     }
 
     fn send_pieces(&self, stream: &mut TcpStream, fault: Option<&Fault>) -> io::Result<KeepAlive> {
-        let (pieces, middle) = self.pieces();
+        let (pieces, middle) = self.stream_pieces();
         let kind = match self.streaming {
             StreamFormat::Events | StreamFormat::AsAsked => "text/event-stream; charset=utf-8",
             StreamFormat::Array | StreamFormat::No => "application/json",
         };
-        http::write_start(stream, kind)?;
+        http::start_chunked(stream, kind)?;
         let mut next = KeepAlive::Serve;
         for (index, piece) in pieces.iter().enumerate() {
             if let Some(fault) = fault.filter(|_| index == middle) {
                 match fault.kind {
                     FaultKind::CutStream => return Ok(KeepAlive::Close),
                     FaultKind::Hold => {
-                        if self.shared.gates.wait(&fault.gate, stream) == GateOutcome::Gone {
+                        if self.shared.gates.wait_at(&fault.gate, stream) == GateOutcome::Gone {
                             return Ok(KeepAlive::Close);
                         }
                         next = KeepAlive::Close;
                     }
-                    FaultKind::BadStream => http::write_piece(stream, self.broken().as_bytes())?,
+                    FaultKind::BadStream => {
+                        http::write_chunk(stream, self.broken_piece().as_bytes())?;
+                    }
                     _ => {}
                 }
             }
-            http::write_piece(stream, piece.as_bytes())?;
+            http::write_chunk(stream, piece.as_bytes())?;
         }
-        http::write_end(stream)?;
+        http::end_chunked(stream)?;
         Ok(next)
     }
 
     /// A piece that is not JSON.
-    fn broken(&self) -> &'static str {
+    fn broken_piece(&self) -> &'static str {
         match (self.streaming, self.protocol) {
             (StreamFormat::Events | StreamFormat::AsAsked, Protocol::Anthropic) => {
                 "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"ind\n\n"
@@ -384,7 +393,7 @@ impl ResponseWriter<'_> {
 }
 
 /// One piece as two.
-fn split(piece: &str) -> (Vec<String>, usize) {
-    let halves = crate::answer::halves(piece).into_iter();
+fn split_piece(piece: &str) -> (Vec<String>, usize) {
+    let halves = crate::answer::split_in_half(piece).into_iter();
     (halves.map(str::to_owned).collect(), 1)
 }

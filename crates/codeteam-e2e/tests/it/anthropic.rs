@@ -157,7 +157,7 @@ fn the_turn_is_taken_from_the_conversation() {
     let turns: Vec<_> = server.requests().iter().map(|r| r.turn.unwrap()).collect();
     assert_eq!(turns, [0, 0, 1]);
     assert_eq!(
-        server.requests().last().unwrap().last_said(),
+        server.requests().last().unwrap().last_user_text(),
         "written\na.txt"
     );
     server.assert_no_problems();

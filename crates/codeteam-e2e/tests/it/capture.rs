@@ -1,4 +1,4 @@
-//! What a test can see of what was asked.
+//! Tests of what is recorded of requests.
 
 use std::io::Write as _;
 
@@ -131,7 +131,7 @@ fn a_record_has_one_line_for_each_request() {
         record: Some(std::fs::File::create(&path).unwrap()),
         ..ServerOptions::default()
     };
-    let server = ModelServer::start_with(Scenario::sensible(), options).unwrap();
+    let server = ModelServer::start_with(Scenario::default_play(), options).unwrap();
     post(
         &server,
         "/v1/messages",

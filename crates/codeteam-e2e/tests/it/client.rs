@@ -6,13 +6,13 @@ use std::net::TcpStream;
 use codeteam_e2e::ModelServer;
 use serde_json::Value;
 
-/// What came back.
+/// A received reply.
 #[derive(Debug)]
 pub(crate) struct HttpReply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
-    /// Whether the body came to its end.
+    /// Whether the body is complete.
     pub(crate) complete: bool,
 }
 

@@ -165,7 +165,7 @@ fn a_fault_is_given_as_often_as_it_says() {
     assert_eq!([status("b"), status("b")], [529, 200]);
     let faults = server
         .requests()
-        .only(|request| request.fault == Some(FaultKind::Overloaded));
+        .filtered(|request| request.fault == Some(FaultKind::Overloaded));
     assert_eq!(faults.len(), 4);
 }
 

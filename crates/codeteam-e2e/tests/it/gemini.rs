@@ -120,7 +120,7 @@ fn the_turn_is_taken_from_the_conversation() {
     );
     let requests = server.requests();
     assert_eq!(
-        requests.last().unwrap().last_said(),
+        requests.last().unwrap().last_user_text(),
         "replaced\nno such file"
     );
 }

@@ -33,7 +33,7 @@ impl TestUser {
         self.folder.path().canonicalize().unwrap().join("project")
     }
 
-    /// Whether a program did well, what it printed, and its errors.
+    /// Runs a program, and returns whether it succeeded, its output, and its errors.
     fn program(&self, program: &Path, args: &[&str]) -> (bool, String, String) {
         let mut command: Command = programs::command(program);
         let path = programs::path_with(&programs::clis());
@@ -56,7 +56,7 @@ impl TestUser {
         )
     }
 
-    /// What a client says.
+    /// Runs a client and returns its output.
     fn client(&self, client: &str, args: &[&str]) -> String {
         let (_, stdout, stderr) = self.program(&programs::clis().join(client), args);
         stdout + &stderr

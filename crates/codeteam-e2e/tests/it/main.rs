@@ -1,10 +1,11 @@
-//! The scripted model server, asked over real sockets by a plain client; and codeteam with the real
-//! CLIs, which ask it.
+//! The scripted model server, asked over real sockets by a plain client; codeteam with the real CLIs,
+//! which ask it; and codeteam's pages in a real browser.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod anthropic;
 mod binary;
+mod browser;
 mod capture;
 mod chat;
 mod client;

@@ -124,7 +124,7 @@ fn the_turn_is_taken_from_the_conversation() {
     assert_eq!(last.turn, Some(1));
     assert_eq!(last.system_text(), "You are a worker.\nBe brief.");
     assert_eq!(last.user_text(), "Role: coder\nDo it.");
-    assert_eq!(last.last_said(), "well\nwell");
+    assert_eq!(last.last_user_text(), "well\nwell");
     assert_eq!(last.tool_names(), ["exec_command", "apply_patch"]);
 }
 

@@ -131,7 +131,7 @@ fn codex_is_asked_to_show_its_hidden_tool_first() {
 
 #[test]
 fn a_sample_fits_its_schema() {
-    let server = ModelServer::start(Scenario::sensible()).unwrap();
+    let server = ModelServer::start(Scenario::default_play()).unwrap();
     let mut question = anthropic::question(false, &anthropic::asked());
     let schema = json!({"type": "object", "$defs": {"state": {"enum": ["open", "fixed"]}},
         "required": ["name", "count", "state", "list", "maybe"], "properties": {

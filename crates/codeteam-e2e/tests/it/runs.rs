@@ -22,4 +22,6 @@ mod sessions;
 mod shown;
 mod strict;
 mod talk;
-mod team;
+mod team_cost;
+mod team_mode;
+mod three_clis;

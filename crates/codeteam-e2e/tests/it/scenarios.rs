@@ -1,4 +1,4 @@
-//! Which play is played, and what is said of a file that is wrong.
+//! Tests of which play is played, and of the errors in a wrong file.
 
 use codeteam_e2e::{
     Fault, FaultKind, ModelServer, Play, Protocol, Scenario, SubmissionRoute, TokenUsage, Turn,

@@ -15,7 +15,7 @@ fn server() -> ModelServer {
     ModelServer::start(Scenario::new().play(Play::new().turn(turn))).unwrap()
 }
 
-/// Names and inputs of what codex is told to call.
+/// The names and inputs of codex's tool calls.
 fn codex(question: &Value) -> Vec<(String, Value)> {
     let server = server();
     let said = post(&server, "/v1/responses", question).json();

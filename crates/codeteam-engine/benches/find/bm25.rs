@@ -9,8 +9,11 @@ const B: f64 = 0.75;
 
 /// The first files for a text.
 pub(crate) fn rank<'a>(text: &str, files: &[CandidateFile<'a>], limit: usize) -> Vec<&'a str> {
-    let query = WordBag::of(text);
-    let paths: Vec<WordBag> = files.iter().map(|file| WordBag::of(file.path)).collect();
+    let query = WordBag::from_text(text);
+    let paths: Vec<WordBag> = files
+        .iter()
+        .map(|file| WordBag::from_text(file.path))
+        .collect();
     let lengths: Vec<f64> = files
         .iter()
         .zip(&paths)

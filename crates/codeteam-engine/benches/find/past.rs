@@ -12,7 +12,7 @@ use codeteam_context::find::{
 use codeteam_context::language::Language;
 use codeteam_context::outline::outline;
 use codeteam_engine::env::Env;
-use codeteam_engine::git::{GitEnvironment, GitProgram, Repo};
+use codeteam_host::git::{GitEnvironment, GitProgram, Repo};
 
 use crate::BenchOutcome;
 
@@ -62,11 +62,11 @@ impl FileTree {
 impl SourceLookup for FileTree {
     fn prepare(&self, _: &[&str]) {}
 
-    fn closer(&self, path: &str) -> Option<&SymbolSketch> {
+    fn symbols_of(&self, path: &str) -> Option<&SymbolSketch> {
         self.blob(path).map(|blob| &blob.closer)
     }
 
-    fn text(&self, path: &str) -> Option<String> {
+    fn read_text(&self, path: &str) -> Option<String> {
         self.blob(path)?.manifest.clone()
     }
 }
@@ -167,10 +167,10 @@ impl ClonedRepo {
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
         let text = text.filter(|text| !text.contains('\0'));
         let sketch = text.map(|text| {
-            let closer =
-                Language::of(path).map(|language| SymbolSketch::of(outline(&text, language)));
+            let closer = Language::from_path(path)
+                .map(|language| SymbolSketch::from_outline(outline(&text, language)));
             Arc::new(BlobContent {
-                sketch: FileSketch::of(&text),
+                sketch: FileSketch::from_text(&text),
                 closer: closer.unwrap_or_default(),
                 manifest: is_manifest(path).then_some(text),
             })

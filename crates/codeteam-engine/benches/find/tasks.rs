@@ -35,7 +35,7 @@ pub(crate) fn choose(clone: &ClonedRepo, most: usize) -> BenchOutcome<Vec<Commit
             .map(|file| file.before.clone().unwrap_or_else(|| file.path.clone()))
             .filter(|path| !is_generated(path))
             .collect();
-        let source = files.iter().any(|path| Language::of(path).is_some());
+        let source = files.iter().any(|path| Language::from_path(path).is_some());
         if !source
             || files.len() > MOST_FILES
             || commit.files.len() > 2 * MOST_FILES
@@ -44,8 +44,8 @@ pub(crate) fn choose(clone: &ClonedRepo, most: usize) -> BenchOutcome<Vec<Commit
             continue;
         }
         let names: Vec<&str> = commit.files.iter().map(|file| file.path.as_str()).collect();
-        let text = without_files(&history::clean(&clone.message(&commit.id)?), &names);
-        if WordBag::of(&text).length() < LEAST_WORDS {
+        let text = without_files(&history::clean_message(&clone.message(&commit.id)?), &names);
+        if WordBag::from_text(&text).length() < LEAST_WORDS {
             continue;
         }
         tasks.push(CommitTask {

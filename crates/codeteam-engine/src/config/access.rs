@@ -1,14 +1,14 @@
-//! What a repository asks for beyond what the user's own configuration allows.
+//! The access that a repository requests beyond what the user's own configuration allows.
 //!
-//! **Invariant:** what a project's files say may narrow what the user allows, never widen it. What
-//! would widen it is an [`AccessRequest`]; it counts only if the user has trusted exactly that (see
-//! `crate::trust`), and is left out of the configuration otherwise. Whoever forgets to ask has the
-//! narrower one.
+//! **Invariant:** a project's files may narrow what the user allows, never widen it. A value that
+//! would widen it is an [`AccessRequest`]; it takes effect only if the user has trusted exactly
+//! this request (see `crate::trust`), and is left out of the configuration otherwise. Code that
+//! forgets to check therefore gets the narrower configuration.
 //!
-//! The configuration is put together twice: as everybody says it, and without the project. Each of
-//! `KINDS` compares the two, by their meaning and not by how they are written, so that taking back
-//! (`~`) what the user says is a request as well. A new kind is a function there; if it is about a
-//! key, nothing else is needed.
+//! The configuration is merged twice: from all layers, and without the project's. Each of `KINDS`
+//! compares the two by their meaning and not by how they are written, so that revoking (`~`) a
+//! value of the user's is a request as well. A new kind is one more function there; if it is about
+//! a key, nothing else is needed.
 
 mod kinds;
 
@@ -17,45 +17,44 @@ use std::fs;
 use std::path::Path;
 
 use codeteam_core::event::AccessGrant;
-use codeteam_core::yaml::{SourceFiles, YamlNode, YamlValue, typed};
+use codeteam_workflow::yaml::{SourceFiles, YamlNode, YamlValue, deserialize_node};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::Config;
 
-/// The file of a repository that names files of the checkout which git ignores, for worktrees to
-/// have a copy of.
+/// The file of a repository with patterns for files that git ignores and worktrees get a copy of.
 pub(crate) const INCLUDES: &str = ".worktreeinclude";
 
-/// No such file is longer.
+/// The maximum length of that file.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// Something that a repository asks for.
+/// A request of a repository for more access than the user's configuration allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessRequest {
-    /// The key and the value, by which it is known again.
+    /// The key and the value, which identify the request.
     pub access: AccessGrant,
-    /// What it asks for, in words: `let workers reach …`.
+    /// The request in words: `let workers reach …`.
     pub asks: String,
-    /// Where it is said.
+    /// The position in the file where it is made.
     pub place: String,
-    /// What has become of it.
+    /// The state: trusted, open or forbidden.
     pub state: RequestState,
 }
 
-/// What has become of a request.
+/// The state of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestState {
-    /// The user has trusted the repository with it: it is in force.
+    /// The user has trusted the repository with it, so it is in effect.
     Trusted,
-    /// Nobody has said anything: it is left out.
+    /// The user has not decided yet, so it is left out.
     Open,
-    /// The user's configuration forbids it: it is left out.
+    /// The user's configuration forbids it, so it is left out.
     Forbidden,
 }
 
-/// What repositories may ask for at all. Only in the user's own configuration.
+/// The policy for requests of repositories. It can be set only in the user's own configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TrustPolicy {
     /// Anything; the user is asked.
@@ -63,7 +62,7 @@ pub enum TrustPolicy {
     Ask,
     /// Nothing.
     Never,
-    /// Anything but these keys, and what is below them.
+    /// Anything but these keys and the keys below them.
     NeverFor(Vec<String>),
 }
 
@@ -72,7 +71,7 @@ pub enum TrustPolicy {
 enum TrustWord {
     /// The user is asked, once for each content.
     Ask,
-    /// What a repository asks for is left out, and nobody is asked.
+    /// Requests of a repository are left out, and nobody is asked.
     Never,
 }
 
@@ -137,7 +136,7 @@ impl TrustPolicy {
         }
     }
 
-    /// A key that no request has.
+    /// Returns a key that no request can have.
     pub(super) fn unknown_key(&self) -> Option<&str> {
         let Self::NeverFor(keys) = self else {
             return None;
@@ -155,13 +154,13 @@ impl TrustPolicy {
     }
 }
 
-/// The configuration as everybody says it, and without the project.
+/// The two configurations to compare: with and without the project.
 pub(super) struct AccessComparison<'a> {
-    /// As everybody says it.
+    /// The configuration from all layers.
     pub(super) full: &'a Config,
-    /// Without the project.
+    /// The configuration without the project.
     pub(super) allowed: &'a Config,
-    /// The same, without what is built in: what the user has said by name.
+    /// The user's own layers, without the built-in one: what the user has set explicitly.
     pub(super) own: &'a YamlNode,
     /// The patterns of [`INCLUDES`], if the repository has any.
     pub(super) included: &'a [String],
@@ -169,26 +168,26 @@ pub(super) struct AccessComparison<'a> {
 
 /// A request as a comparison finds it.
 struct FoundRequest {
-    /// Where in the configuration.
+    /// The path of its key.
     path: Vec<String>,
-    /// The value, in one fixed form.
+    /// The value, in a normalised form.
     value: String,
-    /// What it asks for.
+    /// The request in words.
     asks: String,
-    /// How it is left out.
+    /// The part of the configuration that is left out.
     part: RequestTarget,
-    /// Keys beside its own that say the same, and are left out with it.
+    /// Other keys with the same meaning, which are left out with it.
     beside: &'static [&'static str],
 }
 
-/// What of the configuration a request is about.
+/// The part of the configuration that a request is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RequestTarget {
-    /// All that is at its path: without the request it is what the user says.
+    /// The whole value at its path: without the request, the user's value applies.
     Value,
-    /// One of a list.
+    /// One item of a list.
     Item,
-    /// A file beside the configuration.
+    /// A file outside the configuration.
     File,
 }
 
@@ -201,17 +200,17 @@ impl FoundRequest {
     }
 }
 
-/// What was found, and the configuration without what is not in force.
+/// The requests, and the configuration without those that are not in effect.
 pub(super) struct AccessVerdict {
-    /// All requests.
+    /// All requests, whatever their state.
     pub(super) requests: Vec<AccessRequest>,
-    /// What is left, if something had to go.
+    /// The reduced configuration, if something had to be left out.
     pub(super) narrowed: Option<YamlNode>,
 }
 
-/// Finds what the project asks for, and takes what is not in force out of `node`, the whole
-/// configuration. `without` is the same without the project.
-pub(super) fn judge(
+/// Finds the project's requests and removes those that are not in effect from `node`, the whole
+/// configuration. `without` is the configuration without the project.
+pub(super) fn judge_requests(
     comparison: &AccessComparison<'_>,
     granted: &BTreeSet<AccessGrant>,
     node: &YamlNode,
@@ -221,7 +220,7 @@ pub(super) fn judge(
     let policy = &comparison.allowed.trust;
     let mut narrowed = None;
     let mut requests = Vec::new();
-    for finding in find(comparison) {
+    for finding in find_requests(comparison) {
         let access = finding.grant();
         let state = if policy.forbids(&access.key) {
             RequestState::Forbidden
@@ -253,7 +252,7 @@ pub(super) fn judge(
     AccessVerdict { requests, narrowed }
 }
 
-/// Whether a configuration asks for nothing that is not in force.
+/// Returns true if a configuration requests nothing that is not in effect.
 pub(super) fn is_within(comparison: &AccessComparison<'_>, requests: &[AccessRequest]) -> bool {
     let is_in_force = |access: &AccessGrant| {
         let mut trusted = requests
@@ -261,17 +260,17 @@ pub(super) fn is_within(comparison: &AccessComparison<'_>, requests: &[AccessReq
             .filter(|request| request.state == RequestState::Trusted);
         trusted.any(|request| request.access == *access)
     };
-    let found = find(comparison).into_iter();
+    let found = find_requests(comparison).into_iter();
     let mut keys = found.filter(|finding| finding.part != RequestTarget::File);
     keys.all(|finding| is_in_force(&finding.grant()))
 }
 
-fn find(comparison: &AccessComparison<'_>) -> Vec<FoundRequest> {
+fn find_requests(comparison: &AccessComparison<'_>) -> Vec<FoundRequest> {
     let kinds = kinds::KINDS.iter();
     kinds.flat_map(|kind| kind(comparison)).collect()
 }
 
-/// Takes a request out of the configuration.
+/// Removes a request from the configuration.
 fn withhold(node: &mut YamlNode, without: &YamlNode, finding: &FoundRequest) {
     match finding.part {
         RequestTarget::File => {}
@@ -295,7 +294,7 @@ fn withhold(node: &mut YamlNode, without: &YamlNode, finding: &FoundRequest) {
     }
 }
 
-/// Makes what is at a path what it is in the other tree, or nothing.
+/// Sets the value at a path to its value in the other tree, or removes it.
 fn restore(node: &mut YamlNode, from: Option<&YamlNode>, path: &[String]) {
     let Some((name, rest)) = path.split_first() else {
         return;
@@ -309,7 +308,7 @@ fn restore(node: &mut YamlNode, from: Option<&YamlNode>, path: &[String]) {
         return;
     }
     if node.get(name).and_then(YamlNode::as_map).is_none() {
-        // The project has put something else in the place of a mapping, or taken it back.
+        // The project has replaced a mapping by something else, or revoked it.
         match below {
             Some(below) => node.set(name, below.clone()),
             None => return,
@@ -324,8 +323,8 @@ fn at_mut<'n>(node: &'n mut YamlNode, path: &[String]) -> Option<&'n mut YamlNod
     path.iter().try_fold(node, |node, name| node.get_mut(name))
 }
 
-/// Where a request is said; for what was taken back, where that would be.
-fn place_of(node: &YamlNode, finding: &FoundRequest) -> codeteam_core::yaml::SourcePosition {
+/// Returns the position of a request; for a revoked value, the position where it would be.
+fn place_of(node: &YamlNode, finding: &FoundRequest) -> codeteam_workflow::yaml::SourcePosition {
     let mut here = node;
     for name in &finding.path {
         match here.get(name) {
@@ -348,36 +347,36 @@ pub(super) fn included_patterns(root: &Path) -> Vec<String> {
         return Vec::new();
     }
     let text = fs::read(&path).unwrap_or_default();
-    patterns(&text)
+    parse_patterns(&text)
 }
 
-/// The patterns in a text like that of a `.gitignore`.
-pub(crate) fn patterns(text: &[u8]) -> Vec<String> {
+/// Parses patterns in a text like that of a `.gitignore`.
+pub(crate) fn parse_patterns(text: &[u8]) -> Vec<String> {
     let lines = text
         .split(|&byte| byte == b'\n')
         .map(<[u8]>::trim_ascii_end);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
-    // What is no text cannot be shown to anybody who is to trust it.
+    // A pattern that is not UTF-8 cannot be shown to the person who is to trust it.
     let lines = lines.filter_map(|line| std::str::from_utf8(line).ok());
     lines.map(str::to_owned).collect()
 }
 
 impl Config {
-    /// What the repository asks for and nobody has said anything to.
+    /// Returns the requests of the repository that the user has not decided on.
     pub fn open_requests(&self) -> impl Iterator<Item = &AccessRequest> {
         let requests = self.requests.iter();
         requests.filter(|request| request.state == RequestState::Open)
     }
 
-    /// Whether there is an MCP server of this name, or would be if the repository were trusted with
-    /// it.
+    /// Returns true if there is an MCP server of this name, or would be if the repository were
+    /// trusted with it.
     pub fn knows_server(&self, name: &str) -> bool {
         let key = format!("mcp_servers.{name}");
         let mut requests = self.requests.iter();
         self.mcp_servers.contains_key(name) || requests.any(|request| request.access.key == key)
     }
 
-    /// What of the repository's requests is in force.
+    /// Returns the repository's requests that are in effect.
     pub fn grants(&self) -> BTreeSet<AccessGrant> {
         let requests = self.requests.iter();
         let trusted = requests.filter(|request| request.state == RequestState::Trusted);
@@ -385,9 +384,9 @@ impl Config {
     }
 }
 
-/// What a node is, if it can be that.
+/// Deserializes a node, if it has this type.
 fn as_type<T: de::DeserializeOwned>(node: &YamlNode) -> Option<T> {
-    typed(node).ok()
+    deserialize_node(node).ok()
 }
 
 #[cfg(test)]

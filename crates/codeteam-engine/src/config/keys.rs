@@ -1,45 +1,46 @@
-//! The keys of the files that people write, as their schemas describe them: for the reference, and
-//! for those who ask for a key.
+//! The keys of the files that people write, as their schemas describe them. The reference
+//! documentation and the lookup of a single key use them.
 
 use serde_json::Value;
 
-use super::{SchemaKind, later, schema};
+use super::{SchemaKind, json_schema, planned_keys};
 
-/// A key.
+/// A key of a file, with its documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaKey {
-    /// Its path: `limits.max_tasks`, `workers.*.model`; `*` is any name, `[]` each of a list.
+    /// The path, such as `limits.max_tasks` or `workers.*.model`; `*` is any name, `[]` each item
+    /// of a list.
     pub path: String,
-    /// What it takes, in words: `text`, `list of texts`, `one of …`.
+    /// The type of the value, in words: `text`, `list of texts`, `one of …`.
     pub takes: String,
-    /// What it means.
+    /// The description from the schema.
     pub meaning: String,
-    /// Whether it has no effect yet.
+    /// Whether the key has no effect yet.
     pub is_later: bool,
 }
 
-/// No key is deeper.
+/// The maximum depth of keys.
 const DEPTH: usize = 6;
 
-/// All keys of a kind of file, in the order of its type. What is a file of its own elsewhere is one
-/// key here.
-pub fn keys(of: SchemaKind) -> Vec<SchemaKey> {
-    let schema = schema(of);
+/// Returns all keys of a kind of file, in the order of its type. A part that can be a file of its
+/// own is one key here.
+pub fn list_keys(of: SchemaKind) -> Vec<SchemaKey> {
+    let schema = json_schema(of);
     let mut found = Vec::new();
     walk(&schema, &schema, "", &mut found, DEPTH);
     for key in &mut found {
         key.is_later = match of {
-            SchemaKind::Config => later::has(&key.path),
+            SchemaKind::Config => planned_keys::is_planned_key(&key.path),
             SchemaKind::Role | SchemaKind::Workflow | SchemaKind::Strategy => false,
         };
     }
     found
 }
 
-/// Whether there is such a key, and what it means. A name stands for `*`, a number for `[]`.
-pub fn find(of: SchemaKind, path: &str) -> Option<SchemaKey> {
+/// Looks up a key and its description. A name in `path` matches `*`, a number matches `[]`.
+pub fn find_key(of: SchemaKind, path: &str) -> Option<SchemaKey> {
     let parts: Vec<&str> = path.split('.').collect();
-    keys(of).into_iter().find(|key| {
+    list_keys(of).into_iter().find(|key| {
         let pattern = key.path.replace("[]", ".[]");
         let pattern: Vec<&str> = pattern.split('.').collect();
         pattern.len() == parts.len()
@@ -67,12 +68,12 @@ fn walk(root: &Value, schema: &Value, path: &str, found: &mut Vec<SchemaKey>, de
         };
         found.push(SchemaKey {
             path: path.clone(),
-            takes: match takes(root, property, depth) {
+            takes: match describe_type(root, property, depth) {
                 words if words.is_empty() => "anything".to_owned(),
                 words => words,
             },
             meaning: match meaning(root, property) {
-                // One of several forms, which has this key alone.
+                // The schema is one of several forms, which has this key only.
                 said if said.is_empty() => meaning(root, schema),
                 said => said,
             },
@@ -84,7 +85,7 @@ fn walk(root: &Value, schema: &Value, path: &str, found: &mut Vec<SchemaKey>, de
     }
 }
 
-/// The keys of what a key takes.
+/// Collects the keys of the values that a key takes.
 fn below(root: &Value, schema: &Value, path: &str, found: &mut Vec<SchemaKey>, depth: usize) {
     if depth == 0 {
         return;
@@ -104,7 +105,7 @@ fn below(root: &Value, schema: &Value, path: &str, found: &mut Vec<SchemaKey>, d
     }
 }
 
-/// What a schema is, its references followed and its choices apart, but for nothing.
+/// Returns the alternatives of a schema, with references resolved and without `null`.
 fn forms<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
     if let Some(name) = schema["$ref"].as_str() {
         let definition = name.strip_prefix('#').and_then(|at| root.pointer(at));
@@ -132,8 +133,8 @@ fn meaning(root: &Value, schema: &Value) -> String {
     lines.collect::<Vec<_>>().join(" ")
 }
 
-/// What a schema takes, in words.
-fn takes(root: &Value, schema: &Value, depth: usize) -> String {
+/// Describes the type of a schema in words.
+fn describe_type(root: &Value, schema: &Value, depth: usize) -> String {
     if depth == 0 {
         return String::new();
     }
@@ -161,12 +162,12 @@ fn takes(root: &Value, schema: &Value, depth: usize) -> String {
                 "integer" => "whole number".to_owned(),
                 "number" => "number".to_owned(),
                 "boolean" => "`true` or `false`".to_owned(),
-                "array" => match takes(root, &form["items"], depth - 1) {
+                "array" => match describe_type(root, &form["items"], depth - 1) {
                     inner if inner.is_empty() => "list".to_owned(),
                     inner => format!("list: {inner}"),
                 },
                 "object" if form["additionalProperties"].is_object() => {
-                    match takes(root, &form["additionalProperties"], depth - 1) {
+                    match describe_type(root, &form["additionalProperties"], depth - 1) {
                         inner if inner.is_empty() => "mapping by name".to_owned(),
                         inner => format!("mapping by name: {inner}"),
                     }
@@ -183,7 +184,7 @@ fn takes(root: &Value, schema: &Value, depth: usize) -> String {
     if words.iter().any(|word| word == "text")
         && any.iter().all(|any| words.iter().any(|w| w == any))
     {
-        // Any single value: a text, whatever it looks like.
+        // The schema accepts any scalar, which means a text, whatever it looks like.
         words.retain(|word| !any.contains(&word.as_str()));
     }
     words.join(", ")
@@ -200,7 +201,7 @@ mod tests {
     #[test]
     fn every_key_has_a_meaning_and_takes_something() {
         for of in SchemaKind::ALL {
-            for key in keys(of) {
+            for key in list_keys(of) {
                 assert!(!key.meaning.is_empty(), "{of:?} {}", key.path);
                 assert!(!key.takes.is_empty(), "{of:?} {}", key.path);
             }
@@ -209,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_key_is_found_by_the_names_in_it() {
-        let meaning = |path: &str| find(SchemaKind::Config, path).map(|key| key.meaning);
+        let meaning = |path: &str| find_key(SchemaKind::Config, path).map(|key| key.meaning);
         assert_eq!(meaning("limits.max_tasks").unwrap(), "Tasks of a plan.");
         assert!(meaning("workers.mine.model").is_some());
         assert!(meaning("verification.commands.0.command").is_some());

@@ -1,58 +1,65 @@
-//! The layers of the configuration: built-in, the user's, the project's, the environment, the
-//! command line. Put together as trees, so that every value knows where it was said.
+//! The layers of the configuration: built-in, user, project, environment, command line. They are
+//! merged as trees, so that the origin of every value is known.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use codeteam_core::event::AccessGrant;
-use codeteam_core::format_version::version_fault;
-use codeteam_core::misplaced::DocumentKind;
-use codeteam_core::yaml::{
-    self, Diagnostic, SourceFiles, SourcePosition, YamlKey, YamlNode, YamlScalar, YamlValue, merge,
-    nearest, typed_by_key,
+use codeteam_core::spelling::nearest;
+use codeteam_workflow::format_version::version_fault;
+use codeteam_workflow::misplaced_file::DocumentKind;
+use codeteam_workflow::yaml::{
+    self, Diagnostic, SourceFiles, SourcePosition, YamlKey, YamlNode, YamlScalar, YamlValue,
+    deserialize_by_key, merge,
 };
 
 use super::access::{self, AccessComparison, AccessRequest, RequestState};
-use super::{Config, Error, later};
+use super::{Config, Error, WorkerConfig, planned_keys};
 use crate::built_in;
 use crate::env::Env;
-use crate::inside;
 use crate::trust::TrustStore;
+use codeteam_host::repo_files;
 
-/// No file is longer.
+/// The maximum length of a configuration file.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Where the configuration comes from.
+/// The key of the approval policy.
+const APPROVAL_GATES: &str = "approval_gates";
+
+/// The origins of the configuration: files, environment, command line, and what is trusted.
 #[derive(Clone, Debug, Default)]
 pub struct ConfigOrigins {
-    /// `.codeteam`.
+    /// The project's `.codeteam` folder.
     pub project: Option<PathBuf>,
-    /// Where the user's programs keep their configuration.
+    /// The folder in which the user's programs keep their configuration.
     pub config_home: Option<PathBuf>,
-    /// Variables of the environment that begin with `CODETEAM_`.
+    /// Variables of the environment that begin with `CODETEAM_`, without that prefix.
     pub variables: Vec<(String, String)>,
-    /// What the command line sets: `limits.max_minutes=5`.
+    /// Values that the command line sets, such as `limits.max_minutes=5`.
     pub set: Vec<String>,
-    /// What the user has trusted the project with.
+    /// The requests that the user has trusted the project with.
     pub granted: BTreeSet<AccessGrant>,
+    /// Whether keys that no project may set are left out; otherwise they are errors.
+    pub leaves_out_user_keys: bool,
 }
 
 impl ConfigOrigins {
-    /// The usual ones of a project, whose folder need not exist.
-    pub fn of(env: &Env, folder: &Path) -> Self {
+    /// Returns the usual origins for a project, whose folder need not exist.
+    pub fn for_project(env: &Env, folder: &Path) -> Self {
         Self {
             project: Some(folder.to_owned()),
             config_home: env.config_home.clone(),
             variables: env.settings.clone(),
             set: Vec::new(),
-            granted: match (TrustStore::of(env), folder.parent()) {
+            granted: match (TrustStore::for_user(env), folder.parent()) {
                 (Some(store), Some(root)) => store.granted(root),
                 _ => BTreeSet::new(),
             },
+            leaves_out_user_keys: false,
         }
     }
 
-    /// The same without the project: what the user says alone.
+    /// Returns the same origins without the project: the user's own configuration.
     #[must_use]
     pub fn without_project(&self) -> Self {
         Self {
@@ -62,56 +69,69 @@ impl ConfigOrigins {
     }
 }
 
-/// All layers together.
+/// The merged layers, with the origin of each value.
 #[derive(Debug)]
 pub struct ConfigLayers {
-    /// Where everything was read.
+    /// The files and other sources that were read.
     pub sources: SourceFiles,
-    /// Everything that is said, with places.
+    /// The merged tree; every node has its position.
     pub node: YamlNode,
 }
 
-/// Everything that is said in all layers.
+/// Reads and merges all layers, and removes what the project is not trusted with.
 pub(super) fn read(origins: &ConfigOrigins) -> Result<(Config, ConfigLayers), Error> {
     let mut sources = SourceFiles::default();
-    let result = gather(origins, &mut sources);
+    let result = merge_layers(origins, &mut sources);
     let gathered = match result {
         Ok(found) => found,
         Err(LayerError::Io(error)) => return Err(error),
-        Err(LayerError::Faults(faults)) => return Err(sources.problems(faults).into()),
+        Err(LayerError::Faults(faults)) => return Err(sources.to_problems(faults).into()),
     };
-    let full = as_config(&gathered.node).map_err(|faults| sources.problems(faults))?;
-    full.checked(&gathered.node, &gathered.project)
-        .map_err(|faults| sources.problems(faults))?;
+    let mut full = as_config(&gathered.node).map_err(|faults| sources.to_problems(faults))?;
+    let gates = gathered
+        .project
+        .get(APPROVAL_GATES)
+        .filter(|node| !node.is_null());
+    if let Some(gates) = gates {
+        full.project_approval_gates =
+            yaml::deserialize_node(gates).map_err(|faults| sources.to_problems(faults))?;
+    }
+    let project_gates = full.project_approval_gates.clone();
+    full.validate(&gathered.node, &gathered.project)
+        .map_err(|faults| sources.to_problems(faults))?;
+    let built_in = gathered.built_in;
     let (mut config, node) = match origins.project.as_deref() {
         None => (full, gathered.node),
         Some(folder) => {
             let root = folder.parent().unwrap_or(folder);
             let narrowed = narrow(full, gathered, root, &origins.granted, &sources);
-            narrowed.map_err(|faults| sources.problems(faults))?
+            narrowed.map_err(|faults| sources.to_problems(faults))?
         }
     };
+    config.project_approval_gates = project_gates;
     config.flow = node.get("workflow").filter(|node| !node.is_null()).cloned();
+    let flow = config.flow.as_ref();
+    config.names_workflow = flow.is_some_and(|flow| flow.place.source != built_in);
     config.roles = node.get("roles").cloned();
-    config.notes = later::notes(&node, &sources);
+    config.notes = planned_keys::list_ineffective_keys(&node, &sources);
     config
         .notes
-        .extend(config.requests.iter().filter_map(left_out));
+        .extend(config.requests.iter().filter_map(describe_withheld));
     config.sources = sources.clone();
     let source_of = ConfigLayers { sources, node };
     Ok((config, source_of))
 }
 
-/// What a tree says, but for its workflow and roles.
+/// Deserializes a tree, without its workflow and roles.
 fn as_config(node: &YamlNode) -> Result<Config, Vec<Diagnostic>> {
     let mut rest = node.clone();
     rest.take("workflow");
     rest.take("roles");
-    let config: Result<Config, Vec<Diagnostic>> = typed_by_key(&rest);
+    let config: Result<Config, Vec<Diagnostic>> = deserialize_by_key(&rest);
     config.map_err(|faults| nearer(&rest, faults))
 }
 
-/// The configuration without what the project asks for and the user has not trusted it with.
+/// Returns the configuration without the project's requests that the user has not trusted it with.
 fn narrow(
     full: Config,
     gathered: MergedLayers,
@@ -130,7 +150,7 @@ fn narrow(
         own: &own,
         included: &included,
     };
-    let judged = access::judge(&comparison, granted, &node, &without, sources);
+    let judged = access::judge_requests(&comparison, granted, &node, &without, sources);
     let (mut config, node) = match judged.narrowed {
         None => (full, node),
         Some(narrowed) => {
@@ -140,7 +160,8 @@ fn narrow(
             });
             match within {
                 Some(config) => (config, narrowed),
-                // Nothing of the project is better than more than the user allows.
+                // It is better to drop the project's configuration than to exceed what the user
+                // allows.
                 None => (allowed, without),
             }
         }
@@ -155,19 +176,21 @@ fn narrow(
     Ok((config, node))
 }
 
-/// Says that a request is not in force, and why.
-fn left_out(request: &AccessRequest) -> Option<String> {
+/// Returns a note that a request is not in effect, and why.
+fn describe_withheld(request: &AccessRequest) -> Option<String> {
     let why = match request.state {
         RequestState::Trusted => return None,
         RequestState::Open => "the repository is not trusted with it (`codeteam trust`)",
         RequestState::Forbidden => "your own configuration forbids it (`trust`)",
     };
-    // A name in it is the repository's, and may have line breaks.
+    // The key may contain a name from the repository, with line breaks in it.
     let key: Vec<&str> = request.access.key.split_whitespace().collect();
     let (key, place) = (key.join(" "), &request.place);
     Some(format!("`{key}` ({place}) is left out: {why}"))
 }
 
+/// The reasons why the layers cannot be merged: a file that cannot be read, or faults in their
+/// content.
 enum LayerError {
     Io(Error),
     Faults(Vec<Diagnostic>),
@@ -179,20 +202,25 @@ impl From<Diagnostic> for LayerError {
     }
 }
 
-/// All layers put together.
+/// The merged layers in several combinations.
 struct MergedLayers {
-    /// Everything.
+    /// All layers.
     node: YamlNode,
-    /// Everything but what the project says.
+    /// All layers except the project's.
     without: YamlNode,
-    /// That without what is built in.
+    /// The same without the built-in layer.
     own: YamlNode,
-    /// What the project alone says.
+    /// The project's layer alone.
     project: YamlNode,
+    /// The number of the built-in layer among the sources.
+    built_in: u32,
 }
 
-/// All layers put together, or what is wrong with any of them.
-fn gather(origins: &ConfigOrigins, sources: &mut SourceFiles) -> Result<MergedLayers, LayerError> {
+/// Merges all layers, or returns the faults in any of them.
+fn merge_layers(
+    origins: &ConfigOrigins,
+    sources: &mut SourceFiles,
+) -> Result<MergedLayers, LayerError> {
     let mut faults = Vec::new();
     let mut read = |layer: Result<YamlNode, LayerError>| match layer {
         Ok(node) => Ok(node),
@@ -203,6 +231,7 @@ fn gather(origins: &ConfigOrigins, sources: &mut SourceFiles) -> Result<MergedLa
         Err(error) => Err(error),
     };
     let built_in = yaml::read(sources, "built-in configuration", built_in::config())?;
+    let built_in_source = built_in.place.source;
     let user = origins
         .config_home
         .as_ref()
@@ -210,7 +239,12 @@ fn gather(origins: &ConfigOrigins, sources: &mut SourceFiles) -> Result<MergedLa
     let user = read(layer(sources, user.as_deref(), None))?;
     let folder = origins.project.as_deref();
     let mut project = read(layer(sources, folder, folder.and_then(Path::parent)))?;
+    if origins.leaves_out_user_keys {
+        remove_user_keys(&mut project);
+    }
     let mine = project.clone();
+    // They are a policy of their own: merged into the user's, they could change it.
+    project.take(APPROVAL_GATES);
     sandbox_in_full(&mut project);
     let mut own = user.clone();
     sandbox_in_full(&mut own);
@@ -220,7 +254,7 @@ fn gather(origins: &ConfigOrigins, sources: &mut SourceFiles) -> Result<MergedLa
     let mut without = below.clone();
     let mut node = merge(without_servers_of(below, &project), project);
     if let Some(prices) = user.get("prices").cloned() {
-        // What something costs the user, the user knows best.
+        // The user knows best what something costs them, so their prices take precedence.
         let all = node
             .take("prices")
             .unwrap_or_else(|| YamlNode::empty(prices.place));
@@ -230,11 +264,22 @@ fn gather(origins: &ConfigOrigins, sources: &mut SourceFiles) -> Result<MergedLa
     for (name, value) in &origins.variables {
         let path = name.to_lowercase().replace("__", ".");
         let source = format!("environment variable `CODETEAM_{name}`");
-        let said = said(sources, &source, &path, value);
+        if let Some(fault) = file_only_fault(sources, &source, &path) {
+            read(Err(fault.into()))?;
+            continue;
+        }
+        let said = layer_from_value(sources, &source, &path, value);
         over.push(read(said.map_err(LayerError::from))?);
     }
     for set in &origins.set {
-        over.push(read(set_by_hand(sources, set).map_err(LayerError::from))?);
+        let path = set.split('=').next().unwrap_or_default().trim();
+        if let Some(fault) = file_only_fault(sources, "command line (`--set`)", path) {
+            read(Err(fault.into()))?;
+            continue;
+        }
+        over.push(read(
+            parse_set_option(sources, set).map_err(LayerError::from),
+        )?);
     }
     for layer in over {
         own = merge(own, layer.clone());
@@ -250,14 +295,30 @@ fn gather(origins: &ConfigOrigins, sources: &mut SourceFiles) -> Result<MergedLa
             without,
             own,
             project: mine,
+            built_in: built_in_source,
         })
     } else {
         Err(LayerError::Faults(faults))
     }
 }
 
-/// `--set key=value`, as one layer.
-fn set_by_hand(sources: &mut SourceFiles, set: &str) -> Result<YamlNode, Diagnostic> {
+/// Refuses keys that say who somebody is where whoever starts codeteam could say it of themselves.
+fn file_only_fault(sources: &mut SourceFiles, source: &str, path: &str) -> Option<Diagnostic> {
+    let key = path.split('.').next().unwrap_or_default();
+    let key = ["people", "groups", "approvals"]
+        .iter()
+        .find(|known| **known == key)?;
+    let place = SourcePosition {
+        source: sources.add(source, ""),
+        ..SourcePosition::NONE
+    };
+    let message = format!("`{key}` says who may approve changes, so it stands in a file only");
+    let hint = "write it into your own `~/.config/codeteam/config.yml`";
+    Some(Diagnostic::at(place, message).with_hint(hint))
+}
+
+/// Parses `--set key=value` into a layer.
+fn parse_set_option(sources: &mut SourceFiles, set: &str) -> Result<YamlNode, Diagnostic> {
     let Some((path, value)) = set.split_once('=') else {
         let source = sources.add("command line", "");
         let place = SourcePosition {
@@ -265,31 +326,32 @@ fn set_by_hand(sources: &mut SourceFiles, set: &str) -> Result<YamlNode, Diagnos
             ..SourcePosition::NONE
         };
         let fault = Diagnostic::at(place, format!("`--set {set}` sets nothing"));
-        return Err(fault.hint("write it as `--set limits.max_minutes=30`"));
+        return Err(fault.with_hint("write it as `--set limits.max_minutes=30`"));
     };
     let source = "command line (`--set`)";
-    // What has no braces is no mapping to whoever writes it, and what is only a comment is not nothing.
+    // Without braces, nobody means a mapping; and a value that looks like a comment is not meant to
+    // be empty.
     let plain = !value.trim_start().starts_with('{');
     if plain && (value.contains(": ") || value.trim_start().starts_with('#')) {
         let read = yaml::read(sources, source, value)?;
         if read.as_map().is_some() {
-            let fault = Diagnostic::at(read.place, format!("`{value}` is no text to YAML"));
-            return Err(fault.hint(quoted(path.trim(), value)));
+            let fault = Diagnostic::at(read.place, format!("`{value}` is not text in YAML"));
+            return Err(fault.with_hint(quoted(path.trim(), value)));
         }
     }
-    said(sources, source, path.trim(), value)
-        .map_err(|fault| fault.hint(quoted(path.trim(), value)))
+    layer_from_value(sources, source, path.trim(), value)
+        .map_err(|fault| fault.with_hint(quoted(path.trim(), value)))
 }
 
-/// How a value is written for a shell that is a text to YAML, whatever is in it.
+/// Returns how to write a value in a shell so that YAML reads it as a text, whatever it contains.
 fn quoted(path: &str, value: &str) -> String {
     let text = value.replace('\\', r"\\").replace('"', r#"\""#);
     let text = text.replace('\'', r"'\''");
     format!("a text goes between quotes: `--set '{path}=\"{text}\"'`")
 }
 
-/// A value at a path, as one layer.
-fn said(
+/// Builds a layer with one value at a path.
+fn layer_from_value(
     sources: &mut SourceFiles,
     source: &str,
     path: &str,
@@ -297,7 +359,7 @@ fn said(
 ) -> Result<YamlNode, Diagnostic> {
     let mut node = yaml::read(sources, source, value)?;
     if node.as_map().is_some_and(<[_]>::is_empty) && !value.contains('{') {
-        // Nothing: takes back what is said below.
+        // An empty value revokes what the layers below set.
         node = YamlNode::at(node.place, YamlValue::Scalar(YamlScalar::plain("~")));
     }
     node.place.line = 0;
@@ -306,7 +368,7 @@ fn said(
         if part.is_empty() {
             return Err(Diagnostic::at(
                 place,
-                format!("`{path}` is no key of the configuration"),
+                format!("`{path}` is not a key of the configuration"),
             ));
         }
         let key = YamlKey {
@@ -318,27 +380,35 @@ fn said(
     Ok(node)
 }
 
-/// The configuration file of a folder; if it is a repository's, it stays in there.
+/// Reads the configuration file of a folder. A repository's file must not lead out of the
+/// repository.
 fn layer(
     sources: &mut SourceFiles,
     folder: Option<&Path>,
     root: Option<&Path>,
 ) -> Result<YamlNode, LayerError> {
-    for name in ["config.yml", "config.yaml"] {
+    let names = ["config.yml", "config.yaml"];
+    let both = folder.filter(|folder| names.iter().all(|name| folder.join(name).exists()));
+    if let Some(folder) = both {
+        // Which of the two somebody means cannot be known, and a setting must not vanish silently.
+        let path = folder.to_owned();
+        return Err(LayerError::Io(Error::TwoFiles { path }));
+    }
+    for name in names {
         let Some(path) = folder.map(|folder| folder.join(name)) else {
             break;
         };
-        match inside::read(&path, root, MAX_BYTES) {
+        match repo_files::read_text(&path, root, MAX_BYTES) {
             Ok(Some(text)) => {
                 let node = yaml::read(sources, &path.display().to_string(), &text)?;
                 if node.as_map().is_none() {
                     let message = format!("expected a mapping, found {}", node.kind());
                     return Err(Diagnostic::at(node.place, message).into());
                 }
-                let mut faults = DocumentKind::Config.misplaced(&node);
+                let mut faults = DocumentKind::Config.find_misplaced(&node);
                 faults.extend(version_fault(&node));
-                faults.extend(later::refused(&node));
-                faults.extend(elsewhere(&node));
+                faults.extend(planned_keys::list_refused_keys(&node));
+                faults.extend(remote_worker_faults(&node));
                 return if faults.is_empty() {
                     Ok(node)
                 } else {
@@ -352,7 +422,8 @@ fn layer(
     Ok(YamlNode::empty(SourcePosition::NONE))
 }
 
-/// Two keys are read as trees, so their types do not know that they are keys too.
+/// Adds hints for misspelt `workflow` and `roles`: these are read as trees, so the types do not
+/// know them as keys.
 fn nearer(node: &YamlNode, mut faults: Vec<Diagnostic>) -> Vec<Diagnostic> {
     for (key, _) in node.as_map().unwrap_or_default() {
         let message = format!("unknown key `{}`", key.name);
@@ -366,8 +437,8 @@ fn nearer(node: &YamlNode, mut faults: Vec<Diagnostic>) -> Vec<Diagnostic> {
     faults
 }
 
-/// Workers that would be on other machines: other tools have them.
-fn elsewhere(node: &YamlNode) -> Vec<Diagnostic> {
+/// Refuses workers on other machines, which other tools have.
+fn remote_worker_faults(node: &YamlNode) -> Vec<Diagnostic> {
     let workers = node.get("workers").and_then(YamlNode::as_map);
     let mut faults = Vec::new();
     for (name, worker) in workers.unwrap_or_default() {
@@ -377,12 +448,12 @@ fn elsewhere(node: &YamlNode) -> Vec<Diagnostic> {
         let message = format!("the worker `{}` has a `type`", name.name);
         let hint = "leave it out: workers are subprocesses on this machine, and a `dialect` says \
                     how one is spoken to";
-        faults.push(Diagnostic::at(place, message).hint(hint));
+        faults.push(Diagnostic::at(place, message).with_hint(hint));
     }
     faults
 }
 
-/// `sandbox: none` is `sandbox: { backend: none }`.
+/// Expands `sandbox: none` to `sandbox: { backend: none }`.
 fn sandbox_in_full(node: &mut YamlNode) {
     if let Some(sandbox) = node.get_mut("sandbox")
         && sandbox.as_text().is_some()
@@ -393,8 +464,52 @@ fn sandbox_in_full(node: &mut YamlNode) {
     }
 }
 
-/// The layers below the project without the MCP servers that it defines anew: what the user gives to
-/// a server of theirs is not for another of the same name.
+/// Removes the keys from a project's file that only the user may set, and the lists that can
+/// contain such values: whoever wants none of the project's requests does without all of them.
+fn remove_user_keys(project: &mut YamlNode) {
+    if let Some(paths) = project
+        .get_mut("risk")
+        .and_then(|risk| risk.get_mut("paths"))
+    {
+        let sets = paths.as_map().unwrap_or_default().iter();
+        let revoked = sets.filter(|(_, patterns)| patterns.is_null());
+        let revoked: Vec<String> = revoked.map(|(set, _)| set.name.clone()).collect();
+        for set in revoked {
+            paths.take(&set);
+        }
+    }
+    let is_null = |node: Option<&YamlNode>| node.is_some_and(YamlNode::is_null);
+    if is_null(project.get("risk")) || is_null(project.get("risk").and_then(|r| r.get("paths"))) {
+        project.take("risk");
+    }
+    for key in ["trust", "people", "groups", "approvals", "notify"] {
+        project.take(key);
+    }
+    if let Some(sandbox) = project.get_mut("sandbox") {
+        for key in ["allow_files", "hosts", "registries", "caches", "toolchains"] {
+            sandbox.take(key);
+        }
+    }
+    let Some(workers) = project.get_mut("workers") else {
+        return;
+    };
+    let names: Vec<String> = workers
+        .as_map()
+        .unwrap_or_default()
+        .iter()
+        .map(|(key, _)| key.name.clone())
+        .collect();
+    for name in names {
+        if let Some(worker) = workers.get_mut(&name) {
+            for key in WorkerConfig::USER_ONLY {
+                worker.take(key);
+            }
+        }
+    }
+}
+
+/// Returns the layers below the project without the MCP servers that the project redefines: what
+/// the user passes to their own server is not meant for another one of the same name.
 fn without_servers_of(mut below: YamlNode, project: &YamlNode) -> YamlNode {
     let defined = project.get("mcp_servers").and_then(YamlNode::as_map);
     if let Some(servers) = below.get_mut("mcp_servers") {
@@ -406,8 +521,8 @@ fn without_servers_of(mut below: YamlNode, project: &YamlNode) -> YamlNode {
     below
 }
 
-/// Whoever says where a key goes also says whose key it is: by another dialect or protocol another
-/// key would go there.
+/// Ignores the project's dialect and protocol for workers whose endpoint or key the user sets: with
+/// another dialect or protocol, another key would be sent there.
 fn keep_keys_home(user: &YamlNode, project: &mut YamlNode) {
     let Some(workers) = project.get_mut("workers").and_then(YamlNode::as_map_mut) else {
         return;

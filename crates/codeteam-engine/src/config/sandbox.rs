@@ -1,10 +1,13 @@
-//! What the configuration says about confinement: `sandbox` and `setup`.
+//! The sections of the configuration about confinement: `sandbox` and `setup`.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::env::Env;
 use codeteam_core::event::SandboxKind as Backend;
+use codeteam_host::confine::ConfinementSettings;
+use codeteam_host::git::Repo;
 use codeteam_sandbox::egress::{AllowedHost, BadEntry};
 use codeteam_sandbox::policy::MIB;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -12,25 +15,25 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, IntoDeserializer as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// How workers and gates are confined: the name of a backend, or all of it.
+/// The confinement of workers and gates. In a file it is the name of a backend, or a mapping.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SandboxConfig {
-    /// What confines, if it is said.
+    /// The backend, if one is configured.
     pub backend: Option<Backend>,
     /// The image of the container backend, if not codeteam's own.
     pub image: Option<String>,
-    /// What workers may reach besides their model.
+    /// The hosts that workers may reach in addition to their model.
     pub hosts: Vec<HostConfig>,
-    /// What the set-up command may reach.
+    /// The hosts that the set-up command may reach.
     pub registries: Vec<HostConfig>,
-    /// Toolchains that are not found by themselves, shown read-only.
+    /// Toolchains that are not found automatically, shown read-only.
     pub toolchains: Vec<PathBuf>,
-    /// Caches of the user's that commands see.
+    /// The user's caches that commands can see.
     pub caches: Vec<CacheConfig>,
-    /// Files of the repository that may configure a worker's CLI. Only in the user's own
-    /// configuration: the repository cannot allow itself.
+    /// Files of the repository that may configure a worker's CLI. Only the user's own configuration
+    /// can set it, because the repository must not allow itself.
     pub allow_files: Vec<String>,
-    /// How much a command may take.
+    /// The resource limits of a command.
     pub limits: SandboxLimitsConfig,
 }
 
@@ -39,7 +42,7 @@ pub struct SandboxConfig {
 pub struct HostConfig {
     /// `name` or `name:port`.
     pub host: String,
-    /// Whether it may be in a private network.
+    /// It may be in a private network.
     pub private: bool,
 }
 
@@ -47,14 +50,14 @@ pub struct HostConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheConfig {
-    /// Where it is. Below the user's home it appears at the same place of the private home.
+    /// Its path. Below the user's home it appears at the same place of the private home.
     pub path: PathBuf,
-    /// What may be done with it.
+    /// The access that commands have to it.
     #[serde(default)]
     pub mode: CacheMode,
 }
 
-/// What may be done with a cache.
+/// The access to a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheMode {
@@ -65,7 +68,7 @@ pub enum CacheMode {
     Copy,
 }
 
-/// How much a command may take.
+/// The limits of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SandboxLimitsConfig {
@@ -75,14 +78,13 @@ pub struct SandboxLimitsConfig {
     pub processes: Option<u64>,
     /// The largest file it may write, in megabytes; 2048 if left out.
     pub file_size_mb: Option<u64>,
-    /// What fits into its private home and each other scratch folder, in megabytes; 512 if left
-    /// out.
+    /// The size of its private home and each other scratch folder, in megabytes; 512 if left out.
     pub scratch_mb: Option<u64>,
-    /// What its worktree may take on the disk, in megabytes; 20480 if left out.
+    /// The most disk space of its worktree, in megabytes; 20480 if left out.
     pub disk_mb: Option<u64>,
 }
 
-/// What makes a fresh worktree ready for work.
+/// The command that makes a fresh worktree ready for work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetupConfig {
@@ -91,7 +93,7 @@ pub struct SetupConfig {
     /// Files whose change makes it run again, as patterns.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// How long it may take.
+    /// The longest time that it may take.
     #[serde(default)]
     pub timeout_seconds: Option<u64>,
 }
@@ -99,24 +101,24 @@ pub struct SetupConfig {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct SandboxMapping {
-    /// What confines; `bubblewrap` if left out.
+    /// The backend; `bubblewrap` if left out.
     backend: Option<Backend>,
     /// The image of the container backend; `localhost/codeteam:latest`, which `codeteam sandbox
     /// image` makes, if left out.
     image: Option<String>,
-    /// What workers may reach besides their model: `name`, `name:port`, or a mapping.
+    /// The hosts that workers may reach besides their model: `name`, `name:port`, or a mapping.
     hosts: Vec<HostConfig>,
-    /// What the set-up command may reach, in the same form.
+    /// The hosts that the set-up command may reach, in the same form.
     registries: Vec<HostConfig>,
-    /// Toolchains that are not found by themselves, shown read-only; a `bin` in one comes first in
+    /// Toolchains that are not found automatically, shown read-only; a `bin` in one comes first in
     /// `PATH`.
     toolchains: Vec<PathBuf>,
-    /// Caches of the user's that commands see.
+    /// The user's caches that commands see.
     caches: Vec<CacheConfig>,
     /// Files of the repository that may configure a worker's CLI. Only in the user's own
     /// configuration: the repository cannot allow itself.
     allow_files: Vec<String>,
-    /// How much a command may take.
+    /// The limits of a command.
     limits: SandboxLimitsConfig,
 }
 
@@ -162,7 +164,7 @@ impl<'de> Deserialize<'de> for SandboxConfig {
 struct HostMapping {
     /// `name` or `name:port`.
     host: String,
-    /// Whether it may be in a private network. Only in the user's own configuration.
+    /// `true`: it may be in a private network. Only in the user's own configuration.
     #[serde(default)]
     private: bool,
 }
@@ -222,11 +224,11 @@ impl JsonSchema for HostConfig {
 }
 
 impl HostConfig {
-    /// The rule for it.
-    pub fn allowed(&self) -> Result<AllowedHost, BadEntry> {
+    /// Returns the egress rule for this host.
+    pub fn to_egress_rule(&self) -> Result<AllowedHost, BadEntry> {
         let allowed = AllowedHost::parse(&self.host)?;
         Ok(if self.private {
-            allowed.private()
+            allowed.allow_private()
         } else {
             allowed
         })
@@ -234,10 +236,10 @@ impl HostConfig {
 }
 
 impl SandboxConfig {
-    /// What is wrong with it, though its form is right.
+    /// Returns what is wrong with it although its form is right.
     pub(super) fn problem(&self) -> Option<String> {
         let hosts = self.hosts.iter().chain(&self.registries);
-        let mut bad = hosts.filter_map(|host| host.allowed().err());
+        let mut bad = hosts.filter_map(|host| host.to_egress_rule().err());
         if let Some(error) = bad.next() {
             return Some(error.to_string());
         }
@@ -258,7 +260,36 @@ impl SandboxConfig {
         ))
     }
 
-    /// The limits of one command.
+    /// Returns everything that determines what a confined command sees. `specs` is a folder for
+    /// small files of the sandbox.
+    pub fn confinement_settings<'a>(
+        &'a self,
+        env: &'a Env,
+        repo: Option<&Repo>,
+        codeteam: &'a Path,
+        specs: &'a Path,
+    ) -> ConfinementSettings<'a> {
+        let home = env.home.as_deref();
+        let expand = |path: &PathBuf| expand_home(path, home);
+        ConfinementSettings {
+            path: &env.path,
+            home,
+            config_home: env.config_home.as_deref(),
+            image: self.image.as_deref(),
+            limits: self.limits(),
+            toolchains: self.toolchains.iter().filter_map(expand).collect(),
+            caches: self
+                .caches
+                .iter()
+                .filter_map(|cache| expand(&cache.path))
+                .collect(),
+            private: env.private_paths(repo),
+            codeteam,
+            specs,
+        }
+    }
+
+    /// Returns the resource limits of one command.
     pub fn limits(&self) -> codeteam_sandbox::SandboxLimits {
         let usual = codeteam_sandbox::SandboxLimits::default();
         let bytes = |mb: Option<u64>, usual| mb.map_or(usual, |mb| mb.saturating_mul(MIB));
@@ -272,8 +303,9 @@ impl SandboxConfig {
     }
 }
 
-/// A path of the configuration, in which `~` is the user's home. `None` if it is not absolute.
-pub fn absolute(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
+/// Expands `~` in a path of the configuration to the user's home. Returns `None` if the result is
+/// not absolute.
+pub(crate) fn expand_home(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let full = match path.strip_prefix("~") {
         Ok(rest) => home?.join(rest),
         Err(_) => path.to_owned(),
@@ -288,7 +320,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<SandboxConfig, String> {
-        codeteam_core::yaml::parse("config.yml", text).map_err(|problems| problems.to_string())
+        codeteam_workflow::yaml::parse("config.yml", text).map_err(|problems| problems.to_string())
     }
 
     #[test]

@@ -1,16 +1,16 @@
-//! JSON Schemas of the files that people write, for editors. They come from the types that read the
-//! files, so they say what is accepted.
+//! The JSON Schemas of the files that people write, for editors. They are generated from the types
+//! that read the files, so they describe exactly what is accepted.
 
-use codeteam_core::role::RoleFile;
-use codeteam_core::workflow::WorkflowFile;
-use codeteam_core::yaml::ScalarOr;
+use codeteam_workflow::language::WorkflowFile;
+use codeteam_workflow::roles::RoleFile;
+use codeteam_workflow::yaml::ScalarOr;
 use schemars::SchemaGenerator;
 use serde_json::{Value, json};
 
 use super::Config;
 use crate::context::strategies::StrategyFile;
 
-/// A kind of file.
+/// The kinds of files that have a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaKind {
     /// `config.yml`.
@@ -24,10 +24,10 @@ pub enum SchemaKind {
 }
 
 impl SchemaKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Config, Self::Role, Self::Workflow, Self::Strategy];
 
-    /// The word for it.
+    /// Returns the kind's name, as used in file names and commands.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Config => "config",
@@ -38,8 +38,8 @@ impl SchemaKind {
     }
 }
 
-/// The JSON Schema of a kind of file.
-pub fn schema(of: SchemaKind) -> Value {
+/// Returns the JSON Schema of a kind of file.
+pub fn json_schema(of: SchemaKind) -> Value {
     let generator = || SchemaGenerator::default();
     let mut schema = match of {
         SchemaKind::Config => config(),
@@ -55,7 +55,7 @@ pub fn schema(of: SchemaKind) -> Value {
     schema
 }
 
-/// The configuration, with the parts that are files of their own elsewhere.
+/// Returns the schema of the configuration, including the parts that can be files of their own.
 fn config() -> Value {
     let mut generator = SchemaGenerator::default();
     let workflow = generator

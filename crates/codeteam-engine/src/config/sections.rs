@@ -1,10 +1,11 @@
-//! The sections of the configuration, each a type of its own. Field comments are what editors show.
+//! The sections of the configuration, each a type of its own. Editors show the comments of the
+//! fields.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use codeteam_core::depth::SmallChangeLimits;
 use codeteam_core::role::ModelProvider;
+use codeteam_core::workflow::SmallChangeLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,58 +13,72 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LlmConfig {
-    /// Who serves it.
+    /// Its provider.
     pub provider: Option<ModelProvider>,
     /// The model.
     pub model: Option<String>,
+}
+
+/// The goal of runs that are given none on the command line.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TaskConfig {
+    /// The goal, for a team.
+    pub goal: Option<String>,
+    /// What one worker is asked to do; together with `goal`, it explains the goal.
+    pub initial_prompt: Option<String>,
+    /// The workflow that pursues `goal`, where no `workflow` is configured.
+    pub goal_workflow: Option<String>,
+    /// The workflow that follows `initial_prompt`, where no `workflow` is configured.
+    pub prompt_workflow: Option<String>,
 }
 
 /// Settings of one role.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentConfig {
-    /// How many tokens its log may have before it is summarized.
+    /// The number of tokens above which its log is summarized.
     pub log_summarize_threshold: Option<u64>,
 }
 
-/// How the repository is laid out, beyond `.codeteam`.
+/// The repository's layout, beyond `.codeteam`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LayoutKind {
-    /// `prompts/`, `config/`, `kb/`, `workspace/` and `runs/` are the house of the workflow `strict`.
+    /// `prompts/`, `config/`, `kb/`, `workspace/` and `runs/` belong to the workflow `strict`.
     Strict,
 }
 
-/// What codeteam writes for people.
+/// The files that codeteam writes for people.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutputConfig {
-    /// Where the stories of runs are written: a folder of the repository, from its top. If left out,
+    /// The folder for the files of runs, relative to the top of the repository. If left out,
     /// `.codeteam/runs`.
     pub runs_dir: Option<PathBuf>,
-    /// `true`: what workers and checks say is shown, as with `-v`.
+    /// `true`: the output of workers and checks is shown, as with `-v`.
     pub verbose: Option<bool>,
 }
 
-/// Which roles may go on in the session of their last attempt.
+/// The roles that may continue the session of their last attempt.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ContinuityConfig {
-    /// What holds for roles that are not named.
+    /// The mode of roles that are not named.
     pub default_mode: ContinuityMode,
-    /// Whether any role may.
+    /// `false` forbids it to all roles.
     pub allow_continuation: Option<bool>,
-    /// How often in a row, at most 3; then a role starts anew. If left out, twice.
+    /// The most times in a row, at most 3; then a role starts over. If left out, twice.
     pub max_continuation_turns: Option<u32>,
     /// Those that may.
     pub continuation_roles: Vec<String>,
 }
 
-/// What holds for roles that are not named.
+/// The mode of roles that are not named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ContinuityMode {
-    /// Every attempt starts anew, unless the role says otherwise.
+    /// Every attempt starts over, unless the role says otherwise.
     #[default]
     Fresh,
 }
@@ -74,65 +89,75 @@ pub enum ContinuityMode {
 pub struct PackageConfig {
     /// Its name.
     pub name: String,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// The roles that work on it.
     #[serde(default)]
     pub roles: Vec<String>,
 }
 
-/// Whether workers are chosen by how they did before.
+/// Workers are chosen by their earlier results.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdaptiveConfig {
-    /// Whether at all.
+    /// `true` turns it on.
     pub enabled: bool,
-    /// How many attempts it takes to judge.
+    /// The number of attempts needed to judge.
     pub min_samples_before_adapt: Option<u32>,
-    /// How often it is judged anew.
+    /// The number of days after which they are judged again.
     pub adaptation_interval_days: Option<u32>,
-    /// How far from the default it may go.
+    /// The largest deviation from the default.
     pub max_deviation_from_default: Option<f64>,
     /// Roles whose worker is fixed.
     pub locked_assignments: BTreeMap<String, String>,
 }
 
-/// What is taken out of what is kept and shown.
+/// The redaction of what is kept and shown.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RedactionConfig {
-    /// What looks like a secret and is none, as regular expressions.
+    /// Texts that look like a secret but are not, as regular expressions.
     pub allow: Vec<String>,
 }
 
-/// What is verified.
+/// The checks that codeteam runs itself.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct VerificationConfig {
     /// Commands that must exit with 0: what `gate: project` runs.
     pub commands: Vec<CommandConfig>,
-    /// Whether they find what they have built for earlier trees of the same task. Quicker, and
-    /// what a worker had its tests leave there is found too.
+    /// `true`: checks reuse what they have built for earlier trees of the same task. That is
+    /// faster, but files that a worker's tests left there stay, too.
     pub keep_worktree: bool,
     /// Files of these patterns are tests.
     pub test_paths: Vec<String>,
-    /// Limits for what a change touches. What was above one before may stay, and may not grow.
+    /// Limits for the files and functions that a change touches. What exceeded a limit before may
+    /// stay, but must not grow.
     pub metrics: MetricsConfig,
-    /// How it is found out whether the tests of a change prove anything: without the rest of it they
+    /// The proof that the tests of a change test something: without the rest of the change they
     /// must fail.
     pub proof: ProofConfig,
-    /// What becomes of a run if one of the commands fails before anything is changed.
-    /// If left out, a person at a terminal is asked; where nobody can be asked it does not start.
+    /// Copies of a change in which one thing on a changed line is wrong (`>` for `>=`, a condition
+    /// negated): the tests should notice. They are tried once all other checks have passed.
+    pub mutants: MutantsConfig,
+    /// Tests that a change adds or changes are run again: together, in another order and alone,
+    /// where their runner can.
+    pub repeats: RepeatsConfig,
+    /// Files in which a command may report the lines that the tests have run, relative to the top
+    /// of the repository: lcov, Cobertura XML, or the JSON of coverage.py. A file that a command
+    /// has just written is compared with the changed lines, for reports and reviewers.
+    pub coverage_reports: Vec<String>,
+    /// The reaction if one of the commands fails before anything is changed. If left out, a person
+    /// at a terminal is asked; where nobody can be asked, the run does not start.
     pub baseline: Option<BaselinePolicy>,
-    /// What a change may be at most to count as small: steps that name `small_change` have it judged
-    /// by those roles alone.
+    /// The limits of a small change: steps that name `small_change` let those roles alone judge it.
     pub small_change: SmallChangeLimits,
-    /// What a change must not do to get past the checks. Each rule fails the gate (`fail`), is told
-    /// in the report and nothing more (`report`), or is not looked for (`off`).
+    /// The tricks that a change must not use to get past the checks. Each rule fails the gate
+    /// (`fail`), is only reported (`report`), or is off (`off`).
     pub honesty: HonestyConfig,
 }
 
-/// What becomes of a run if a check fails before anything is changed.
+/// The reaction if a check fails before anything is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BaselinePolicy {
@@ -145,7 +170,7 @@ pub enum BaselinePolicy {
     MustPass,
 }
 
-/// How it is found out whether tests prove anything.
+/// The proof that tests test something.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProofConfig {
@@ -154,56 +179,81 @@ pub struct ProofConfig {
     /// (`Unit tests`) or what they run (`pytest`, `cargo test`, `npm test`, `go test`, `make check`,
     /// `sh tests/run.sh`, …).
     pub commands: Vec<String>,
-    /// What becomes of tests that prove nothing: they fail the gate (`require`, which is meant if
-    /// left out), are told (`report`), or nobody looks (`off`).
+    /// The treatment of new tests that prove nothing: they fail the gate (`require`, the default), are
+    /// only reported (`report`), or are not looked for (`off`). They do not fail it if tests notice
+    /// each mistake that is put into the changed lines (`mutants`).
     pub mode: ProofMode,
 }
 
-/// What becomes of tests that prove nothing.
+/// Copies of a change in which something is wrong.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MutantsConfig {
+    /// How many are tried, spread over the change; with 0 none is.
+    pub max_count: Option<u32>,
+    /// Seconds to spend on them. If the tests take longer than this, none is tried.
+    pub max_seconds: Option<u64>,
+    /// The share of them that no test may notice before the gate fails, from 0 to 100. If left out,
+    /// they are only reported.
+    pub max_surviving_percent: Option<u32>,
+}
+
+/// Tests of a change that are run again.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RepeatsConfig {
+    /// The treatment of tests that do not pass each time: they fail the gate (`require`, the
+    /// default), are only reported (`report`), or are not looked for (`off`).
+    pub mode: ProofMode,
+    /// Seconds to spend on it. Tests for which there is no time left are skipped.
+    pub max_seconds: Option<u64>,
+}
+
+/// The treatment of tests that prove nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProofMode {
     /// They fail the gate.
     #[default]
     Require,
-    /// They are told.
+    /// They are reported.
     Report,
-    /// Nobody looks.
+    /// It is off.
     Off,
 }
 
-/// What a change must not do to get past the checks.
+/// The tricks that a change must not use to get past the checks.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HonestyConfig {
     /// It touches no file that another unfinished task names, and none that the plan forbids. Other
-    /// files that its own task does not name are told to reviewers.
+    /// files that its own task does not name are reported to reviewers.
     pub scope: Option<HonestyMode>,
-    /// Tests that were there are as they were: none gone, skipped or weakened.
+    /// Existing tests stay as they were: none gone, skipped or weakened.
     pub tests_kept: Option<HonestyMode>,
-    /// What the checks go by is as it was: their configuration, scripts and programs.
+    /// The configuration, scripts and programs of the checks stay as they were.
     pub gate_kept: Option<HonestyMode>,
     /// It has no secret in it.
     pub secrets: Option<HonestyMode>,
-    /// It has nothing in it that is left to be done.
+    /// It leaves nothing unfinished.
     pub stubs: Option<HonestyMode>,
     /// It has no answer made for one test only.
     pub hard_coded: Option<HonestyMode>,
     /// It is not another task's change.
     pub own_work: Option<HonestyMode>,
-    /// It has what its author says it has.
+    /// The author's claims about it are true.
     pub claims: Option<HonestyMode>,
 }
 
-/// What becomes of what a rule finds.
+/// The treatment of what a rule finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HonestyMode {
     /// It fails the gate.
     Fail,
-    /// It is told.
+    /// It is reported.
     Report,
-    /// Nobody looks.
+    /// It is off.
     Off,
 }
 
@@ -217,7 +267,7 @@ pub struct MetricsConfig {
     /// `max_function_lines`.
     #[serde(alias = "max_function_lines")]
     pub max_method_lines: Option<u64>,
-    /// Rings of files that import each other, in the whole project: the check `Import Cycles`.
+    /// Cycles of files that import each other, in the whole project: the check `Import Cycles`.
     pub max_import_cycles: Option<u64>,
 }
 
@@ -230,12 +280,12 @@ pub struct CommandConfig {
     pub name: String,
     /// The command, for `sh -c`.
     pub command: String,
-    /// How long it may take; 600 if left out.
+    /// The longest time that it may take; 600 if left out.
     #[serde(default)]
     pub timeout_seconds: Option<u64>,
 }
 
-/// What may be used up by one run.
+/// The limits of one run.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsConfig {
@@ -249,34 +299,38 @@ pub struct LimitsConfig {
     pub max_minutes: Option<u64>,
     /// Megabytes of worktrees and bodies.
     pub max_disk_mb: Option<u64>,
+    /// Megabytes of transcripts, diffs and files that completed runs may leave in a project. When a run
+    /// stops, those of the oldest are removed, as `codeteam prune --keep-mb` does. Without it, nothing
+    /// is removed by itself.
+    pub max_kept_mb: Option<u64>,
     /// US dollars for each task.
     pub max_task_cost_usd: Option<f64>,
     /// Tokens for each task.
     pub max_task_tokens: Option<u64>,
-    /// Minutes that a model API which fails or cannot be reached is waited for before the run stops, to
+    /// Minutes to wait for a model API that fails or cannot be reached. Then the run stops, and can
     /// be resumed. *Built in: 60.*
     pub max_outage_minutes: Option<u64>,
     /// Tasks of a plan.
     pub max_tasks: Option<usize>,
-    /// Tasks that are worked on side by side, in place of the `cap` of the workflow's steps; also
-    /// `--max-parallel`. A step with `cap: 1` goes through its tasks one after the other all the same.
+    /// Tasks that run in parallel, instead of the `cap` of the workflow's steps; also
+    /// `--max-parallel`. A step with `cap: 1` still runs its tasks one after the other.
     pub max_parallel_tasks: Option<usize>,
-    /// Seconds of one attempt, if its step does not say.
+    /// Seconds of one attempt, if its step does not set them.
     pub step_timeout_seconds: Option<u64>,
-    /// How often an attempt that failed is tried again, if its step does not say; as
-    /// `policies.default` says if left out, like the three waits below.
+    /// The most times that a failed attempt is retried, if its step does not set it. If left out,
+    /// `policies.default` applies, also to the three waits below.
     pub step_max_retries: Option<u32>,
-    /// Steps that a frame may enter, all together, if the workflow does not say.
+    /// Steps that a frame may enter, all together, if the workflow does not set it.
     pub workflow_max_steps: Option<u32>,
-    /// Seconds before the second try.
+    /// Seconds before the second attempt.
     pub retry_base_delay_seconds: Option<f64>,
-    /// No wait between tries is longer.
+    /// The longest wait between attempts.
     pub retry_max_delay_seconds: Option<f64>,
-    /// How many times longer each wait is than the one before.
+    /// The factor by which each wait is longer than the one before.
     pub retry_exponential_base: Option<f64>,
-    /// Tokens of what a role is shown, if it does not say.
+    /// Tokens of what a role is shown, if the role does not set it.
     pub default_token_budget: Option<u64>,
-    /// Tokens that no role may go above.
+    /// Tokens that no role may exceed.
     pub max_token_budget: Option<u64>,
 }
 
@@ -284,11 +338,11 @@ pub struct LimitsConfig {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GitConfig {
-    /// Where the work goes: `branch` (a branch of its own, for you to merge), `current` (your branch is
-    /// moved forward to it when the run is completed) or `none` (a patch is left, and no branch; the
-    /// commits are kept under `refs/codeteam`).
+    /// The place for the work: `branch` (a branch of its own, for you to merge), `current` (your
+    /// branch is moved forward to it when the run is completed) or `none` (a patch, and no branch;
+    /// the commits are kept under `refs/codeteam`).
     pub mode: GitMode,
-    /// What the branch's name begins with, in place of a pattern.
+    /// The beginning of the branch's name, in place of a pattern.
     pub branch_prefix: Option<String>,
     /// The branch's name. `{run}` is the run's id, `{stamp}` (or `{task_id}`) its time, `{date}` its
     /// day, `{slug}` (or `{description}`) the goal in short.
@@ -300,13 +354,14 @@ pub struct GitConfig {
     pub commit_message_format: Option<String>,
     /// `false` makes `mode: branch` be `current`.
     pub auto_branch: Option<bool>,
-    /// `false`: a person sees what would be committed and says so, before every commit.
+    /// `false`: a person sees what would be committed, and confirms it, before every commit.
     pub auto_commit: Option<bool>,
-    /// `true`: a person sees what would be committed and says so, before the first commit of a run.
+    /// `true`: a person sees what would be committed, and confirms it, before the first commit of a
+    /// run.
     pub dry_run_preview: Option<bool>,
 }
 
-/// Where the work goes.
+/// The place for the work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GitMode {

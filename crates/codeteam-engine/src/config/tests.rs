@@ -1,4 +1,4 @@
-//! What the configuration means, layer by layer.
+//! Tests of the configuration, layer by layer.
 
 use super::*;
 
@@ -51,6 +51,15 @@ fn a_missing_file_is_an_empty_one_and_a_wrong_key_has_its_place() {
         "project/config.yml:2:3: unknown key `comands` (did you mean `commands`?)\n    \
          |   comands: []\n    |   ^"
     );
+}
+
+#[test]
+fn two_files_in_one_folder_are_refused() {
+    let folders = folders().project("limits: { max_tasks: 3 }\n");
+    let other = folders.folder.path().join("project/config.yaml");
+    std::fs::write(other, "limits: { max_tasks: 5 }\n").unwrap();
+    let refused = folders.load().unwrap_err();
+    assert!(refused.contains("two configuration files"), "{refused}");
 }
 
 #[test]
@@ -135,10 +144,13 @@ fn a_repository_sends_no_other_key_to_a_server_of_the_users() {
     let config = folders.load().unwrap();
     let local = &config.workers["local"];
     assert_eq!(local.dialect, Some(crate::dialect::DialectName::Builtin));
-    assert_eq!(local.protocol, Some(crate::workers::ApiProtocol::Openai));
+    assert_eq!(local.protocol, Some(crate::model_api::ApiProtocol::Openai));
     assert_eq!(local.model.as_deref(), Some("n"));
     let builtin = &config.workers["builtin"];
-    assert_eq!(builtin.protocol, Some(crate::workers::ApiProtocol::Gemini));
+    assert_eq!(
+        builtin.protocol,
+        Some(crate::model_api::ApiProtocol::Gemini)
+    );
 }
 
 #[test]
@@ -219,11 +231,17 @@ fn branches_are_named_by_the_pattern() {
 #[test]
 fn where_the_work_goes_all_in_all() {
     let git = |text: &str| folders().project(text).load().unwrap().git;
-    assert_eq!(git("").mode(), GitMode::Branch);
-    assert_eq!(git("git: { auto_branch: true }").mode(), GitMode::Branch);
-    assert_eq!(git("git: { auto_branch: false }").mode(), GitMode::Current);
+    assert_eq!(git("").effective_mode(), GitMode::Branch);
+    assert_eq!(
+        git("git: { auto_branch: true }").effective_mode(),
+        GitMode::Branch
+    );
+    assert_eq!(
+        git("git: { auto_branch: false }").effective_mode(),
+        GitMode::Current
+    );
     let none = git("git: { auto_branch: false, mode: none }");
-    assert_eq!(none.mode(), GitMode::None);
+    assert_eq!(none.effective_mode(), GitMode::None);
     assert_eq!(none.branch("r"), "refs/codeteam/r/tip");
     let asks = |text: &str| git(text).asks_before();
     assert_eq!(asks("git: { auto_commit: true }"), CommitApproval::Nothing);
@@ -259,14 +277,42 @@ fn what_has_no_effect_yet_is_said() {
 fn what_somebody_would_count_on_is_refused_with_advice() {
     for (text, said) in [
         (
-            "approval_gates: { low: { action: auto_approve } }\n",
-            "human_approval: true",
+            "approval_gates: { low: { action: auto_approve, min_approvers: 2 } }\n",
+            "is for `require_multi_approval` only",
+        ),
+        (
+            "approval_gates: { low: { action: auto_approve, timeout_minutes: 5 } }\n",
+            "nobody is asked",
+        ),
+        (
+            "approval_gates: { a: { action: notify_and_timeout, on_timeout: reject } }\n",
+            "is for `require_approval` and `require_multi_approval` only",
+        ),
+        (
+            "approval_gates: { a: { action: require_approval, on_timeout: reject } }\n",
+            "`approval_gates.a.on_timeout` needs `timeout_minutes`",
+        ),
+        (
+            "approval_gates: { a: { action: require_approval, timeout_minutes: 5, on_timeout: escalate } }\n",
+            "needs `escalate_to`",
+        ),
+        (
+            "approval_gates: { a: { action: require_approval, timeout_minutes: 5, escalate_to: [b] } }\n",
+            "needs `on_timeout: escalate`",
+        ),
+        (
+            "approval_gates: { a: { action: require_approval, timeout_minutes: 5, on_timeout: escalate, escalate_to: [b] } }\n",
+            "everybody who is known may approve already",
+        ),
+        (
+            "approval_gates: { low: { conditions: [ changes_nothing ], action: auto_approve } }\n",
+            "the set of paths `nothing`",
         ),
         (
             "cross_project_dependencies: { a: { depends_on: [b] } }\n",
             "in the plan",
         ),
-        ("task: { goal: x }\n", "codeteam run"),
+        ("embeddings: model\n", "leave it out; files are found by"),
         ("version: 99\n", "this codeteam reads version 1"),
         (
             "output: { runs_dir: ../elsewhere }\n",
@@ -300,11 +346,11 @@ fn what_somebody_would_count_on_is_refused_with_advice() {
 #[test]
 fn the_schemas_know_every_key_and_refuse_others() {
     for of in SchemaKind::ALL {
-        let schema = schema(of);
+        let schema = json_schema(of);
         assert_eq!(schema["additionalProperties"], false, "{of:?}");
         assert!(schema["properties"].as_object().unwrap().len() > 4);
     }
-    let config = schema(SchemaKind::Config);
+    let config = json_schema(SchemaKind::Config);
     for key in [
         "workflow",
         "roles",
@@ -374,7 +420,7 @@ fn what_could_not_be_used_is_named_before_a_run() {
         (
             "git: { branch_pattern: 'a b/{run}' }\n",
             "1:",
-            "it has a blank",
+            "it contains a space",
         ),
         ("git: { branch_prefix: '.x/' }\n", "1:", "begins with `.`"),
         (
@@ -397,6 +443,21 @@ fn what_could_not_be_used_is_named_before_a_run() {
             "1:",
             "at once",
         ),
+        (
+            "verification: { commands: [ { command: '# nothing' } ] }\n",
+            "1:",
+            "would pass whatever",
+        ),
+        (
+            "limits:\n  max_minutes: 0\n",
+            "2:16",
+            "would stop every run at once",
+        ),
+        (
+            "context: { coder: ['../notes.md'] }\n",
+            "1:20",
+            "lies outside the repository",
+        ),
         ("setup: { command: '' }\n", "1:", "`setup.command` is empty"),
         (
             "context: { always: ['a[', b] }\n",
@@ -413,15 +474,11 @@ fn what_could_not_be_used_is_named_before_a_run() {
             "1:",
             "empty `command`",
         ),
-        (
-            "limits: { max_cost_usd: -1 }\n",
-            "1:25",
-            "less than nothing",
-        ),
+        ("limits: { max_cost_usd: -1 }\n", "1:25", "negative"),
         (
             "limits: { retry_exponential_base: -0.5 }\n",
             "1:35",
-            "less than nothing",
+            "negative",
         ),
         (
             "prices: { m: { input: -1, output: 0 } }\n",

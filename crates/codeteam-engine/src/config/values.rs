@@ -1,19 +1,20 @@
-//! Values that have the right form and cannot be meant.
+//! Detects values that have the right form but cannot be intended.
 
 use std::path::{Component, Path};
 
 use codeteam_core::message::MessageFormat;
+use codeteam_workflow::roles::quality_points;
 
 use super::Config;
 
-/// A session is gone on with at most so often in a row.
+/// The maximum number of times in a row that a session is continued.
 const MAX_CONTINUATION_TURNS: u32 = 3;
 
-/// The key of a value, what is wrong with it, and what to do.
+/// The key of a value, what is wrong with it, and a hint.
 type WrongValue = (&'static str, String, &'static str);
 
 impl Config {
-    /// The values that cannot be meant.
+    /// Returns the values that cannot be intended.
     pub(super) fn wrong_values(&self) -> Vec<WrongValue> {
         let mut wrong: Vec<WrongValue> = Vec::new();
         if let Some(why) = self.output.runs_dir.as_deref().and_then(runs_dir_problem) {
@@ -32,7 +33,10 @@ impl Config {
         if let Some(turns) = turns.filter(|turns| *turns > MAX_CONTINUATION_TURNS) {
             let key = "continuity.max_continuation_turns";
             let message = format!("`{key}` is {turns}, more than {MAX_CONTINUATION_TURNS}");
-            wrong.push((key, message, "a long memory costs more than it knows"));
+            wrong.push((key, message, "a long conversation costs more than it helps"));
+        }
+        if let Some(Err(message)) = self.quality_threshold.map(quality_points) {
+            wrong.push(("quality_threshold", message, ""));
         }
         if self.limits.max_parallel_tasks == Some(0) {
             let key = "limits.max_parallel_tasks";
@@ -46,8 +50,8 @@ impl Config {
     }
 }
 
-/// Why the stories of runs cannot be written to a folder, if they cannot: it must lie in the repository,
-/// and not where git keeps its own.
+/// Returns why run reports cannot be written to a folder, if they cannot: it must be in the
+/// repository, and not in git's own folder.
 fn runs_dir_problem(folder: &Path) -> Option<String> {
     let shown = folder.display();
     if folder.as_os_str().is_empty() {

@@ -1,5 +1,5 @@
-//! The documents of the project: the nearest `AGENTS.md`, `.codeteam/context/*.md`, and those of a
-//! folder that the project's layout has for it; and those that the user has for all projects.
+//! Collects the documents of the project: the nearest `AGENTS.md`, `.codeteam/context/*.md`, those
+//! of a folder that the project's layout has for it, and those that the user has for all projects.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -9,42 +9,41 @@ use std::path::{Component, Path, PathBuf};
 use codeteam_core::assignment::Assignment;
 
 use super::DocumentSources;
-use crate::git;
-use crate::inside;
 use crate::prompt::{ProjectDocument, PromptAttachments};
+use codeteam_host::git;
+use codeteam_host::repo_files;
 
-/// How much of one document is told.
+/// The most bytes that are shown of one document.
 const MAX_ONE: usize = 32 << 10;
-/// How much is told of all of them.
+/// The most bytes that are shown of all documents together.
 const MAX_ALL: usize = 128 << 10;
-/// A blob that is longer is not even read.
+/// The largest blob that is read at all.
 const MAX_BLOB: u64 = 4 << 20;
-/// In how many places of the tree is looked.
+/// The maximum number of places in the tree that are searched.
 const MAX_PLACES: usize = 1_000;
-/// No file of a tree has a longer name.
+/// The maximum length of a file's path.
 const MAX_NAME: usize = 4_096;
-/// How many documents there may be.
+/// The maximum number of documents.
 const MAX_FILES: usize = 100;
 
 const NAME: &str = "AGENTS.md";
-/// How the user's own documents are called, wherever their folder is.
+/// The name of the folder of the user's own documents in prompts, wherever it is.
 const USERS: &str = "~/.config/codeteam/context";
 
-/// What stands in the document that `init` proposes until somebody writes something in its place.
+/// The placeholders in the document that `init` proposes, until somebody replaces them.
 pub const PLACEHOLDERS: [&str; 2] = ["(one paragraph)", "(what a newcomer gets wrong)"];
 
-/// Reads them all: the tree's first, then the project's, then the user's, each in the order of their
-/// names.
+/// Reads all documents: the tree's first, then the project's, then the user's, each sorted by name.
 pub(super) fn read(
     assignment: &Assignment,
     place: &DocumentSources<'_>,
     attached: &mut PromptAttachments,
 ) -> Result<(), git::Error> {
     let mut room = MAX_ALL;
-    let places = candidates(&assignment.targets);
+    let places = candidates(&assignment.shown.targets);
     let asked: BTreeSet<PathBuf> = places.iter().flatten().cloned().collect();
     let asked: Vec<PathBuf> = asked.into_iter().take(MAX_PLACES).collect();
-    let there = place.repo.files_of(place.base, &asked)?;
+    let there = place.repo.tree_files(place.base, &asked)?;
     let nearest: BTreeSet<&Path> = places
         .iter()
         .filter_map(|places| {
@@ -63,7 +62,7 @@ pub(super) fn read(
             attached.unshown.push(path);
             continue;
         }
-        let bytes = place.repo.blob(&file.id)?;
+        let bytes = place.repo.read_blob(&file.id)?;
         add(path, &bytes, bytes.len(), &mut room, attached);
     }
     let repository = place.repo.top_level();
@@ -76,7 +75,7 @@ pub(super) fn read(
     for (path, shown) in documents {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = format!("{shown}/{name}");
-        let is_own = inside::stays(&path, repository).is_ok();
+        let is_own = repo_files::ensure_inside(&path, repository).is_ok();
         match beginning(&path).filter(|_| is_own) {
             Some((bytes, _)) if is_unfilled(&bytes) => {}
             Some((bytes, length)) => add(name, &bytes, length, &mut room, attached),
@@ -98,7 +97,8 @@ pub(super) fn read(
     Ok(())
 }
 
-/// For each file of a task, where its `AGENTS.md` may be, the nearest first; the root's for none.
+/// Returns for each file of a task where its `AGENTS.md` may be, nearest first; the one in the root
+/// if there are no files.
 fn candidates(files: &[String]) -> Vec<Vec<PathBuf>> {
     if files.is_empty() {
         return vec![vec![NAME.into()]];
@@ -120,7 +120,7 @@ fn candidates(files: &[String]) -> Vec<Vec<PathBuf>> {
     files.iter().map(of_file).collect()
 }
 
-/// The project's own documents, in the order of their names.
+/// Returns the documents in a folder, sorted by name.
 fn documents_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder);
     let entries = entries.into_iter().flatten().filter_map(Result::ok);
@@ -132,17 +132,17 @@ fn documents_in(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The beginning of a file, and how long all of it is.
+/// Reads the beginning of a file, and returns its whole length too.
 fn beginning(path: &Path) -> Option<(Vec<u8>, usize)> {
     let file = File::open(path).ok()?;
     let length = usize::try_from(file.metadata().ok()?.len()).ok()?;
     let mut bytes = Vec::new();
-    // A little more, so that no character is cut that need not be.
+    // Read a few bytes more, so that no character is cut needlessly.
     file.take(MAX_ONE as u64 + 4).read_to_end(&mut bytes).ok()?;
     Some((bytes, length))
 }
 
-/// Whether a document is the one that `init` proposes, as it was proposed: it tells nobody anything.
+/// Returns true if a document is the one that `init` proposes, unchanged: it tells nobody anything.
 fn is_unfilled(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     PLACEHOLDERS

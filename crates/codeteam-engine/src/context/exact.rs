@@ -1,49 +1,50 @@
-//! What workers are given where their contract says it to the letter: one JSON object.
+//! Renders the input of workers whose contract prescribes it exactly: one JSON object.
 
 use std::fmt::Write as _;
 
 use codeteam_context::files::{FileContent, FileEntry, FileSet};
 use codeteam_context::language::Language;
 use codeteam_core::assignment::Assignment;
-use codeteam_core::event::CheckResult;
+use codeteam_core::checks::CheckResult;
 use codeteam_core::plan::Task;
 use codeteam_core::role::RoleKind;
 use codeteam_core::submission::strict;
 use serde_json::{Value, json};
 
-use super::told::{Error, PromptRequest};
-use crate::prompt;
+use super::rendering::{Error, PromptRequest};
+use codeteam_report::secret_filter::redact_json;
 
-/// How long the summary of a repository may be, in characters.
+/// The maximum length of the summary of a repository, in characters.
 const MAX_SUMMARY: usize = 4_000;
-/// How much of a file's first words is told, in characters.
+/// The most characters that are shown of a file's first words.
 const MAX_NOTE: usize = 80;
-/// What is printed beyond this is left out in the middle: a report of it is the same.
+/// The maximum length of check output in characters; the middle of longer output is left out, which
+/// does not change a report about it.
 const MAX_OUTPUT: usize = 50_000;
 
-/// The input of an assignment, without secrets.
-pub(super) fn input(asked: &PromptRequest<'_>) -> Result<String, Error> {
+/// Renders the input of an assignment, without secrets.
+pub(super) fn render_input(asked: &PromptRequest<'_>) -> Result<String, Error> {
     let assignment = asked.assignment;
     let root = assignment.means.root.as_deref();
     let files = asked.project.files();
     let mut input = match assignment.kind {
         RoleKind::Planner => json!({
             "goal": assignment.goal.trim(),
-            "repo_summary": summary(files, root),
-            "plan_id": strict::plan_id(&assignment.plan_id),
+            "repo_summary": summarize_files(files, root),
+            "plan_id": strict::worker_plan_id(&assignment.plan_id),
         }),
         RoleKind::Implementer => {
             let task = assignment
                 .task
                 .clone()
-                .unwrap_or_else(|| of_goal(assignment));
+                .unwrap_or_else(|| task_from_goal(assignment));
             json!({
-                "task": strict::task_as_told(&task, root),
+                "task": strict::task_for_worker(&task, root),
                 "context_files": shown(&task, files, root)?,
             })
         }
         _ => {
-            let (code, output) = tested(&assignment.checks, &asked.outputs);
+            let (code, output) = combine_check_results(&assignment.judged.checks, &asked.outputs);
             let task = assignment.task.as_ref().map(|task| task.id.as_str());
             json!({
                 "task_id": task.unwrap_or_default(),
@@ -52,19 +53,19 @@ pub(super) fn input(asked: &PromptRequest<'_>) -> Result<String, Error> {
             })
         }
     };
-    prompt::redact(&mut input, asked.redactor);
+    redact_json(&mut input, asked.redactor);
     Ok(input.to_string())
 }
 
-/// The goal as a task, where there is no plan.
-fn of_goal(assignment: &Assignment) -> Task {
+/// Turns the goal into a task, where there is no plan.
+fn task_from_goal(assignment: &Assignment) -> Task {
     Task {
         title: assignment.goal.trim().to_owned(),
         ..Task::default()
     }
 }
 
-/// The files of a task that are there, whole.
+/// Returns the existing files of a task, with their whole content.
 fn shown(task: &Task, files: &dyn FileSet, root: Option<&str>) -> Result<Vec<Value>, Error> {
     let list = files.list();
     let mut shown = Vec::new();
@@ -72,16 +73,16 @@ fn shown(task: &Task, files: &dyn FileSet, root: Option<&str>) -> Result<Vec<Val
         let Some(at) = list.iter().position(|file| file.path == *path) else {
             continue;
         };
-        let path = strict::told(root, path);
+        let path = strict::worker_path(root, path);
         let why = match files.read(at) {
             FileContent::Text(content) => {
                 shown.push(json!({ "path": path, "content": content }));
                 continue;
             }
             FileContent::Gone => continue,
-            FileContent::Binary => "it is no text",
+            FileContent::Binary => "it is not text",
             FileContent::TooLarge => "it is too large",
-            FileContent::Other => "it is no plain file",
+            FileContent::Other => "it is not a regular file",
             FileContent::Unreadable(_) => "it cannot be read",
         };
         let path = path.to_owned();
@@ -90,9 +91,12 @@ fn shown(task: &Task, files: &dyn FileSet, root: Option<&str>) -> Result<Vec<Val
     Ok(shown)
 }
 
-/// What the checks ended with, and what they printed. One command is told as it is; of several, each
-/// has its name before it.
-pub(crate) fn tested(checks: &[CheckResult], outputs: &[Option<String>]) -> (i32, String) {
+/// Returns the combined exit code and output of the checks. The output of a single command is shown
+/// as it is; that of several commands is preceded by their names.
+pub(crate) fn combine_check_results(
+    checks: &[CheckResult],
+    outputs: &[Option<String>],
+) -> (i32, String) {
     let failed = checks.iter().find(|check| !check.passed);
     let code = failed.map_or(0, |check| check.exit.filter(|code| *code != 0).unwrap_or(1));
     let printed = checks
@@ -112,18 +116,18 @@ pub(crate) fn tested(checks: &[CheckResult], outputs: &[Option<String>]) -> (i32
         if !all.is_empty() && !all.ends_with('\n') {
             all.push('\n');
         }
-        // A command that was ended could not say so itself.
+        // A command that was killed could not report that itself.
         if check.exit.is_some_and(|code| code >= 124)
             && let Some(ended) = check.summary.lines().last()
         {
             let _ = writeln!(all, "{ended}");
         }
     }
-    (code, ends(all))
+    (code, cut_middle(all))
 }
 
-/// A text without its middle if it is very long.
-fn ends(text: String) -> String {
+/// Cuts the middle out of a text that is very long.
+fn cut_middle(text: String) -> String {
     let chars = text.chars().count();
     if chars <= MAX_OUTPUT {
         return text;
@@ -134,29 +138,29 @@ fn ends(text: String) -> String {
     format!("{first}\n...\n{last}")
 }
 
-/// How much is said of each file.
+/// The level of detail about each file.
 #[derive(Clone, Copy, PartialEq)]
 enum SummaryDetail {
     /// Its language, its length and its first words.
     Words,
     /// Its language and its length.
     Size,
-    /// Its name.
+    /// Its name only.
     Name,
 }
 
-/// The files of a project, a line each, with as much said of each as there is room for.
-pub(crate) fn summary(files: &dyn FileSet, root: Option<&str>) -> String {
+/// Lists the files of a project, one per line, with as much detail as there is room for.
+pub(crate) fn summarize_files(files: &dyn FileSet, root: Option<&str>) -> String {
     let list = files.list();
     let own = |file: &FileEntry| match root {
         None => !file.path.starts_with(".codeteam/"),
-        Some(root) => strict::told(Some(root), &file.path) != file.path,
+        Some(root) => strict::worker_path(Some(root), &file.path) != file.path,
     };
     let list: Vec<(usize, &FileEntry)> = list.iter().enumerate().filter(|(_, f)| own(f)).collect();
     let tell = |(at, file): &(usize, &FileEntry), detail: SummaryDetail| {
-        let path = strict::told(root, &file.path);
+        let path = strict::worker_path(root, &file.path);
         match detail {
-            SummaryDetail::Words => described(path, &files.read(*at)),
+            SummaryDetail::Words => describe_file(path, &files.read(*at)),
             SummaryDetail::Size => format!("{path} - {}, {} bytes", language(path), file.bytes),
             SummaryDetail::Name => path.to_owned(),
         }
@@ -173,7 +177,7 @@ pub(crate) fn summary(files: &dyn FileSet, root: Option<&str>) -> String {
             let left = list.len() - before;
             let more = format!("... and {left} more files");
             length += line.chars().count() + 1;
-            // What is left is told in a line too, unless it is nothing.
+            // The remaining files are mentioned in one line too, unless there are none.
             let kept = if left > 1 { more.len() + 1 } else { 0 };
             if length + kept > MAX_SUMMARY {
                 if detail == SummaryDetail::Name {
@@ -193,8 +197,8 @@ pub(crate) fn summary(files: &dyn FileSet, root: Option<&str>) -> String {
     String::new()
 }
 
-/// A file in a line: what it is, how long it is, and what it says of itself.
-fn described(path: &str, content: &FileContent) -> String {
+/// Describes a file in one line: its language, its length, and its own description.
+fn describe_file(path: &str, content: &FileContent) -> String {
     let text = match content {
         FileContent::Text(text) => text,
         FileContent::Binary => return format!("{path} - no text"),
@@ -214,9 +218,9 @@ fn described(path: &str, content: &FileContent) -> String {
     line
 }
 
-/// What a file is written in, by the end of its name.
+/// Returns the language of a file, by its extension.
 fn language(path: &str) -> &str {
-    if let Some(language) = Language::of(path) {
+    if let Some(language) = Language::from_path(path) {
         return match language {
             Language::Python => "python",
             Language::JavaScript => "javascript",
@@ -237,12 +241,12 @@ fn language(path: &str) -> &str {
     }
 }
 
-/// What comments and docstrings begin with.
+/// The markers with which comments and docstrings begin.
 const MARKS: [&str; 10] = [
     "\"\"\"", "'''", "//!", "///", "//", "/**", "/*", "<!--", "--", "#",
 ];
 
-/// What a file says of itself at its very beginning: a heading, a comment, a docstring.
+/// Returns a file's own description at its very beginning: a heading, a comment, a docstring.
 fn first_words(text: &str) -> Option<String> {
     let mut lines = text.lines().map(str::trim);
     let is_prelude =
@@ -255,7 +259,7 @@ fn first_words(text: &str) -> Option<String> {
         line.trim_end_matches(ends).trim().to_owned()
     };
     let mut words = clean(first);
-    // `\"\"\"` alone, and the words on the next line.
+    // The opening quotes stand alone, and the words are on the next line.
     if words.is_empty() && !mark.starts_with('#') {
         words = clean(lines.next()?);
     }

@@ -1,15 +1,16 @@
-//! Files of the project that a text names, such as the brief that a scribe writes for an implementer.
+//! Finds files of the project that a text names, such as the brief that a scribe writes for an
+//! implementer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use codeteam_context::files::FileEntry;
 
-/// No text is looked through beyond so many bytes.
+/// The number of bytes of a text that are searched.
 const MAX_TEXT: usize = 256 << 10;
 
-/// The files that a text names by their paths, in the order in which it names them. A name without a
-/// folder counts where only one file is called so.
-pub(super) fn find(text: &str, files: &[FileEntry]) -> Vec<String> {
+/// Returns the files that a text names by their paths, in order. A name without a folder counts if
+/// only one file has it.
+pub(super) fn find_mentioned_files(text: &str, files: &[FileEntry]) -> Vec<String> {
     if text.trim().is_empty() {
         return Vec::new();
     }
@@ -23,7 +24,7 @@ pub(super) fn find(text: &str, files: &[FileEntry]) -> Vec<String> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
     for word in words {
-        // A line may stand behind the path, and a full stop at the end of a sentence.
+        // A line number may follow the path, and a full stop the end of a sentence.
         let word = word.trim_end_matches(['.', ':', '?', '!']);
         let path = word.split_once(':').map_or(word, |(path, _)| path);
         let path = path.trim_start_matches("./").trim_start_matches('/');
@@ -33,7 +34,7 @@ pub(super) fn find(text: &str, files: &[FileEntry]) -> Vec<String> {
         };
         let named = paths.iter().find(|known| **known == path);
         let only = match paths.as_slice() {
-            // A word such as `main` is not yet a file.
+            // A word such as `main` is not a file name.
             [only] if path == name && name.contains('.') => Some(only),
             _ => None,
         };
@@ -59,7 +60,7 @@ mod tests {
             "docs/use.md",
         ];
         let files: Vec<FileEntry> = paths.iter().map(|path| file(path)).collect();
-        find(text, &files)
+        find_mentioned_files(text, &files)
     }
 
     fn file(path: &str) -> FileEntry {

@@ -1,29 +1,31 @@
-//! Context strategies, as files: those that ship with codeteam, the user's, the project's.
+//! Loads context strategies from files: those that ship with codeteam, the user's, the project's.
 //!
-//! A file `strategies/NAME.yml` stands in place of the one of the same name below it.
+//! A file `strategies/NAME.yml` overrides the one of the same name in the layer below.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codeteam_context::strategy::{self, SPECIAL, Strategy, StrategyPart, VARIABLES};
-use codeteam_core::misplaced::DocumentKind;
+use codeteam_context::strategy::{self, INTERNALS, SPECIAL, Strategy, StrategyPart, VARIABLES};
 use codeteam_core::role::Role;
-use codeteam_core::yaml::{
-    self, Diagnostic, FileProblems, OneOrMany, ScalarOr, SourceFiles, WithPosition, meant,
-    typed_by_key,
+use codeteam_core::spelling::suggest_word;
+use codeteam_workflow::misplaced_file::DocumentKind;
+use codeteam_workflow::yaml::{
+    self, Diagnostic, FileProblems, OneOrMany, ScalarOr, SourceFiles, WithPosition,
+    deserialize_by_key,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::built_in;
-use crate::inside;
+use codeteam_host::repo_files;
+use codeteam_patterns::{FilePatterns, InvalidPattern};
 
-/// No file is longer.
+/// The maximum length of a strategy file.
 const MAX_BYTES: u64 = 64 << 10;
-/// No strategy has more parts.
+/// The maximum number of parts of a strategy.
 const MAX_PARTS: usize = 50;
-/// What others call parts.
+/// Other tools' names for parts.
 const ALIASES: &[(&str, &str)] = &[
     ("system_prompt", "system"),
     ("task_description", "task"),
@@ -37,12 +39,13 @@ const ALIASES: &[(&str, &str)] = &[
 pub(crate) struct StrategyFile {
     /// Its name; that of the file if left out.
     name: Option<WithPosition<String>>,
-    /// What it is for.
+    /// Its purpose.
     description: String,
-    /// How many tokens a prompt may be, if the role does not say.
+    /// The token budget of a prompt, if the role sets none.
     #[serde(alias = "token_budget")]
     budget: Option<u64>,
-    /// What is shown, the most important first: `diff`, `changes`, `map`, `tree`, or files.
+    /// The parts that are shown, the most important first: `diff`, `changes`, `map`, `tree`, or
+    /// files.
     parts: Vec<WithPosition<ScalarOr<PartFile>>>,
     /// Another order of importance, by the names of parts; those not named come last.
     priority_order: Vec<WithPosition<String>>,
@@ -52,17 +55,17 @@ pub(crate) struct StrategyFile {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct PartFile {
-    /// What the part is called.
+    /// The name of the part.
     name: String,
     /// The files, as patterns and variables.
     include: Option<OneOrMany<String>>,
-    /// How they are shown.
+    /// The form in which they are shown.
     form: PartForm,
-    /// How many files at most.
+    /// The most files.
     limit: Option<usize>,
 }
 
-/// How a file is shown.
+/// The form in which a file is shown.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum PartForm {
@@ -75,56 +78,57 @@ enum PartForm {
     Public,
 }
 
-/// All strategies there are.
+/// All available strategies.
 #[derive(Clone, Debug, Default)]
 pub struct StrategyCatalog {
     known: BTreeMap<String, Strategy>,
-    /// The texts of those that are not the built-in ones.
+    /// The texts of those that are not built in.
     own: BTreeMap<String, String>,
 }
 
-/// Why strategies cannot be used.
+/// The reasons why strategies cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file is wrong.
+    /// A file is invalid.
     #[error(transparent)]
     Invalid(#[from] FileProblems),
     /// A file cannot be read.
     #[error("could not read `{}`", path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A role names one that is not there.
+    /// A role names a strategy that does not exist.
     #[error("role `{role}`: there is no context strategy `{name}`")]
     Unknown {
-        /// The role.
+        /// The role's name.
         role: String,
-        /// What it names.
+        /// The name of the strategy.
         name: String,
-        /// What may have been meant.
+        /// A suggestion of what may have been meant.
         near: Option<String>,
     },
-    /// A role's own patterns mean nothing.
+    /// A pattern in a role is invalid.
     #[error("role `{role}`: {why}")]
     Pattern {
-        /// The role.
+        /// The role's name.
         role: String,
-        /// What is wrong.
-        why: strategy::InvalidPattern,
+        /// What is wrong with the pattern.
+        why: InvalidPattern,
     },
 }
 
 impl StrategyCatalog {
-    /// The built-in ones, and over them those of folders, the last of which counts most. A folder
-    /// that belongs to a repository comes with it, and must not lead out of there.
+    /// Loads the built-in strategies and those of folders, where later folders override earlier
+    /// ones. A folder of a repository comes with it, so its files must not lead out of the
+    /// repository.
     pub fn load(folders: &[(PathBuf, Option<&Path>)]) -> Result<Self, Error> {
         let mut own = BTreeMap::new();
         for (folder, root) in folders {
             for (name, path) in files(&folder.join("strategies")) {
-                let read = inside::read(&path, *root, MAX_BYTES);
+                let read = repo_files::read_text(&path, *root, MAX_BYTES);
                 let text = read.map_err(|source| Error::Read {
                     path: path.clone(),
                     source,
@@ -147,25 +151,25 @@ impl StrategyCatalog {
         if faults.is_empty() {
             Ok(strategies)
         } else {
-            Err(sources.problems(faults).into())
+            Err(sources.to_problems(faults).into())
         }
     }
 
-    /// Those of a run: the built-in ones, and what it has pinned.
-    pub fn pinned(own: &BTreeMap<String, String>) -> Result<Self, Error> {
+    /// Returns the strategies of a run: the built-in ones, and those it has pinned.
+    pub fn from_pinned(own: &BTreeMap<String, String>) -> Result<Self, Error> {
         let mut strategies = Self::built_in()?;
         let mut sources = SourceFiles::default();
         for (name, text) in own {
             let strategy = read(&mut sources, name, name, text);
-            let strategy = strategy.map_err(|faults| sources.problems(faults))?;
+            let strategy = strategy.map_err(|faults| sources.to_problems(faults))?;
             strategies.known.insert(name.clone(), strategy);
         }
         strategies.own.clone_from(own);
         Ok(strategies)
     }
 
-    /// What a run pins: the texts that are not the built-in ones.
-    pub fn to_pin(&self) -> BTreeMap<String, String> {
+    /// Returns the texts that a run pins: those that are not built in.
+    pub fn custom_texts(&self) -> BTreeMap<String, String> {
         self.own.clone()
     }
 
@@ -175,13 +179,13 @@ impl StrategyCatalog {
         for (name, text) in built_in::folder("strategies", ".yml") {
             let file = format!("built-in strategy `{name}`");
             let strategy = read(&mut sources, &file, name, text);
-            let strategy = strategy.map_err(|faults| sources.problems(faults))?;
+            let strategy = strategy.map_err(|faults| sources.to_problems(faults))?;
             strategies.known.insert(name.to_owned(), strategy);
         }
         Ok(strategies)
     }
 
-    /// The names of those that there are in folders, beside the built-in ones, whatever is in them.
+    /// Returns the names of the built-in strategies and those in folders, whatever their content.
     pub fn names_in<'a>(folders: impl IntoIterator<Item = &'a Path>) -> BTreeSet<String> {
         let built_in = built_in::folder("strategies", ".yml").map(|(name, _)| name.to_owned());
         let own = folders
@@ -190,12 +194,12 @@ impl StrategyCatalog {
         built_in.chain(own.map(|(name, _)| name)).collect()
     }
 
-    /// One by its name.
+    /// Returns a strategy by its name.
     pub fn get(&self, name: &str) -> Option<&Strategy> {
         self.known.get(name)
     }
 
-    /// Checks what a role says of its context.
+    /// Checks the context settings of a role.
     pub fn check(&self, role: &Role) -> Result<(), Error> {
         let context = &role.context;
         if let Some(name) = &context.strategy
@@ -204,7 +208,7 @@ impl StrategyCatalog {
             return Err(Error::Unknown {
                 role: role.name.0.clone(),
                 name: name.clone(),
-                near: meant(name, self.known.keys().map(String::as_str)),
+                near: suggest_word(name, self.known.keys().map(String::as_str)),
             });
         }
         let lists = [&context.include, &context.exclude, &context.always_include];
@@ -214,11 +218,22 @@ impl StrategyCatalog {
                 why,
             })?;
         }
+        // What is hidden has to be known before anything is selected.
+        let mut variables = role.exclude.iter().filter(|word| word.starts_with('$'));
+        if let Some(word) = variables.find(|word| *word != INTERNALS) {
+            return Err(Error::Pattern {
+                role: role.name.0.clone(),
+                why: InvalidPattern {
+                    pattern: word.clone(),
+                    why: format!("`exclude` takes patterns, and `{INTERNALS}` of the variables"),
+                },
+            });
+        }
         Ok(())
     }
 
-    /// How many tokens a role's prompt may be: what it says, else its strategy, else `default`; never
-    /// more than `most`.
+    /// Returns the token budget of a role's prompt: the role's own, else its strategy's, else
+    /// `default`; never more than `most`.
     pub fn budget(&self, role: &Role, default: u64, most: u64) -> u64 {
         let strategy = role.context.strategy.as_deref();
         let strategy = strategy.and_then(|name| self.get(name)?.budget);
@@ -230,7 +245,7 @@ impl StrategyCatalog {
     }
 }
 
-/// The strategies of a folder, by their names.
+/// Returns the strategy files of a folder, by their names.
 fn files(folder: &Path) -> Vec<(String, PathBuf)> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
@@ -245,7 +260,7 @@ fn files(folder: &Path) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Reads a strategy.
+/// Parses a strategy.
 fn read(
     sources: &mut SourceFiles,
     file: &str,
@@ -253,18 +268,19 @@ fn read(
     text: &str,
 ) -> Result<Strategy, Vec<Diagnostic>> {
     let node = yaml::read(sources, file, text).map_err(|fault| vec![fault])?;
-    let misplaced = DocumentKind::Strategy.misplaced(&node);
+    let misplaced = DocumentKind::Strategy.find_misplaced(&node);
     if !misplaced.is_empty() {
         return Err(misplaced);
     }
-    let said: StrategyFile = typed_by_key(&node)?;
+    let said: StrategyFile = deserialize_by_key(&node)?;
     let mut faults = Vec::new();
     if let Some(own) = &said.name
         && own.value != name
     {
         let message = format!("the file is called `{name}`, the strategy `{}`", own.value);
-        faults
-            .push(Diagnostic::at(own.place, message).hint("leave `name` out, or rename the file"));
+        faults.push(
+            Diagnostic::at(own.place, message).with_hint("leave `name` out, or rename the file"),
+        );
     }
     let mut strategy = Strategy {
         name: name.to_owned(),
@@ -273,7 +289,9 @@ fn read(
     };
     if said.parts.is_empty() {
         let fault = Diagnostic::at(node.place, "a strategy has `parts`");
-        faults.push(fault.hint("for example `parts: [{name: target, include: [$TARGET]}, diff]`"));
+        faults.push(
+            fault.with_hint("for example `parts: [{name: target, include: [$TARGET]}, diff]`"),
+        );
     }
     if said.parts.len() > MAX_PARTS {
         let message = format!("a strategy has at most {MAX_PARTS} parts");
@@ -324,23 +342,23 @@ fn part_of(
     }
     if matches!(name.as_str(), "system" | "task") {
         let message = format!("`{name}` is always there, and comes first");
-        return Err(Diagnostic::at(place, message).hint("leave it out of `parts`"));
+        return Err(Diagnostic::at(place, message).with_hint("leave it out of `parts`"));
     }
     if is_special && !include.is_empty() {
         let fault = Diagnostic::at(place, format!("the part `{name}` is not made of files"));
-        return Err(fault.hint("leave `include` out, or give the part another name"));
+        return Err(fault.with_hint("leave `include` out, or give the part another name"));
     }
     if !is_special && include.is_empty() {
         let fault = Diagnostic::at(place, format!("the part `{name}` has no `include`"));
-        let hint = meant(&name, SPECIAL)
+        let hint = suggest_word(&name, SPECIAL)
             .unwrap_or_else(|| format!("say which files, or name one of {}", SPECIAL.join(", ")));
-        return Err(fault.hint(hint));
+        return Err(fault.with_hint(hint));
     }
     for word in &include {
         word_of(word).map_err(|error| {
             let names = VARIABLES.iter().map(|variable| variable.name);
             let names = names.filter(|_| word.starts_with('$'));
-            Diagnostic::at(place, error.to_string()).maybe(meant(word, names))
+            Diagnostic::at(place, error.to_string()).with_optional_hint(suggest_word(word, names))
         })?;
     }
     Ok(StrategyPart {
@@ -356,7 +374,7 @@ fn part_of(
 }
 
 /// Checks a pattern or a variable.
-fn word_of(word: &str) -> Result<(), strategy::InvalidPattern> {
+fn word_of(word: &str) -> Result<(), InvalidPattern> {
     if strategy::is_diff(word) {
         return Ok(());
     }
@@ -364,12 +382,12 @@ fn word_of(word: &str) -> Result<(), strategy::InvalidPattern> {
         if VARIABLES.iter().any(|variable| variable.name == word) {
             return Ok(());
         }
-        return Err(strategy::InvalidPattern {
+        return Err(InvalidPattern {
             pattern: word.to_owned(),
             why: "there is no such variable".to_owned(),
         });
     }
-    strategy::FilePatterns::new([word]).map(drop)
+    FilePatterns::new([word]).map(drop)
 }
 
 fn canonical(name: &str) -> &str {
@@ -377,7 +395,7 @@ fn canonical(name: &str) -> &str {
     alias.map_or(name, |(_, name)| name)
 }
 
-/// Puts the parts that are named first, in that order.
+/// Moves the named parts to the front, in that order.
 fn reorder(
     parts: &mut [StrategyPart],
     order: &[WithPosition<String>],
@@ -388,7 +406,9 @@ fn reorder(
         let known = parts.iter().map(|part| part.name.as_str());
         if !matches!(*name, "system" | "task") && !known.clone().any(|known| known == *name) {
             let message = format!("there is no part `{}`", said.value);
-            faults.push(Diagnostic::at(said.place, message).maybe(meant(name, known)));
+            faults.push(
+                Diagnostic::at(said.place, message).with_optional_hint(suggest_word(name, known)),
+            );
         }
     }
     let place = |part: &StrategyPart| names.iter().position(|name| *name == part.name);

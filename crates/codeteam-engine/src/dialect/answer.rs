@@ -1,12 +1,12 @@
-//! Finds the answer in a last message, if the message is nothing but an answer.
+//! Extracts the answer from a last message, if the message consists of nothing but an answer.
 //!
-//! What is quoted, told about or wrapped in other words is never taken for one: a worker that
-//! writes "the reviewer would say {…}" has not said it.
+//! Text that is quoted, described or wrapped in other words is never taken for an answer: a worker
+//! that writes "the reviewer would say {…}" has not answered that.
 
-/// The text of the JSON object that a message is, fenced or not. What it holds is not checked
-/// here: core reads it strictly and says what is wrong with it. Where it must be `bare`, whatever is
-/// said is the answer, for core to refuse.
-pub(super) fn of(message: &str, bare: bool) -> Option<&str> {
+/// Returns the text of the JSON object that a message consists of, fenced or not. Its content is
+/// not checked here: core parses it strictly and reports what is wrong with it. If it must be
+/// `bare`, the whole message is the answer, for core to refuse.
+pub(super) fn find_answer(message: &str, bare: bool) -> Option<&str> {
     let text = message.trim();
     if bare {
         return (!text.is_empty()).then_some(text);
@@ -35,15 +35,15 @@ pub(super) fn of(message: &str, bare: bool) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     fn of(message: &str) -> Option<&str> {
-        super::of(message, false)
+        super::find_answer(message, false)
     }
 
     #[test]
     fn where_only_an_answer_may_be_said_all_of_it_is_one() {
         for said in ["{}", "```json\n{}\n```", "Here it is: {}"] {
-            assert_eq!(super::of(&format!("\n{said}\n"), true), Some(said));
+            assert_eq!(super::find_answer(&format!("\n{said}\n"), true), Some(said));
         }
-        assert_eq!(super::of(" \n", true), None);
+        assert_eq!(super::find_answer(" \n", true), None);
     }
 
     #[test]

@@ -1,30 +1,33 @@
-//! The built-in worker: `codeteam agent`, asking any model API.
+//! The built-in worker: `codeteam agent` with any model API.
 
 use codeteam_core::assignment::Assignment;
 use codeteam_core::role::RoleKind;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::lines::AgentFold;
+use super::agent::{self, AgentFold};
 use super::{
-    CliRequirements, Dialect, FoldSettings, LaunchSettings, OutputFold, WorkerCommand, tools,
+    CliRequirements, Dialect, FoldSettings, LaunchSettings, OutputFold, TraceBuilder,
+    WorkerCommand, tools,
 };
 use crate::prompt::Prompt;
 
-/// Speaks to `codeteam agent`.
+/// The dialect of `codeteam agent`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct BuiltinDialect;
+pub(crate) struct BuiltinDialect;
 
 impl BuiltinDialect {
-    /// Its own names for the tools that an assignment allows; none for all that it has.
+    /// Returns its own names for the tools that an assignment allows; an empty list means all it
+    /// has.
     pub(crate) fn tools(assignment: &Assignment) -> Vec<String> {
         let is_default = assignment.means.allowed_tools.is_empty();
         if is_default && assignment.kind != RoleKind::Scribe {
-            // It knows itself who may change files, and what the user's settings make possible.
+            // The worker itself knows which roles may change files, and what the user's settings
+            // allow.
             return Vec::new();
         }
-        let mut tools = tools::BUILTIN.offered(assignment.kind, &assignment.means);
+        let mut tools = tools::BUILTIN.tools_for_role(assignment.kind, &assignment.means);
         let servers = &assignment.means.mcp_servers;
-        for name in tools::of_servers(&assignment.means) {
+        for name in tools::server_tools(&assignment.means) {
             if name.contains("__") || name.ends_with('*') {
                 tools.push(name.to_owned());
             } else {
@@ -42,7 +45,7 @@ impl BuiltinDialect {
 }
 
 impl Dialect for BuiltinDialect {
-    fn needs(&self) -> Option<&'static CliRequirements> {
+    fn requirements(&self) -> Option<&'static CliRequirements> {
         None
     }
 
@@ -80,7 +83,7 @@ impl Dialect for BuiltinDialect {
         if let Some(temperature) = sampling.temperature {
             option("--temperature", &temperature.to_string());
         }
-        if let (Some(price), Some(_)) = (&around.price, assignment.max_cost_microusd) {
+        if let (Some(price), Some(_)) = (&around.price, assignment.limits.max_cost_microusd) {
             let cached = price.cached_input.unwrap_or(price.input);
             let prices = format!("{},{cached},{}", price.input, price.output);
             option("--price", &prices);
@@ -102,6 +105,10 @@ impl Dialect for BuiltinDialect {
             reads: vec![around.codeteam.clone()],
             ..WorkerCommand::default()
         }
+    }
+
+    fn trace_event(&self, event: &Value, trace: &mut TraceBuilder) {
+        agent::trace::trace_event(event, trace);
     }
 
     fn fold(&self, listening: &FoldSettings) -> Box<dyn OutputFold> {

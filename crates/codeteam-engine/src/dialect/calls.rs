@@ -1,29 +1,29 @@
-//! The calls of tools that a worker makes, as far as it tells them: whether they bring anything new.
+//! Tracks the tool calls that a worker reports, and whether they produce anything new.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-/// How many calls in a row may bring nothing that was not known before. Waiting for something is a
-/// few of them; nobody asks the same thirty times and hopes for another answer.
+/// The most calls in a row that may repeat earlier ones without a new result. Waiting for something
+/// takes a few of them; nobody asks the same thirty times and hopes for another answer.
 const MAX_REPEATS: u32 = 30;
 
-/// How many calls are remembered: more than a worker makes in an attempt, and few enough that one
-/// that makes them up without end does not fill the memory.
+/// The most calls that are remembered: more than a worker makes in an attempt, but few enough that
+/// a worker that makes up calls endlessly does not exhaust the memory.
 const MAX_CALLS: usize = 50_000;
 
-/// What a worker has called so far.
+/// The tool calls of a worker so far.
 #[derive(Debug, Default)]
 pub(super) struct CallLog {
-    /// Calls whose result is not there yet, by their ids.
+    /// Calls without a result yet, by their ids.
     open: BTreeMap<String, (String, u64)>,
-    /// Every call with its result.
+    /// Digests of every call with its result.
     known: BTreeSet<u64>,
     repeats: u32,
     loops: Option<String>,
 }
 
 impl CallLog {
-    /// A tool is called.
+    /// Records that a tool is called.
     pub(super) fn begin(&mut self, id: &str, name: &str, input: &str) {
         let call = (name.to_owned(), digest(&[name, input]));
         self.open.insert(id.to_owned(), call);
@@ -32,7 +32,7 @@ impl CallLog {
         }
     }
 
-    /// A call has its result.
+    /// Records the result of a call.
     pub(super) fn end(&mut self, id: &str, result: &str) {
         let Some((name, call)) = self.open.remove(id) else {
             return;
@@ -47,18 +47,18 @@ impl CallLog {
         }
     }
 
-    /// A call and its result, where both are told at once.
+    /// Records a call and its result, where both are reported at once.
     pub(super) fn note(&mut self, name: &str, input: &str, result: &str) {
         self.begin("", name, input);
         self.end("", result);
     }
 
-    /// Something was done that is new, whatever it was.
+    /// Records that something new was done, whatever it was.
     pub(super) fn note_progress(&mut self) {
         self.repeats = 0;
     }
 
-    /// Why the worker goes round in circles, if it does.
+    /// Describes the loop that the worker is in, if it is in one.
     pub(super) fn describe_loop(&self) -> Option<String> {
         let name = self.loops.as_ref()?;
         Some(format!(

@@ -1,8 +1,10 @@
 //! Claude Code: `claude -p`, JSON lines on standard output.
 //!
-//! Seen in 2.1.197. Its traps: a failure of the API is a `result` whose `subtype` is `success`
-//! and whose `is_error` is true; after a SIGTERM it may still print success; as root it refuses to
-//! work without prompts unless it is told that a sandbox is round it.
+//! Observed in 2.1.197. Its traps: an API failure is a `result` whose `subtype` is `success` and
+//! whose `is_error` is true; after a SIGTERM it may still print success; as root it refuses to work
+//! without permission prompts unless it is told that it runs in a sandbox.
+
+mod trace;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -17,17 +19,19 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::heard::{FoldState, OPEN_MESSAGES, OPEN_SUBMISSIONS, brief, clipped, drop_first};
-use super::{
-    CliRequirements, Dialect, FoldSettings, LaunchSettings, OutputFold, WorkerCommand, WorkerEvent,
-    quota, tools,
+use super::fold_state::{
+    FoldState, OPEN_MESSAGES, OPEN_SUBMISSIONS, clipped, drop_first, first_line,
 };
-use crate::process::{CommandExit, OutputLine};
+use super::{
+    CliRequirements, Dialect, FoldSettings, LaunchSettings, OutputFold, TraceBuilder,
+    WorkerCommand, WorkerEvent, quota, tools,
+};
 use crate::prompt::Prompt;
+use codeteam_host::process::{CommandExit, OutputLine};
 
-/// Speaks to Claude Code.
+/// The dialect of Claude Code.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ClaudeDialect;
+pub(crate) struct ClaudeDialect;
 
 const NEEDS: CliRequirements = CliRequirements {
     program: "claude",
@@ -50,7 +54,7 @@ const NEEDS: CliRequirements = CliRequirements {
 };
 
 impl Dialect for ClaudeDialect {
-    fn needs(&self) -> Option<&'static CliRequirements> {
+    fn requirements(&self) -> Option<&'static CliRequirements> {
         Some(&NEEDS)
     }
 
@@ -71,11 +75,11 @@ impl Dialect for ClaudeDialect {
         let mut args: Vec<OsString> = Vec::new();
         let mut arg = |parts: &[&str]| args.extend(parts.iter().map(Into::into));
         arg(&["--print", "--verbose", "--output-format", "stream-json"]);
-        // Nothing but what stands here configures it: no settings of the project, no MCP servers
-        // but the role's.
+        // Nothing else configures it: no settings of the project, and no MCP servers but the
+        // role's.
         arg(&["--setting-sources", "", "--strict-mcp-config"]);
         if !around.mcp_servers.is_empty() {
-            // In a file: others can read what stands on a command line.
+            // Use a file, because other users can read a command line.
             let path = around.folder.join("mcp.json");
             let servers = json!({ "mcpServers": around.mcp_servers }).to_string();
             arg(&["--mcp-config", &path.to_string_lossy()]);
@@ -91,11 +95,11 @@ impl Dialect for ClaudeDialect {
         };
         arg(&["--permission-mode", mode]);
         arg(&["--tools", &tools_for(assignment, around)]);
-        arg(&["--json-schema", &assignment.schema.to_string()]);
+        arg(&["--json-schema", &assignment.expected.schema.to_string()]);
         if let Some(turns) = assignment.means.max_turns {
             arg(&["--max-turns", &turns.to_string()]);
         }
-        if let Some(cost) = assignment.max_cost_microusd {
+        if let Some(cost) = assignment.limits.max_cost_microusd {
             arg(&["--max-budget-usd", &dollars(cost)]);
         }
         match &assignment.session {
@@ -113,6 +117,10 @@ impl Dialect for ClaudeDialect {
             stdin: Some(user),
             ..WorkerCommand::default()
         }
+    }
+
+    fn trace_event(&self, event: &Value, trace: &mut TraceBuilder) {
+        trace::trace_event(event, trace);
     }
 
     fn fold(&self, listening: &FoldSettings) -> Box<dyn OutputFold> {
@@ -133,19 +141,20 @@ impl Dialect for ClaudeDialect {
         true
     }
 
-    fn sessions(&self) -> Option<&'static str> {
+    fn session_folder(&self) -> Option<&'static str> {
         Some(".claude/projects")
     }
 }
 
-/// The tools it gets, besides the one that takes its answer and those of MCP servers.
+/// Returns the tools it gets, in addition to the one that takes its answer and those of MCP
+/// servers.
 fn tools_for(assignment: &Assignment, around: &LaunchSettings) -> String {
     if assignment.means.mode == EditMode::Edits {
         return String::new();
     }
-    let mut tools = tools::CLAUDE.offered(assignment.kind, &assignment.means);
-    // It looks for files by its shell, as it does of itself; where nobody confines it, that would
-    // need a person's leave.
+    let mut tools = tools::CLAUDE.tools_for_role(assignment.kind, &assignment.means);
+    // It searches with its shell, as it does by default. Without a sandbox, that would need a
+    // person's permission.
     let is_default = assignment.means.allowed_tools.is_empty();
     if is_default && around.confined && tools.iter().any(|tool| tool == "Bash") {
         tools.retain(|tool| !matches!(tool.as_str(), "Grep" | "Glob"));
@@ -171,30 +180,33 @@ fn environment(assignment: &Assignment, around: &LaunchSettings) -> Vec<(OsStrin
         .collect()
 }
 
-/// Millionths of a dollar as the CLI wants them.
+/// Formats millionths of a dollar for the CLI.
 fn dollars(microusd: u64) -> String {
     format!("{}.{:06}", microusd / 1_000_000, microusd % 1_000_000)
 }
 
+/// The fold over the stream of `claude -p`. The last `result` event decides the outcome; until then
+/// the usage of each message is summed up, in case the worker is ended before it prints one.
 struct ClaudeFold {
     heard: FoldState,
     listening: FoldSettings,
-    /// What each message has spent, for the case that no result ever comes.
+    /// The usage of each message, for the case that no result arrives.
     spent: BTreeMap<String, Usage>,
-    /// What messages have spent that are no longer remembered one by one.
+    /// The usage of messages that are no longer remembered one by one.
     spent_before: Usage,
-    /// Answers that were handed in and not yet accepted, by the id of the call.
+    /// Submitted answers that are not accepted yet, by the id of the call.
     submitting: BTreeMap<String, String>,
-    /// Calls that change files and have not been carried out yet.
+    /// Calls that change files and have no result yet.
     writing: BTreeSet<String>,
-    /// What kind of failure the API had.
+    /// The kind of API failure.
     error: Option<String>,
-    /// How long the API asked to be left alone the last time.
+    /// The time that the API last asked to wait.
     retry_after_ms: Option<u64>,
-    /// Why it need not go on.
+    /// A failure that makes it pointless to go on.
     hopeless: Option<FailureFacts>,
 }
 
+/// One line of its output, with the fields of all events that matter.
 #[derive(Deserialize)]
 struct ClaudeEvent<'a> {
     #[serde(rename = "type")]
@@ -209,7 +221,7 @@ struct ClaudeEvent<'a> {
     is_error: bool,
     #[serde(default)]
     result: Option<String>,
-    /// Kept to the letter.
+    /// Preserved exactly as it was printed.
     #[serde(borrow)]
     structured_output: Option<&'a RawValue>,
     usage: Option<ClaudeTokens>,
@@ -224,6 +236,7 @@ struct ClaudeEvent<'a> {
     retry_delay_ms: Option<f64>,
 }
 
+/// A token count, in the spelling of messages or of results.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 struct ClaudeTokens {
@@ -240,13 +253,14 @@ struct ClaudeTokens {
     output: u64,
 }
 
+/// The details of a `rate_limit_event`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ClaudeRateLimit {
     #[serde(default)]
     status: String,
     resets_at: Option<f64>,
-    /// It goes on, and what it uses is paid for apart.
+    /// Whether it continues, with usage that is paid for separately.
     #[serde(default)]
     is_using_overage: bool,
 }
@@ -267,7 +281,7 @@ impl ClaudeTokens {
 
 impl OutputFold for ClaudeFold {
     fn line(&mut self, line: &OutputLine<'_>) -> Vec<WorkerEvent> {
-        let text = match self.heard.event(line) {
+        let text = match self.heard.extract_event(line) {
             Ok(text) => text,
             Err(told) => return told,
         };
@@ -283,11 +297,11 @@ impl OutputFold for ClaudeFold {
                 vec![WorkerEvent::Session { id }]
             }
             ("system", "api_retry") => {
-                let why = words(event.error.as_ref());
+                let why = error_text(event.error.as_ref());
                 let again = event.attempt.unwrap_or(1);
                 let told = format!("the API did not answer ({why}); retry {again}");
                 if let (Some(401 | 403), 2..) = (event.error_status, again) {
-                    // It would go on for three minutes, and no key gets better by that.
+                    // It would retry for three minutes, which does not make a key valid.
                     self.hopeless = Some(FailureFacts {
                         http_status: event.error_status,
                         trouble: Some(FailureCause::Login),
@@ -296,14 +310,15 @@ impl OutputFold for ClaudeFold {
                     });
                 }
                 if event.error_status == Some(429) {
-                    // Its own waits have a jitter; whole seconds are what the API asked for.
+                    // Its own delays have a jitter, so whole seconds come from the API.
                     let asked = event.retry_delay_ms.filter(|ms| ms % 1_000.0 == 0.0);
                     self.retry_after_ms = asked.map(milliseconds);
                 }
-                vec![self.heard.stumbled(&told, event.error_status)]
+                vec![self.heard.note_trouble(&told, event.error_status)]
             }
             ("system" | "control_request" | "stream_event", _) => Vec::new(),
-            // What it says in the model's place when the API fails; the result says it too.
+            // The CLI prints this in the model's place when the API fails; the result reports it
+            // too.
             ("assistant", _) if event.error.is_some() => {
                 self.error = event
                     .error
@@ -312,13 +327,13 @@ impl OutputFold for ClaudeFold {
                     .map(str::to_owned);
                 Vec::new()
             }
-            ("assistant", _) => self.said(event.message),
+            ("assistant", _) => self.handle_message(event.message),
             ("user", _) => {
                 self.accept(event.message.as_ref());
                 Vec::new()
             }
-            ("rate_limit_event", _) => self.limited(event.rate_limit_info),
-            ("result", _) => self.ended(event),
+            ("rate_limit_event", _) => self.handle_rate_limit(event.rate_limit_info),
+            ("result", _) => self.handle_result(event),
             (other, _) => vec![WorkerEvent::Unknown {
                 event: other.to_owned(),
             }],
@@ -350,7 +365,7 @@ impl OutputFold for ClaudeFold {
         self.heard.calls.describe_loop()
     }
 
-    fn hopeless(&self) -> Option<&FailureFacts> {
+    fn fatal_failure(&self) -> Option<&FailureFacts> {
         self.hopeless.as_ref()
     }
 
@@ -360,8 +375,9 @@ impl OutputFold for ClaudeFold {
 }
 
 impl ClaudeFold {
-    /// A message of the model. The same one comes several times, once for each of its parts.
-    fn said(&mut self, message: Option<Value>) -> Vec<WorkerEvent> {
+    /// Handles a message of the model. The same message arrives several times, once for each of its
+    /// parts.
+    fn handle_message(&mut self, message: Option<Value>) -> Vec<WorkerEvent> {
         let Some(message) = message else {
             return Vec::new();
         };
@@ -396,7 +412,7 @@ impl ClaudeFold {
         parts.iter().flat_map(part).collect()
     }
 
-    /// Takes answers whose tool has accepted them.
+    /// Accepts answers whose tool call succeeded.
     fn accept(&mut self, message: Option<&Value>) {
         let parts = message.and_then(|message| message["content"].as_array());
         for part in parts.into_iter().flatten() {
@@ -415,7 +431,7 @@ impl ClaudeFold {
         }
     }
 
-    fn limited(&mut self, info: Option<ClaudeRateLimit>) -> Vec<WorkerEvent> {
+    fn handle_rate_limit(&mut self, info: Option<ClaudeRateLimit>) -> Vec<WorkerEvent> {
         let Some(info) = info.filter(|info| info.status == "rejected" && !info.is_using_overage)
         else {
             return Vec::new();
@@ -429,7 +445,7 @@ impl ClaudeFold {
         vec![WorkerEvent::Limit { message }]
     }
 
-    fn ended(&mut self, event: ClaudeEvent<'_>) -> Vec<WorkerEvent> {
+    fn handle_result(&mut self, event: ClaudeEvent<'_>) -> Vec<WorkerEvent> {
         let mut usage = Usage::default();
         match &event.model_usage {
             Some(models) if !models.is_empty() => {
@@ -439,7 +455,7 @@ impl ClaudeFold {
             }
             _ => usage.add(event.usage.unwrap_or_default().usage()),
         }
-        usage.cost_microusd = event.total_cost_usd.map(crate::config::microusd);
+        usage.cost_microusd = event.total_cost_usd.map(crate::model_api::usd_to_microusd);
         self.heard.usage = usage;
         let mut told = vec![WorkerEvent::Usage { usage }];
         let said = event.result.unwrap_or_default();
@@ -503,13 +519,13 @@ impl ClaudeFold {
         }
         if self.heard.quota.is_none() {
             let clock = &self.listening.clock;
-            self.heard.quota = quota::of(said, &self.listening.account, clock);
+            self.heard.quota = quota::find_quota(said, &self.listening.account, clock);
         }
         facts
     }
 }
 
-/// What it calls the tool that takes the answer, and its own for the same purpose.
+/// Its names for codeteam's tool that takes the answer, and for its own tool with the same purpose.
 const SUBMIT: &str = "mcp__codeteam__submit";
 const STRUCTURED: &str = "StructuredOutput";
 
@@ -522,15 +538,15 @@ fn part(part: &Value) -> Vec<WorkerEvent> {
             text: part["text"].as_str().unwrap_or_default().to_owned(),
         }],
         Some("tool_use") if part["name"] == SUBMIT || part["name"] == STRUCTURED => Vec::new(),
-        Some("tool_use") => used(part["name"].as_str().unwrap_or_default(), &part["input"]),
+        Some("tool_use") => tool_events(part["name"].as_str().unwrap_or_default(), &part["input"]),
         _ => Vec::new(),
     }
 }
 
-fn used(name: &str, input: &Value) -> Vec<WorkerEvent> {
+fn tool_events(name: &str, input: &Value) -> Vec<WorkerEvent> {
     let field = |names: &[&str]| {
         let mut found = names.iter().filter_map(|name| input[*name].as_str());
-        found.next().map(brief)
+        found.next().map(first_line)
     };
     let path = field(&["file_path", "notebook_path"]);
     if let Some(path) = path.as_ref().filter(|_| WRITING.contains(&name)) {
@@ -543,7 +559,7 @@ fn used(name: &str, input: &Value) -> Vec<WorkerEvent> {
     }]
 }
 
-fn words(error: Option<&Value>) -> String {
+fn error_text(error: Option<&Value>) -> String {
     match error {
         Some(Value::String(text)) => clipped(text),
         Some(other) => clipped(&other.to_string()),
@@ -551,7 +567,7 @@ fn words(error: Option<&Value>) -> String {
     }
 }
 
-/// `API Error: 529 {…}`.
+/// Extracts the status from `API Error: 529 {…}`.
 fn status_in(said: &str) -> Option<u16> {
     let (_, rest) = said.split_once("API Error: ")?;
     rest.split(|c: char| !c.is_ascii_digit())
@@ -560,7 +576,7 @@ fn status_in(said: &str) -> Option<u16> {
         .ok()
 }
 
-/// Seconds since the epoch.
+/// Converts seconds since the epoch.
 fn time(seconds: f64) -> EpochMillis {
     EpochMillis(milliseconds(seconds * 1_000.0))
 }

@@ -1,8 +1,10 @@
 //! Codex: `codex exec --json`.
 //!
-//! Seen in 0.166.0. Its traps: usage is counted from the beginning of the thread; an `error` item
-//! can be a mere warning, and an `error` event is not the end; a refusal is a turn without any
+//! Observed in 0.166.0. Its traps: usage is counted from the beginning of the thread; an `error`
+//! item can be a mere warning, and an `error` event is not the end; a refusal is a turn without any
 //! message; it has no limit for turns or money and no list of tools, only switches for some.
+
+mod trace;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -15,18 +17,18 @@ use codeteam_core::role::{EditMode, RoleKind};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::heard::{FoldState, brief, clipped};
+use super::fold_state::{FoldState, clipped, first_line};
 use super::tools::{self, ToolWord};
 use super::{
-    CliRequirements, Dialect, FoldSettings, LaunchSettings, McpServer, OutputFold, WorkerCommand,
-    WorkerEvent, quota,
+    CliRequirements, Dialect, FoldSettings, LaunchSettings, McpServer, OutputFold, TraceBuilder,
+    WorkerCommand, WorkerEvent, quota,
 };
-use crate::process::{CommandExit, OutputLine};
 use crate::prompt::Prompt;
+use codeteam_host::process::{CommandExit, OutputLine};
 
-/// Speaks to Codex.
+/// The dialect of Codex.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct CodexDialect;
+pub(crate) struct CodexDialect;
 
 const NEEDS: CliRequirements = CliRequirements {
     program: "codex",
@@ -44,7 +46,7 @@ const NEEDS: CliRequirements = CliRequirements {
     login: "codex login",
 };
 
-/// What it says when its API cannot be reached, is too busy, or breaks off.
+/// Phrases with which it reports that its API cannot be reached, is overloaded, or disconnected.
 const UNREACHABLE: &[&str] = &[
     "stream disconnected",
     "connection failed",
@@ -52,7 +54,7 @@ const UNREACHABLE: &[&str] = &[
     "at capacity",
 ];
 
-/// What of it is not for work that nobody watches, or reaches for more than its API.
+/// Features that are not meant for unattended work, or connect to more than its API.
 const WITHOUT: &[&str] = &[
     "apps",
     "plugins",
@@ -62,11 +64,11 @@ const WITHOUT: &[&str] = &[
     "goals",
 ];
 
-/// What it works with; without them it can only answer.
+/// Features that provide its tools; without them it can only answer.
 const TOOLS: &[&str] = &["shell_tool", "unified_exec", "view_image", "code_mode_host"];
 
 impl Dialect for CodexDialect {
-    fn needs(&self) -> Option<&'static CliRequirements> {
+    fn requirements(&self) -> Option<&'static CliRequirements> {
         Some(&NEEDS)
     }
 
@@ -80,7 +82,10 @@ impl Dialect for CodexDialect {
         let schema = around.folder.join("schema.json");
         let mut files = vec![
             (user.clone(), prompt.user.clone()),
-            (schema.clone(), strict(&assignment.schema).to_string()),
+            (
+                schema.clone(),
+                strict_schema(&assignment.expected.schema).to_string(),
+            ),
         ];
         let mut args: Vec<OsString> = vec!["exec".into()];
         let mut arg = |parts: &[&str]| args.extend(parts.iter().map(Into::into));
@@ -93,7 +98,7 @@ impl Dialect for CodexDialect {
             "--ignore-user-config",
             "--ignore-rules",
         ]);
-        if !assignment.means.continues {
+        if !around.has_session_files {
             arg(&["--ephemeral"]);
         }
         if let Some(model) = &around.model {
@@ -124,8 +129,9 @@ impl Dialect for CodexDialect {
             set("web_search", json!("disabled"));
         }
         if is_bare {
-            // Whether a model patches files and writes scripts is not a feature but its own, so it
-            // is told about the model anew. A model that nobody names is known to nobody here.
+            // Whether a model patches files and writes scripts is not a feature but a property of
+            // the model, so override what Codex knows about the model. Without a named model this
+            // is not possible.
             if let Some(model) = &around.model {
                 let catalog = around.folder.join("models.json");
                 set("model_catalog_json", json!(catalog));
@@ -133,8 +139,8 @@ impl Dialect for CodexDialect {
             }
         }
         if let Some((_, url)) = &around.base_url {
-            // A provider of its own, because the built-in one's retries cannot be limited: core
-            // decides what is tried again, and when.
+            // Define a separate provider, because the retries of the built-in one cannot be
+            // limited: core decides what is retried, and when.
             for (name, value) in [
                 ("name", json!("codeteam")),
                 ("base_url", json!(url)),
@@ -150,7 +156,7 @@ impl Dialect for CodexDialect {
         for (n, (name, server)) in around.mcp_servers.iter().enumerate() {
             let at = |field: &str| format!("mcp_servers.{name}.{field}");
             let variables = around.folder.join(format!("mcp-{n}.sh"));
-            let (command, args) = started(server, &variables);
+            let (command, args) = server_command(server, &variables);
             set(&at("command"), command);
             set(&at("args"), args);
             if !server.env.is_empty() {
@@ -169,6 +175,10 @@ impl Dialect for CodexDialect {
         }
     }
 
+    fn trace_event(&self, event: &Value, trace: &mut TraceBuilder) {
+        trace::trace_event(event, trace);
+    }
+
     fn fold(&self, listening: &FoldSettings) -> Box<dyn OutputFold> {
         let mut heard = FoldState::new(listening);
         heard.model.clone_from(&listening.model);
@@ -182,14 +192,14 @@ impl Dialect for CodexDialect {
         true
     }
 
-    fn sessions(&self) -> Option<&'static str> {
+    fn session_folder(&self) -> Option<&'static str> {
         Some(".codex/sessions")
     }
 }
 
-/// How an MCP server is started: its variables come from a file, because others can read what stands
-/// on a command line.
-fn started(server: &McpServer, variables: &Path) -> (Value, Value) {
+/// Returns how an MCP server is started. Its variables come from a file, because other users can
+/// read a command line.
+fn server_command(server: &McpServer, variables: &Path) -> (Value, Value) {
     if server.env.is_empty() {
         return (json!(server.command), json!(server.args));
     }
@@ -203,7 +213,7 @@ fn started(server: &McpServer, variables: &Path) -> (Value, Value) {
     (json!("/bin/sh"), json!(args))
 }
 
-/// The variables of an MCP server, for a shell.
+/// Returns the variables of an MCP server as a shell script.
 fn exports(server: &McpServer) -> String {
     let line = |(name, value): (&String, &String)| {
         let quoted = format!("{name}={value}").replace('\'', r"'\''");
@@ -212,7 +222,7 @@ fn exports(server: &McpServer) -> String {
     server.env.iter().map(line).collect()
 }
 
-/// What codex is to know of a model: nothing that would give it tools.
+/// Returns a model catalog for Codex that enables no tools for a model.
 fn without_tools(model: &str) -> Value {
     json!({ "models": [{
         "slug": model,
@@ -231,19 +241,19 @@ fn without_tools(model: &str) -> Value {
     }] })
 }
 
-/// A setting as an argument: its value is read as TOML, whose texts and lists are written like
-/// those of JSON.
+/// Formats a setting as an argument. Its value is parsed as TOML, in which texts and lists are
+/// written as in JSON.
 fn setting(name: &str, value: &Value) -> String {
-    // TOML has no plain DEL in a text.
+    // TOML does not allow an unescaped DEL in a text.
     format!("{name}={}", value.to_string().replace('\u{7f}', "\\u007f"))
 }
 
-/// The schema as its API takes it: every key is asked for, and `null` stands for one that is left
-/// out.
-fn strict(schema: &Value) -> Value {
+/// Converts the schema to the form that its API accepts: every key is required, and `null` stands
+/// for one that is left out.
+fn strict_schema(schema: &Value) -> Value {
     const KEPT: [&str; 6] = ["type", "description", "enum", "const", "anyOf", "oneOf"];
     let Value::Object(fields) = schema else {
-        // Anything at all cannot be asked for; a text can hold it.
+        // The API does not accept an unrestricted value; a text can represent it.
         return json!({ "type": "string" });
     };
     let mut out = Map::new();
@@ -254,12 +264,12 @@ fn strict(schema: &Value) -> Value {
     }
     for name in ["anyOf", "oneOf"] {
         if let Some(Value::Array(choices)) = out.remove(name) {
-            let choices: Vec<Value> = choices.iter().map(strict).collect();
+            let choices: Vec<Value> = choices.iter().map(strict_schema).collect();
             out.insert("anyOf".to_owned(), choices.into());
         }
     }
     if let Some(items) = fields.get("items") {
-        out.insert("items".to_owned(), strict(items));
+        out.insert("items".to_owned(), strict_schema(items));
     }
     if let Some(Value::Object(properties)) = fields.get("properties") {
         let required = fields.get("required").and_then(Value::as_array);
@@ -267,7 +277,7 @@ fn strict(schema: &Value) -> Value {
             required.is_some_and(|names| names.iter().any(|known| known.as_str() == Some(name)))
         };
         let strict = |(name, value): (&String, &Value)| {
-            let value = strict(value);
+            let value = strict_schema(value);
             let value = if is_required(name) {
                 value
             } else {
@@ -299,11 +309,14 @@ fn nullable(mut schema: Value) -> Value {
     }
 }
 
+/// The fold over the stream of `codex exec --json`. The last agent message of a turn is the answer,
+/// unless a tool is used after it.
 struct CodexFold {
     heard: FoldState,
     listening: FoldSettings,
 }
 
+/// One line of its output, with the fields of all events that matter.
 #[derive(Deserialize)]
 struct CodexEvent {
     #[serde(rename = "type")]
@@ -316,6 +329,7 @@ struct CodexEvent {
     error: Option<Value>,
 }
 
+/// The token count of a completed turn, counted from the beginning of the thread.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 struct CodexTokens {
@@ -329,7 +343,7 @@ struct CodexTokens {
 
 impl OutputFold for CodexFold {
     fn line(&mut self, line: &OutputLine<'_>) -> Vec<WorkerEvent> {
-        let text = match self.heard.event(line) {
+        let text = match self.heard.extract_event(line) {
             Ok(text) => text,
             Err(told) => return told,
         };
@@ -347,22 +361,26 @@ impl OutputFold for CodexFold {
             "item.started" => event
                 .item
                 .as_ref()
-                .map_or_else(Vec::new, |item| self.begun(item)),
-            "item.completed" => event.item.map_or_else(Vec::new, |item| self.done(&item)),
-            "turn.completed" => self.ended(event.usage.unwrap_or_default()),
+                .map_or_else(Vec::new, |item| self.handle_item_started(item)),
+            "item.completed" => event
+                .item
+                .map_or_else(Vec::new, |item| self.handle_item_completed(&item)),
+            "turn.completed" => self.handle_turn_completed(event.usage.unwrap_or_default()),
             "turn.failed" => {
-                let message = event.error.map_or(event.message, |error| words(&error));
+                let message = event
+                    .error
+                    .map_or(event.message, |error| error_text(&error));
                 let known = self.heard.trouble.take();
-                let told = self.failed(&message);
-                // It has said so already.
+                let told = self.note_failure(&message);
+                // It may have reported the same message already.
                 let is_new = known.is_none_or(|facts| facts.message != clipped(&message));
                 is_new.then_some(told).into_iter().collect()
             }
-            // It may still go on: "Reconnecting... 2/5" is one too.
+            // The turn may still continue: "Reconnecting... 2/5" is such an event too.
             "error" => {
                 let status = status_in(&event.message);
                 self.limited(&event.message);
-                vec![self.heard.stumbled(&event.message, status)]
+                vec![self.heard.note_trouble(&event.message, status)]
             }
             other => vec![WorkerEvent::Unknown {
                 event: other.to_owned(),
@@ -396,16 +414,16 @@ impl OutputFold for CodexFold {
 }
 
 impl CodexFold {
-    fn begun(&mut self, item: &Value) -> Vec<WorkerEvent> {
+    fn handle_item_started(&mut self, item: &Value) -> Vec<WorkerEvent> {
         let is_word = ["agent_message", "reasoning", "todo_list", "plan"];
         if !is_word.iter().any(|word| item["type"] == *word) {
-            // Whoever uses a tool after a message has not ended with it.
+            // If a tool is used after a message, that message was not the last.
             self.heard.message = None;
         }
-        begun(item)
+        item_events(item)
     }
 
-    fn done(&mut self, item: &Value) -> Vec<WorkerEvent> {
+    fn handle_item_completed(&mut self, item: &Value) -> Vec<WorkerEvent> {
         let text = |name: &str| item[name].as_str().unwrap_or_default();
         match text("type") {
             "agent_message" => {
@@ -416,7 +434,7 @@ impl CodexFold {
                 let is_done = text("status") != "failed";
                 self.heard.failed_write = (!is_done).then(|| "its patch was refused".to_owned());
                 if is_done {
-                    // What was changed is not told, only where.
+                    // The event does not contain what was changed, only where.
                     self.heard.calls.note_progress();
                 } else {
                     self.note_call(item);
@@ -438,7 +456,7 @@ impl CodexFold {
                 }
                 Vec::new()
             }
-            // A warning more often than not; what ends a turn is told as such.
+            // These are usually warnings; an error that ends a turn is reported as such.
             "error" => vec![WorkerEvent::Noise {
                 text: clipped(text("message")),
             }],
@@ -453,7 +471,7 @@ impl CodexFold {
         }
     }
 
-    /// Remembers what a tool was asked and gave, but not the number of the item, which is never the same.
+    /// Records a tool call with its result, without the item's id, which is always different.
     fn note_call(&mut self, item: &Value) {
         let mut told = item.clone();
         if let Some(fields) = told.as_object_mut() {
@@ -463,7 +481,7 @@ impl CodexFold {
         self.heard.calls.note(name, "", &told.to_string());
     }
 
-    fn ended(&mut self, tokens: CodexTokens) -> Vec<WorkerEvent> {
+    fn handle_turn_completed(&mut self, tokens: CodexTokens) -> Vec<WorkerEvent> {
         let before = self.listening.before;
         let usage = Usage {
             input_tokens: tokens.input.saturating_sub(before.input_tokens),
@@ -475,7 +493,7 @@ impl CodexFold {
         vec![WorkerEvent::Usage { usage }, WorkerEvent::Final]
     }
 
-    fn failed(&mut self, message: &str) -> WorkerEvent {
+    fn note_failure(&mut self, message: &str) -> WorkerEvent {
         let mut facts = FailureFacts {
             message: clipped(message),
             http_status: status_in(message),
@@ -505,17 +523,17 @@ impl CodexFold {
     }
 
     fn limited(&mut self, message: &str) {
-        let found = quota::of(message, &self.listening.account, &self.listening.clock);
+        let found = quota::find_quota(message, &self.listening.account, &self.listening.clock);
         self.heard.quota = found.or_else(|| self.heard.quota.take());
     }
 }
 
-fn begun(item: &Value) -> Vec<WorkerEvent> {
+fn item_events(item: &Value) -> Vec<WorkerEvent> {
     let text = |name: &str| item[name].as_str().unwrap_or_default();
     let (name, detail) = match text("type") {
-        "command_execution" => ("run", brief(text("command"))),
+        "command_execution" => ("run", first_line(text("command"))),
         "mcp_tool_call" => (text("tool"), text("server").to_owned()),
-        "web_search" => ("web", brief(text("query"))),
+        "web_search" => ("web", first_line(text("query"))),
         _ => return Vec::new(),
     };
     vec![WorkerEvent::Tool {
@@ -524,14 +542,15 @@ fn begun(item: &Value) -> Vec<WorkerEvent> {
     }]
 }
 
-fn words(error: &Value) -> String {
+fn error_text(error: &Value) -> String {
     match error["message"].as_str() {
         Some(message) => message.to_owned(),
         None => error.to_string(),
     }
 }
 
-/// `unexpected status 529 …`, `exceeded retry limit, last status: 429 …`.
+/// Extracts the status from `unexpected status 529 …` or
+/// `exceeded retry limit, last status: 429 …`.
 fn status_in(message: &str) -> Option<u16> {
     let (_, rest) = message
         .split_once("last status: ")
@@ -577,7 +596,7 @@ mod tests {
             "required": ["a", "b", "e"],
             "additionalProperties": false,
         });
-        assert_eq!(strict(&schema), expected);
+        assert_eq!(strict_schema(&schema), expected);
     }
 
     #[test]
@@ -588,7 +607,7 @@ mod tests {
             env: [("TOKEN".to_owned(), "it's $HOME\n`x`".to_owned())].into(),
         };
         assert_eq!(exports(&server), "export 'TOKEN=it'\\''s $HOME\n`x`'\n");
-        let (command, args) = started(&server, Path::new("/told/mcp-0.sh"));
+        let (command, args) = server_command(&server, Path::new("/told/mcp-0.sh"));
         assert_eq!(command, "/bin/sh");
         assert_eq!(
             args,

@@ -1,8 +1,10 @@
 //! The Gemini CLI: `gemini -o stream-json`.
 //!
-//! Seen in 0.61.0. It has no schema for its answer, so codeteam serves it a `submit` tool. Its
-//! traps: the error of a turn limit goes to standard error as JSON, with exit 53; without a model
-//! it asks a router first; SIGTERM is ignored until a tool ends.
+//! Observed in 0.61.0. It has no schema for its answer, so codeteam serves it a `submit` tool. Its
+//! traps: the error of a turn limit goes to standard error as JSON, with exit code 53; without a
+//! model it asks a router first; it ignores SIGTERM until a tool ends.
+
+mod trace;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -16,17 +18,19 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::heard::{FoldState, OPEN_MESSAGES, OPEN_SUBMISSIONS, brief, clipped, drop_first};
+use super::fold_state::{
+    FoldState, OPEN_MESSAGES, OPEN_SUBMISSIONS, clipped, drop_first, first_line,
+};
 use super::{
     CliRequirements, Dialect, FoldSettings, LaunchSettings, OutputFold, SUBMIT_SERVER,
-    WorkerCommand, WorkerEvent, quota, tools,
+    TraceBuilder, WorkerCommand, WorkerEvent, quota, tools,
 };
-use crate::process::{CommandExit, ExitReason, OutputLine, OutputStream};
 use crate::prompt::Prompt;
+use codeteam_host::process::{CommandExit, ExitReason, OutputLine, OutputStream};
 
-/// Speaks to the Gemini CLI.
+/// The dialect of the Gemini CLI.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct GeminiDialect;
+pub(crate) struct GeminiDialect;
 
 const NEEDS: CliRequirements = CliRequirements {
     program: "gemini",
@@ -44,26 +48,26 @@ const NEEDS: CliRequirements = CliRequirements {
     login: "gemini",
 };
 
-/// The model that is asked if none is named: without one a router is asked first.
+/// The default model: without one, the CLI asks a router first.
 const MODEL: &str = "gemini-2.5-pro";
 
-/// How long a message may become, piece by piece: as long as a line of any other worker.
+/// The maximum length of a message that arrives in pieces: as long as a line of any other worker.
 const MESSAGE_BYTES: usize = 12 << 20;
 
-/// What it calls the tool that takes the answer.
+/// Its name for the tool that takes the answer.
 const SUBMIT: &str = "mcp_codeteam_submit";
 
-/// Where it keeps its settings, relative to the home.
+/// The path of its settings, relative to the home.
 const SETTINGS: &str = ".gemini/settings.json";
 
 /// The exit code of a turn limit.
 const TURN_LIMIT: i32 = 53;
 
-/// The exit code of a login that is missing.
+/// The exit code of a missing login.
 const NO_LOGIN: i32 = 41;
 
 impl Dialect for GeminiDialect {
-    fn needs(&self) -> Option<&'static CliRequirements> {
+    fn requirements(&self) -> Option<&'static CliRequirements> {
         Some(&NEEDS)
     }
 
@@ -74,13 +78,13 @@ impl Dialect for GeminiDialect {
         around: &LaunchSettings,
     ) -> WorkerCommand {
         let user = around.folder.join("prompt.md");
-        // Where it looks for them below a home, whichever that is.
+        // The settings are placed where the CLI looks for them below a home.
         let home = around.folder.join("home");
         let settings = home.join(SETTINGS);
         let mut env = vec![("GEMINI_CLI_NO_RELAUNCH".into(), "true".into())];
         if !around.confined && around.keyed {
-            // The user's own home is not for us to write in. Without a key its login is needed,
-            // and there is no `submit` then.
+            // Codeteam must not write in the user's own home. Without a key its login is needed,
+            // and then there is no `submit` tool.
             env.push(("GEMINI_CLI_HOME".into(), home.into()));
         }
         let mut args: Vec<OsString> = Vec::new();
@@ -93,9 +97,9 @@ impl Dialect for GeminiDialect {
         if let Some(session) = &assignment.session {
             arg(&["--resume", &session.id]);
         }
-        // What stands on standard input comes before it.
+        // The text on standard input is placed before this prompt.
         arg(&["--prompt", "Carry out the assignment above."]);
-        // It has no system prompt of the caller's beside its own, so who it is comes first.
+        // It accepts no additional system prompt, so the role's instructions come first.
         let settings_file = settings.clone();
         let told = format!("{}\n\n{}", prompt.system, prompt.user);
         WorkerCommand {
@@ -112,6 +116,10 @@ impl Dialect for GeminiDialect {
         }
     }
 
+    fn trace_event(&self, event: &Value, trace: &mut TraceBuilder) {
+        trace::trace_event(event, trace);
+    }
+
     fn fold(&self, listening: &FoldSettings) -> Box<dyn OutputFold> {
         Box::new(GeminiFold {
             heard: FoldState::new(listening),
@@ -122,7 +130,7 @@ impl Dialect for GeminiDialect {
         })
     }
 
-    fn sessions(&self) -> Option<&'static str> {
+    fn session_folder(&self) -> Option<&'static str> {
         Some(".gemini/tmp")
     }
 }
@@ -136,12 +144,12 @@ fn settings_of(assignment: &Assignment, around: &LaunchSettings) -> Value {
     }
     let form = [
         assignment.kind.as_str(),
-        assignment.contract.as_str(),
+        assignment.expected.contract.as_str(),
         mode(assignment),
     ];
     let mut args = vec!["submit-server", "--kind", form[0], "--contract", form[1]];
     args.extend(["--mode", form[2]]);
-    if assignment.asks {
+    if assignment.expected.asks {
         args.push("--asks");
     }
     let submit = json!({
@@ -166,12 +174,12 @@ fn settings_of(assignment: &Assignment, around: &LaunchSettings) -> Value {
     settings
 }
 
-/// The tools it gets. The list counts for the tools of MCP servers too, and an empty one would mean
-/// all there are.
+/// Returns the tools it gets. The list applies to the tools of MCP servers too, and an empty list
+/// would mean all tools.
 fn tools_for(assignment: &Assignment) -> Vec<String> {
     let mut tools = match assignment.means.mode {
         EditMode::Edits => Vec::new(),
-        EditMode::Tools => tools::GEMINI.offered(assignment.kind, &assignment.means),
+        EditMode::Tools => tools::GEMINI.tools_for_role(assignment.kind, &assignment.means),
     };
     let servers = assignment.means.mcp_servers.iter();
     tools.extend(servers.map(|server| format!("mcp_{server}_*")));
@@ -186,17 +194,20 @@ fn mode(assignment: &Assignment) -> &'static str {
     }
 }
 
+/// The fold over the stream of `gemini -o stream-json`. The answer is the accepted call of the
+/// `submit` tool, or else the last message.
 struct GeminiFold {
     heard: FoldState,
     listening: FoldSettings,
-    /// The message that is being said, piece by piece.
+    /// The message that is arriving in pieces.
     speaking: String,
-    /// Answers that were handed in and not yet accepted, by the id of the call.
+    /// Submitted answers that are not accepted yet, by the id of the call.
     submitting: BTreeMap<String, String>,
-    /// Calls that change files and have not been carried out yet.
+    /// Calls that change files and have no result yet.
     writing: BTreeSet<String>,
 }
 
+/// One line of its output, with the fields of all events that matter.
 #[derive(Deserialize)]
 struct GeminiEvent<'a> {
     #[serde(rename = "type")]
@@ -219,13 +230,13 @@ struct GeminiEvent<'a> {
     error: Option<Value>,
     #[serde(default)]
     message: String,
-    /// What a tool gave.
+    /// The output of a tool.
     #[serde(default)]
     output: String,
 }
 
 impl GeminiEvent<'_> {
-    /// What a tool gave, or why it did not.
+    /// Returns the output of a tool, or its error.
     fn result(&self) -> String {
         let error = self.error.as_ref().map(Value::to_string);
         format!(
@@ -237,6 +248,7 @@ impl GeminiEvent<'_> {
     }
 }
 
+/// The token counts in a `result` event.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 struct GeminiStats {
@@ -249,9 +261,9 @@ struct GeminiStats {
 impl OutputFold for GeminiFold {
     fn line(&mut self, line: &OutputLine<'_>) -> Vec<WorkerEvent> {
         if line.stream == OutputStream::Stderr {
-            self.complained(&line.text);
+            self.handle_stderr(&line.text);
         }
-        let text = match self.heard.event(line) {
+        let text = match self.heard.extract_event(line) {
             Ok(text) => text,
             Err(told) => return told.into_iter().filter(|told| !is_chatter(told)).collect(),
         };
@@ -267,7 +279,7 @@ impl OutputFold for GeminiFold {
                 vec![WorkerEvent::Session { id }]
             }
             "message" if event.role == "assistant" => {
-                // A message that is longer than any answer is none.
+                // A message that is longer than any answer is not an answer.
                 if self.speaking.len() < MESSAGE_BYTES {
                     self.speaking.push_str(&event.content);
                 }
@@ -275,16 +287,16 @@ impl OutputFold for GeminiFold {
             }
             "message" => Vec::new(),
             "tool_use" => {
-                let mut told = self.spoken();
-                // Whoever goes on after a message has not ended with it.
+                let mut told = self.finish_message();
+                // If a tool is used after a message, that message was not the last.
                 self.heard.message = None;
-                told.extend(self.used(&event));
+                told.extend(self.handle_tool_use(&event));
                 told
             }
             "tool_result" => {
                 self.heard.calls.end(&event.tool_id, &event.result());
                 if self.writing.remove(&event.tool_id) {
-                    let why = words(event.error.as_ref(), &event.output);
+                    let why = error_text(event.error.as_ref(), &event.output);
                     let is_done = event.status == "success";
                     self.heard.failed_write = (!is_done).then(|| clipped(&why));
                 }
@@ -296,12 +308,12 @@ impl OutputFold for GeminiFold {
                 Vec::new()
             }
             "error" => {
-                let message = words(event.error.as_ref(), &event.message);
-                let told = self.failed(&message);
+                let message = error_text(event.error.as_ref(), &event.message);
+                let told = self.note_failure(&message);
                 self.heard.trouble = self.heard.failure.take();
                 vec![told]
             }
-            "result" => self.ended(&event),
+            "result" => self.handle_result(&event),
             other => vec![WorkerEvent::Unknown {
                 event: other.to_owned(),
             }],
@@ -327,7 +339,7 @@ impl OutputFold for GeminiFold {
             _ => None,
         };
         if let (ExitReason::Exited(code), Some(facts)) = (exit.status, &mut self.heard.failure) {
-            // An exit code is the HTTP status, as far as fits into it.
+            // The exit code is the HTTP status modulo 256.
             let statuses = [400, 401, 403, 429, 500, 503];
             let told = statuses.into_iter().find(|status| status % 256 == code);
             let told = told.and_then(|status| u16::try_from(status).ok());
@@ -353,8 +365,8 @@ impl OutputFold for GeminiFold {
 }
 
 impl GeminiFold {
-    /// What was said up to here is one message.
-    fn spoken(&mut self) -> Vec<WorkerEvent> {
+    /// Ends the message that has arrived in pieces.
+    fn finish_message(&mut self) -> Vec<WorkerEvent> {
         let text = std::mem::take(&mut self.speaking);
         if text.trim().is_empty() {
             return Vec::new();
@@ -362,7 +374,7 @@ impl GeminiFold {
         self.heard.message(text)
     }
 
-    fn used(&mut self, event: &GeminiEvent<'_>) -> Vec<WorkerEvent> {
+    fn handle_tool_use(&mut self, event: &GeminiEvent<'_>) -> Vec<WorkerEvent> {
         let parameters = event.parameters.map_or("{}", RawValue::get);
         if event.tool_name == SUBMIT {
             let answer = parameters.to_owned();
@@ -382,7 +394,7 @@ impl GeminiFold {
         let input: Value = serde_json::from_str(parameters).unwrap_or_default();
         let field = |names: &[&str]| {
             let mut found = names.iter().filter_map(|name| input[*name].as_str());
-            found.next().map(brief)
+            found.next().map(first_line)
         };
         let path = field(&["file_path", "path"]);
         if let ("write_file" | "replace", Some(path)) = (event.tool_name.as_str(), &path) {
@@ -395,13 +407,13 @@ impl GeminiFold {
         }]
     }
 
-    fn ended(&mut self, event: &GeminiEvent<'_>) -> Vec<WorkerEvent> {
-        let mut told = self.spoken();
+    fn handle_result(&mut self, event: &GeminiEvent<'_>) -> Vec<WorkerEvent> {
+        let mut told = self.finish_message();
         if let Some(stats) = &event.stats {
             let usage = Usage {
                 input_tokens: stats.input_tokens,
                 cached_input_tokens: stats.cached,
-                // Thoughts are in the total alone.
+                // Thinking tokens are included in the total only.
                 output_tokens: stats
                     .total_tokens
                     .saturating_sub(stats.input_tokens)
@@ -412,18 +424,18 @@ impl GeminiFold {
             told.push(WorkerEvent::Usage { usage });
         }
         if event.status != "success" {
-            let message = words(event.error.as_ref(), &event.message);
+            let message = error_text(event.error.as_ref(), &event.message);
             match self.heard.trouble.take().filter(|_| message.is_empty()) {
-                // It has said why already.
+                // It has reported the reason already.
                 Some(facts) => self.heard.failure = Some(facts),
-                None => told.push(self.failed(&message)),
+                None => told.push(self.note_failure(&message)),
             }
         }
         told.push(WorkerEvent::Final);
         told
     }
 
-    fn failed(&mut self, message: &str) -> WorkerEvent {
+    fn note_failure(&mut self, message: &str) -> WorkerEvent {
         let lower = message.to_lowercase();
         let http_status = status_in(message);
         let trouble = if http_status == Some(401) || lower.contains("api key not valid") {
@@ -439,7 +451,7 @@ impl GeminiFold {
         } else {
             None
         };
-        let found = quota::of(message, &self.listening.account, &self.listening.clock);
+        let found = quota::find_quota(message, &self.listening.account, &self.listening.clock);
         self.heard.quota = found.or_else(|| self.heard.quota.take());
         let message = clipped(message);
         self.heard.failure = Some(FailureFacts {
@@ -452,21 +464,21 @@ impl GeminiFold {
         WorkerEvent::Error { message }
     }
 
-    /// Limits are told on the error stream before anything else is. So are the errors of tools,
-    /// which may quote whatever is in the repository.
-    fn complained(&mut self, text: &str) {
+    /// Looks for limits on the error stream, where they are reported first. Errors of tools go
+    /// there as well, and may quote anything in the repository.
+    fn handle_stderr(&mut self, text: &str) {
         if !API_COMPLAINTS.iter().any(|words| text.starts_with(words)) {
             return;
         }
-        let found = quota::of(text, &self.listening.account, &self.listening.clock);
+        let found = quota::find_quota(text, &self.listening.account, &self.listening.clock);
         self.heard.quota = found.or_else(|| self.heard.quota.take());
     }
 }
 
-/// What lines of the error stream that are about its API begin with.
+/// The beginnings of lines on the error stream that are about its API.
 const API_COMPLAINTS: &[&str] = &["Error when talking to", "Attempt "];
 
-/// What it says when its API cannot be reached, or breaks off.
+/// Phrases with which it reports that its API cannot be reached, or disconnected.
 const UNREACHABLE: &[&str] = &[
     "fetch failed",
     "api error: terminated",
@@ -474,7 +486,7 @@ const UNREACHABLE: &[&str] = &[
     "overloaded",
 ];
 
-/// `Suggested retry after 60s.`
+/// Extracts the time from `Suggested retry after 60s.`
 fn retry_after(lower: &str) -> Option<u64> {
     let (_, rest) = lower.split_once("retry after ")?;
     let seconds = rest.split(|c: char| !c.is_ascii_digit()).next()?;
@@ -482,7 +494,7 @@ fn retry_after(lower: &str) -> Option<u64> {
     Some(seconds.saturating_mul(1_000))
 }
 
-/// What it says on every start, and nobody needs.
+/// Returns true for messages that it prints on every start and nobody needs.
 fn is_chatter(told: &WorkerEvent) -> bool {
     const CHATTER: &[&str] = &[
         "YOLO mode is enabled",
@@ -499,7 +511,7 @@ fn is_chatter(told: &WorkerEvent) -> bool {
     CHATTER.iter().any(|words| text.contains(words))
 }
 
-fn words(error: Option<&Value>, message: &str) -> String {
+fn error_text(error: Option<&Value>, message: &str) -> String {
     let told = error.map(|error| match error["message"].as_str() {
         Some(message) => message.to_owned(),
         None => error.to_string(),
@@ -508,7 +520,7 @@ fn words(error: Option<&Value>, message: &str) -> String {
         .unwrap_or_else(|| message.to_owned())
 }
 
-/// `got status: 503`, or the `code` of the API's own error.
+/// Extracts the status from `got status: 503`, or from the `code` of the API's own error.
 fn status_in(message: &str) -> Option<u16> {
     let after = |words: &str| {
         let (_, rest) = message.split_once(words)?;

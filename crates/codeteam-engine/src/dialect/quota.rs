@@ -1,7 +1,7 @@
-//! Usage limits in words: is this one, and when does it reset?
+//! Recognises usage limits in messages, and the time at which they reset.
 //!
-//! CLIs tell of their limits in sentences meant for people. Everything here was seen in one of
-//! them; where an event has the time as a number, that counts and this is not asked.
+//! CLIs report their limits in sentences meant for people. Every sentence here was observed in one
+//! of them. If an event has the time as a number, that number is used instead of this module.
 
 use codeteam_core::failure::ReachedQuota;
 use codeteam_core::ids::{Account, EpochMillis};
@@ -9,17 +9,17 @@ use jiff::civil::{Date, Time as OfDay};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 
-/// When a worker starts, and in which part of the world: what "resets 3pm" is measured by.
+/// The time and time zone in which a worker starts, relative to which "resets 3pm" is interpreted.
 #[derive(Clone, Debug)]
 pub struct LocalClock {
-    /// When.
+    /// The current time.
     pub now: Timestamp,
-    /// Where.
+    /// The time zone of messages without one.
     pub zone: TimeZone,
 }
 
 impl LocalClock {
-    /// This moment, in the zone that workers are told to be in.
+    /// Returns the current time, in the zone that workers are set to.
     pub fn read() -> Self {
         Self {
             now: Timestamp::now(),
@@ -28,8 +28,8 @@ impl LocalClock {
     }
 }
 
-/// What sentences about a used-up quota have in them. Short waits for too many requests at once
-/// are not among them: those are tried again.
+/// Phrases in messages about an exhausted quota. Short waits because of too many requests at once
+/// are not among them: those are retried.
 const LIMITS: &[&str] = &[
     "usage limit",
     "hit your limit",
@@ -44,8 +44,12 @@ const LIMITS: &[&str] = &[
     "usage_limit_reached",
 ];
 
-/// The limit that a message tells of, if it does.
-pub(super) fn of(message: &str, account: &Account, clock: &LocalClock) -> Option<ReachedQuota> {
+/// Returns the quota that a message reports as reached, if it does.
+pub(super) fn find_quota(
+    message: &str,
+    account: &Account,
+    clock: &LocalClock,
+) -> Option<ReachedQuota> {
     let lower = message.to_lowercase();
     if !LIMITS.iter().any(|words| lower.contains(words)) {
         return None;
@@ -66,7 +70,7 @@ pub(super) fn of(message: &str, account: &Account, clock: &LocalClock) -> Option
     }
     for word in ["try again at ", "resets at ", "resets "] {
         let at = lower.split_once(word).and_then(|(before, _)| {
-            // The zone's name is spelt with capitals.
+            // The name of the zone is case-sensitive, so use the original message.
             moment(message.get(before.len() + word.len()..)?, clock)
         });
         if let Some(at) = at {
@@ -76,7 +80,7 @@ pub(super) fn of(message: &str, account: &Account, clock: &LocalClock) -> Option
     Some(quota(None, None))
 }
 
-/// Seconds or milliseconds since the epoch.
+/// Parses seconds or milliseconds since the epoch.
 pub(super) fn epoch(text: &str) -> Option<EpochMillis> {
     let digits = text.split(|c: char| !c.is_ascii_digit()).next()?;
     match (digits.len(), digits.parse::<u64>().ok()?) {
@@ -86,7 +90,7 @@ pub(super) fn epoch(text: &str) -> Option<EpochMillis> {
     }
 }
 
-/// `2 days 3 hours 5 minutes`, `3h24m10s`, `45 seconds.`
+/// Parses `2 days 3 hours 5 minutes`, `3h24m10s`, `45 seconds.`
 fn duration(text: &str) -> Option<u64> {
     let mut total = 0_u64;
     let mut rest = text.trim_start();
@@ -113,7 +117,7 @@ fn duration(text: &str) -> Option<u64> {
     (total > 0).then_some(total)
 }
 
-/// `3pm`, `3:30 PM (Europe/Berlin)`, `15:00`, `Oct 9 at 5pm`, `Oct 9th, 2026 3:05 PM`.
+/// Parses `3pm`, `3:30 PM (Europe/Berlin)`, `15:00`, `Oct 9 at 5pm`, `Oct 9th, 2026 3:05 PM`.
 fn moment(text: &str, clock: &LocalClock) -> Option<EpochMillis> {
     let zone = text
         .split_once('(')
@@ -127,7 +131,7 @@ fn moment(text: &str, clock: &LocalClock) -> Option<EpochMillis> {
         .collect();
     let here = clock.now.to_zoned(zone.clone());
     let date = date(&mut words, here.date());
-    let of_day = of_day(&words)?;
+    let of_day = time_of_day(&words)?;
     let at = |date: Date| date.to_datetime(of_day).to_zoned(zone.clone()).ok();
     let mut at_last = at(date.unwrap_or_else(|| here.date()))?;
     if date.is_none() && at_last.timestamp() <= clock.now {
@@ -138,7 +142,7 @@ fn moment(text: &str, clock: &LocalClock) -> Option<EpochMillis> {
         .map(EpochMillis)
 }
 
-/// Takes `oct 9`, `oct 9th 2026` off the front.
+/// Removes a date such as `oct 9` or `oct 9th 2026` from the front.
 fn date(words: &mut Vec<&str>, today: Date) -> Option<Date> {
     const MONTHS: [&str; 12] = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
@@ -161,8 +165,8 @@ fn date(words: &mut Vec<&str>, today: Date) -> Option<Date> {
     Some(date)
 }
 
-/// `3pm`, `3:30 pm`, `15:00`, `15:00.`
-fn of_day(words: &[&str]) -> Option<OfDay> {
+/// Parses `3pm`, `3:30 pm`, `15:00`, `15:00.`
+fn time_of_day(words: &[&str]) -> Option<OfDay> {
     let first = words.first()?.trim_end_matches('.');
     let second = words.get(1).map_or("", |word| word.trim_end_matches('.'));
     let (clock, half) = match first.find(|c: char| c.is_alphabetic()) {
@@ -194,14 +198,14 @@ mod tests {
 
     /// When a message's limit resets, as text.
     fn resets(message: &str) -> String {
-        let Some(quota) = of(message, &Account::from("a"), &clock()) else {
+        let Some(quota) = find_quota(message, &Account::from("a"), &clock()) else {
             return "no limit".to_owned();
         };
         let now = EpochMillis(u64::try_from(clock().now.as_millisecond()).unwrap());
         match (quota.resets_at, quota.resets_in_ms) {
             (None, None) => "unknown".to_owned(),
             (at, _) => {
-                let at = at.unwrap_or_else(|| quota.until(now));
+                let at = at.unwrap_or_else(|| quota.rests_until(now));
                 let at = i64::try_from(at.0).unwrap();
                 Timestamp::from_millisecond(at).unwrap().to_string()
             }

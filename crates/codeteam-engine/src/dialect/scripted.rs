@@ -3,17 +3,20 @@
 use std::path::PathBuf;
 
 use codeteam_core::assignment::Assignment;
+use serde_json::Value;
 
-use super::lines::AgentFold;
-use super::{CliRequirements, Dialect, FoldSettings, LaunchSettings, OutputFold, WorkerCommand};
+use super::agent::{self, AgentFold};
+use super::{
+    CliRequirements, Dialect, FoldSettings, LaunchSettings, OutputFold, TraceBuilder, WorkerCommand,
+};
 use crate::prompt::Prompt;
 
-/// Speaks to `codeteam agent --script`.
+/// The dialect of `codeteam agent --script`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ScriptedDialect;
+pub(crate) struct ScriptedDialect;
 
 impl Dialect for ScriptedDialect {
-    fn needs(&self) -> Option<&'static CliRequirements> {
+    fn requirements(&self) -> Option<&'static CliRequirements> {
         None
     }
 
@@ -23,7 +26,7 @@ impl Dialect for ScriptedDialect {
             "--assignment".into(),
             around.assignment.clone().into(),
         ];
-        // What a model is to others, the script is to this one.
+        // This worker takes the script in place of a model.
         if let Some(script) = &around.model {
             args.extend(["--script".into(), script.into()]);
         }
@@ -36,6 +39,10 @@ impl Dialect for ScriptedDialect {
                 .collect(),
             ..WorkerCommand::default()
         }
+    }
+
+    fn trace_event(&self, event: &Value, trace: &mut TraceBuilder) {
+        agent::trace::trace_event(event, trace);
     }
 
     fn fold(&self, listening: &FoldSettings) -> Box<dyn OutputFold> {

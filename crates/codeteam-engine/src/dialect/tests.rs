@@ -1,5 +1,7 @@
-//! What real CLIs have printed, folded: the recordings of each version are in `recorded/`, and
-//! beside them, in one `.folded` a version, what codeteam makes of them.
+//! Folds the recorded output of real CLIs: the recordings of each version are in `recorded/`, and
+//! beside them, in one `.folded` file per version, the results.
+
+mod traces;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -15,7 +17,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::{DialectName, FoldSettings, LocalClock, WorkerEvent};
-use crate::process::{CommandExit, ExitReason, OutputLine, OutputStream};
+use codeteam_host::process::{CommandExit, ExitReason, OutputLine, OutputStream};
 
 fn recorded() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/dialect/recorded")
@@ -56,7 +58,7 @@ fn folded(name: DialectName, folder: &Path, case: &str) -> String {
     }
     let exit = CommandExit {
         status: ExitReason::Exited(code),
-        lost: false,
+        sandbox_killed: false,
         stdout_bytes: 0,
         stderr_bytes: 0,
         dropped_bytes: 0,
@@ -103,7 +105,7 @@ fn folded(name: DialectName, folder: &Path, case: &str) -> String {
     let shown = told
         .iter()
         .filter(|told| !matches!(told, WorkerEvent::Noise { .. }));
-    for shown in shown.filter_map(WorkerEvent::shown) {
+    for shown in shown.filter_map(WorkerEvent::display_text) {
         let line = shown.lines().next().unwrap_or_default();
         writeln!(out, "  | {}", line.chars().take(100).collect::<String>()).unwrap();
     }
@@ -145,7 +147,7 @@ fn gemini() {
     all(DialectName::Gemini, "gemini-0.61.0");
 }
 
-/// What a dialect makes of these lines and a good end.
+/// Returns the outcome of a dialect for these lines and a normal exit.
 fn heard(name: DialectName, lines: &[(&str, bool)]) -> WorkerOutcome {
     let mut fold = name.dialect().fold(&listening());
     for (text, truncated) in lines {
@@ -158,7 +160,7 @@ fn heard(name: DialectName, lines: &[(&str, bool)]) -> WorkerOutcome {
     }
     fold.finish(&CommandExit {
         status: ExitReason::Exited(0),
-        lost: false,
+        sandbox_killed: false,
         stdout_bytes: 0,
         stderr_bytes: 0,
         dropped_bytes: 0,
@@ -317,7 +319,7 @@ fn what_tools_complain_about_is_no_limit() {
         });
         let exit = CommandExit {
             status: ExitReason::Exited(1),
-            lost: false,
+            sandbox_killed: false,
             stdout_bytes: 0,
             stderr_bytes: 0,
             dropped_bytes: 0,
@@ -367,12 +369,13 @@ fn shown(name: DialectName, case: &str, kind: &str, more: &serde_json::Value) ->
         program: name.as_str().into(),
         model: Some("a-model".to_owned()),
         base_url: Some(("base_url", "http://127.0.0.1:1".to_owned())),
-        protocol: Some(crate::workers::ApiProtocol::Openai),
+        protocol: Some(crate::model_api::ApiProtocol::Openai),
         web_search: None,
-        sampling: crate::workers::SamplingOptions::default(),
+        sampling: crate::model_api::SamplingOptions::default(),
         price: None,
         keyed: true,
         confined: case != "unconfined",
+        has_session_files: more["means"]["continues"] == true,
         mcp_servers: has_servers
             .then(|| ("tickets".to_owned(), server))
             .into_iter()
@@ -464,7 +467,7 @@ fn a_signal_is_named() {
         stderr_bytes: 0,
         dropped_bytes: 0,
         wall: Duration::from_secs(1),
-        lost: false,
+        sandbox_killed: false,
     };
     let WorkerOutcome::Failed(facts) = fold.finish(&exit) else {
         panic!("it did not fail");
@@ -516,9 +519,13 @@ fn a_key_that_is_not_accepted_gets_no_better_by_asking_again() {
             "error_status": 401, "error": "authentication_failed", "retry_delay_ms": 500.5})
         .to_string()
     };
-    assert!(told(DialectName::Claude, &[retry(1)]).hopeless().is_none());
+    assert!(
+        told(DialectName::Claude, &[retry(1)])
+            .fatal_failure()
+            .is_none()
+    );
     let fold = told(DialectName::Claude, &[retry(1), retry(2)]);
-    let facts = fold.hopeless().unwrap();
+    let facts = fold.fatal_failure().unwrap();
     assert_eq!(facts.http_status, Some(401));
     assert_eq!(
         classify(facts).1,

@@ -1,15 +1,15 @@
-//! The tools of workers: what roles call them, what each worker calls them, and which of them a kind
-//! of role needs.
+//! The tools of workers: their names in roles, their names in each worker, and which of them each
+//! kind of role needs.
 //!
-//! A role names a tool by a word that means the same for every worker (`read`, `run`), or by the name
-//! that some worker has for it (`read_file`, `Bash`), so that another worker can carry the role out.
-//! A role that names none gets what its kind needs and no more: every tool that is offered is sent
-//! to the model with each request.
+//! A role names a tool by a word that means the same for every worker (`read`, `run`), or by the
+//! name that one worker has for it (`read_file`, `Bash`), so that another worker can carry out the
+//! role. A role that names no tools gets what its kind needs and no more, because every tool that
+//! is offered is sent to the model with each request.
 
 use codeteam_core::assignment::Assignment;
 use codeteam_core::role::{ExecutionOptions, RoleKind};
 
-/// A tool by what it is for, whichever worker has it.
+/// A tool by its purpose, independent of the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ToolWord {
     Read,
@@ -32,7 +32,7 @@ impl ToolWord {
         Self::Web,
     ];
 
-    /// The word that roles use, and the names that workers have for the same thing.
+    /// Returns the word that roles use, followed by the workers' names for the same tool.
     fn names(self) -> &'static [&'static str] {
         match self {
             Self::Read => &["read", "read_file", "Read", "read_many_files"],
@@ -77,7 +77,7 @@ impl ToolWord {
         all.find(|word| word.names().contains(&name))
     }
 
-    /// What a role of a kind needs to do what it owes.
+    /// Returns the tools that a kind of role needs.
     fn needed_by(kind: RoleKind) -> &'static [Self] {
         match kind {
             RoleKind::Implementer => &[
@@ -96,7 +96,7 @@ impl ToolWord {
     }
 }
 
-/// Tools of one worker that no other has.
+/// Tools of one worker that have no counterpart in others.
 const ONLY_OF_CLAUDE: &[&str] = &[
     "Agent",
     "BashOutput",
@@ -140,17 +140,17 @@ const ONLY_OF_GEMINI: &[&str] = &[
 const ONLY_OF_CODEX: &[&str] = &["update_plan", "view_image", "write_stdin"];
 const ONLY_OF_BUILTIN: &[&str] = &["submit"];
 
-/// What one worker calls its tools.
+/// The names that one worker has for its tools.
 #[derive(Debug)]
 pub(super) struct ToolNames {
-    /// Its names for the tool that a word means.
-    pub(super) of: fn(ToolWord) -> &'static [&'static str],
-    /// Its further tools.
+    /// Returns its names for a tool.
+    pub(super) names_for: fn(ToolWord) -> &'static [&'static str],
+    /// Its other tools.
     only: &'static [&'static str],
 }
 
 pub(super) const CLAUDE: ToolNames = ToolNames {
-    of: |word| match word {
+    names_for: |word| match word {
         ToolWord::Read => &["Read"],
         ToolWord::Search => &["Grep", "Glob"],
         ToolWord::List => &["Glob"],
@@ -163,7 +163,7 @@ pub(super) const CLAUDE: ToolNames = ToolNames {
 };
 
 pub(super) const GEMINI: ToolNames = ToolNames {
-    of: |word| match word {
+    names_for: |word| match word {
         ToolWord::Read => &["read_file", "read_many_files"],
         ToolWord::Search => &["grep_search", "glob"],
         ToolWord::List => &["list_directory", "glob"],
@@ -176,7 +176,7 @@ pub(super) const GEMINI: ToolNames = ToolNames {
 };
 
 pub(super) const BUILTIN: ToolNames = ToolNames {
-    of: |word| match word {
+    names_for: |word| match word {
         ToolWord::Read => &["read_file"],
         ToolWord::Search => &["search"],
         ToolWord::List => &["list_files"],
@@ -189,50 +189,51 @@ pub(super) const BUILTIN: ToolNames = ToolNames {
 };
 
 impl ToolNames {
-    /// The tools of its own that a worker gets for a role.
-    pub(super) fn offered(&self, kind: RoleKind, means: &ExecutionOptions) -> Vec<String> {
+    /// Returns the worker's own tools that a role gets.
+    pub(super) fn tools_for_role(&self, kind: RoleKind, means: &ExecutionOptions) -> Vec<String> {
         let allowed = &means.allowed_tools;
         if allowed.is_empty() {
             let words = ToolWord::needed_by(kind).iter();
-            return distinct(words.flat_map(|word| (self.of)(*word)).copied());
+            return distinct(words.flat_map(|word| (self.names_for)(*word)).copied());
         }
         let mut names = Vec::new();
         for name in allowed {
             match ToolWord::parse(plain(name)) {
-                // As it stands: what follows in brackets narrows it.
+                // Use the name as it is: what follows in brackets restricts it.
                 _ if self.has(plain(name)) => names.push(name.as_str()),
-                Some(word) => names.extend((self.of)(word)),
+                Some(word) => names.extend((self.names_for)(word)),
                 None => names.extend(self.beginning_with(name)),
             }
         }
         distinct(names)
     }
 
-    /// Its tools whose names begin as `name` does, if that ends in `*`. Other workers' own tools have
-    /// no counterpart here, and the rest are servers' tools.
+    /// Returns the worker's tools that match `name`, if that ends in `*`. Otherwise the name is
+    /// either a tool that only another worker has, without a counterpart here, or a tool of an MCP
+    /// server.
     fn beginning_with(&self, name: &str) -> Vec<&'static str> {
         let Some(start) = name.strip_suffix('*') else {
             return Vec::new();
         };
         let words = ToolWord::ALL.into_iter();
-        let all = words.flat_map(self.of).chain(self.only).copied();
+        let all = words.flat_map(self.names_for).chain(self.only).copied();
         all.filter(|known| known.starts_with(start)).collect()
     }
 
     fn has(&self, name: &str) -> bool {
         let mut words = ToolWord::ALL.into_iter();
-        self.only.contains(&name) || words.any(|word| (self.of)(word).contains(&name))
+        self.only.contains(&name) || words.any(|word| (self.names_for)(word).contains(&name))
     }
 }
 
-/// The tools of MCP servers that a role allows by name: `server__tool`, or `tool` alone.
-pub(super) fn of_servers(means: &ExecutionOptions) -> impl Iterator<Item = &str> {
+/// Returns the tools of MCP servers that a role allows by name: `server__tool`, or `tool` alone.
+pub(super) fn server_tools(means: &ExecutionOptions) -> impl Iterator<Item = &str> {
     let names = means.allowed_tools.iter().map(String::as_str);
-    names.filter(|name| !is_known(name))
+    names.filter(|name| !is_known_tool(name))
 }
 
-/// Whether an assignment's worker may use a tool, for workers that have no list of tools but
-/// switches.
+/// Returns true if an assignment's worker may use a tool, for workers that have switches instead of
+/// a list of tools.
 pub(super) fn may_use(assignment: &Assignment, word: ToolWord) -> bool {
     let allowed = &assignment.means.allowed_tools;
     if allowed.is_empty() {
@@ -244,15 +245,15 @@ pub(super) fn may_use(assignment: &Assignment, word: ToolWord) -> bool {
     words.any(|known| known == word)
 }
 
-/// Whether an assignment's worker may look at files, change them or run something.
+/// Returns true if an assignment's worker may read files, change them or run something.
 pub(super) fn has_tools(assignment: &Assignment) -> bool {
     let mut words = ToolWord::ALL.into_iter();
     words.any(|word| word != ToolWord::Web && may_use(assignment, word))
 }
 
-/// Whether any worker has a tool of this name, or tools whose names begin so if it ends in `*`. What
-/// stands in brackets behind it narrows it.
-pub(crate) fn is_known(name: &str) -> bool {
+/// Returns true if any worker has a tool of this name, or one with this prefix if the name ends in
+/// `*`. Text in brackets after the name restricts the tool and is ignored.
+pub(crate) fn is_known_tool(name: &str) -> bool {
     let name = plain(name);
     let mut all = ToolWord::ALL.into_iter().flat_map(ToolWord::names);
     match name.strip_suffix('*') {
@@ -261,13 +262,19 @@ pub(crate) fn is_known(name: &str) -> bool {
     }
 }
 
-/// The words that every worker understands, for those who named a tool that there is not.
-pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+/// Returns true if one of the named tools searches the web.
+pub(crate) fn searches_web(names: &[String]) -> bool {
+    let mut words = names.iter().filter_map(|name| ToolWord::parse(plain(name)));
+    words.any(|word| word == ToolWord::Web)
+}
+
+/// Returns the words that every worker understands, for hints about an unknown tool.
+pub(crate) fn list_tool_words() -> impl Iterator<Item = &'static str> {
     let words = ToolWord::ALL.into_iter();
     words.filter_map(|word| word.names().first().copied())
 }
 
-/// A tool without what narrows it.
+/// Returns the name of a tool without its restriction.
 fn plain(name: &str) -> &str {
     name.split('(').next().unwrap_or(name).trim()
 }
@@ -302,7 +309,7 @@ mod tests {
             allowed_tools: allowed.iter().map(|&name| name.to_owned()).collect(),
             ..ExecutionOptions::default()
         };
-        CLAUDE.offered(RoleKind::Implementer, &means)
+        CLAUDE.tools_for_role(RoleKind::Implementer, &means)
     }
 
     #[test]
@@ -321,7 +328,7 @@ mod tests {
     fn what_a_worker_calls_its_tools_is_known_by_word() {
         for names in [&CLAUDE, &GEMINI, &BUILTIN] {
             for word in ToolWord::ALL {
-                for name in (names.of)(word) {
+                for name in (names.names_for)(word) {
                     assert!(ToolWord::parse(name).is_some(), "`{name}`");
                 }
             }
@@ -358,10 +365,10 @@ mod tests {
             "glob",
             "read_*",
         ] {
-            assert!(is_known(known), "{known}");
+            assert!(is_known_tool(known), "{known}");
         }
         for unknown in ["backtest_runner", "raed", ""] {
-            assert!(!is_known(unknown), "{unknown}");
+            assert!(!is_known_tool(unknown), "{unknown}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How what a run starts is confined, marked and limited.
+//! Confines, marks and limits the processes that a run starts.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use codeteam_core::ids::RunId;
 
 use super::Engine;
 use crate::config;
-use crate::confine::{self, Confinement, ConfinementError};
-use crate::process::{CommandLauncher, DiskLimit, MARK, UnconfinedLauncher};
-use crate::workspace::{self, Workspace};
+use codeteam_host::confine::{Confinement, ConfinementError};
+use codeteam_host::process::{CommandLauncher, DiskLimit, MARK, UnconfinedLauncher};
+use codeteam_host::workspace::{self, Workspace, WorktreePool};
 
 impl Engine {
-    /// What confines workers and gates, found to work the first time it is asked for.
+    /// Returns the launcher that confines workers and gates. The first call checks that it works.
     pub fn launcher(
         &self,
         sandbox: SandboxKind,
     ) -> Result<Arc<dyn CommandLauncher>, ConfinementError> {
-        self.launcher_by(sandbox, &self.config.sandbox)
+        self.launcher_for_config(sandbox, &self.config.sandbox)
     }
 
-    /// The same, if this is what the configuration says of it.
-    pub(crate) fn launcher_by(
+    /// Returns the launcher for the given sandbox configuration. It is created once and cached.
+    pub(crate) fn launcher_for_config(
         &self,
         sandbox: SandboxKind,
         config: &config::SandboxConfig,
@@ -35,14 +35,10 @@ impl Engine {
         if let Some(launcher) = known.get(&key) {
             return Ok(Arc::clone(launcher));
         }
-        let confinement = Confinement::find(
-            sandbox,
-            &self.env,
-            config,
-            &confine::private_paths(&self.env, Some(&self.repo)),
-            &self.codeteam,
-            &self.workspaces.join(".sandbox"),
-        )?;
+        let specs = self.workspaces.join(".sandbox");
+        let settings =
+            config.confinement_settings(&self.env, Some(&self.repo), &self.codeteam, &specs);
+        let confinement = Confinement::find(sandbox, &settings)?;
         let launcher: Arc<dyn CommandLauncher> = match confinement {
             Some(confinement) => Arc::new(confinement),
             None => Arc::new(self.unconfined()),
@@ -51,31 +47,49 @@ impl Engine {
         Ok(launcher)
     }
 
-    /// What runs a command on the host, as the user would.
+    /// Returns a launcher that runs commands on the host, as the user would.
     pub(crate) fn unconfined(&self) -> UnconfinedLauncher {
-        confine::unconfined(&self.env)
+        self.env.unconfined_launcher()
     }
 
-    /// A workspace of a run. What a worker has written in there is looked at only by what is
-    /// confined as the run's workers are.
+    /// Opens a workspace of a run. Git commands that touch files written by a worker are confined
+    /// as the run's workers are.
     pub(crate) fn workspace(
         &self,
         run: &RunId,
         sandbox: SandboxKind,
         name: &str,
     ) -> Result<Workspace, workspace::Error> {
-        let workspace = Workspace::open(&self.repo, &self.workspaces_of(run), name)?;
+        let workspace = Workspace::open(&self.repo, &self.run_workspaces_folder(run), name)?;
         match sandbox {
             SandboxKind::None => Ok(workspace),
             SandboxKind::Bubblewrap | SandboxKind::Container => {
-                let mark = format!("{}/git", self.mark_of(run));
+                let mark = format!("{}/git", self.process_mark(run));
                 workspace.confined(&self.launcher(sandbox)?, &mark)
             }
         }
     }
 
-    /// How much a command in a workspace may leave there.
-    pub(crate) fn disk(workspace: &Workspace, config: &config::SandboxConfig) -> DiskLimit {
+    /// Opens a workspace of a run that starts with a work tree that an earlier one has left, and
+    /// leaves its own. Sessions and people have the rights of the user, so that nothing is known
+    /// about what they leave; for them there is [`Engine::workspace`].
+    pub(crate) fn pooled_workspace(
+        &self,
+        run: &RunId,
+        sandbox: SandboxKind,
+        name: &str,
+    ) -> Result<Workspace, workspace::Error> {
+        let workspace = self.workspace(run, sandbox, name)?;
+        Ok(workspace.keeping_trees(self.worktree_pool(sandbox)))
+    }
+
+    /// Returns the work trees that are kept for the runs of this repository.
+    pub(crate) fn worktree_pool(&self, sandbox: SandboxKind) -> WorktreePool {
+        WorktreePool::open(&self.workspaces, sandbox != SandboxKind::None)
+    }
+
+    /// Returns how much a command may leave on disk in a workspace.
+    pub(crate) fn disk_limit(workspace: &Workspace, config: &config::SandboxConfig) -> DiskLimit {
         let megabytes = config.limits.disk_mb;
         DiskLimit {
             folders: vec![workspace.tree_dir(), workspace.git_dir()],
@@ -83,9 +97,10 @@ impl Engine {
         }
     }
 
-    /// What marks every process of a run. Two projects may have runs of the same name, so it
-    /// carries the repository too: sweeping one run must never reach another's.
-    pub(crate) fn mark_of(&self, run: &RunId) -> String {
+    /// Returns the mark that every process of a run carries. Two projects may have runs of the same
+    /// name, so the mark contains the repository too: sweeping one run must never reach another's
+    /// processes.
+    pub(crate) fn process_mark(&self, run: &RunId) -> String {
         let repository = self
             .workspaces
             .file_name()
@@ -94,7 +109,8 @@ impl Engine {
         format!("{repository}/{run}")
     }
 
-    /// The environment of a child: what it needs, its mark, and nothing else of codeteam's own.
+    /// Returns the environment of a child process: what it needs, its mark, and nothing else of
+    /// codeteam's own environment.
     pub(crate) fn child_env(
         mark: &str,
         more: Vec<(OsString, OsString)>,

@@ -1,4 +1,4 @@
-//! What is configured now, beside what a run pinned when it began.
+//! Compares the current configuration with what a run pinned when it began.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,26 +7,26 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use codeteam_core::Run;
 use codeteam_core::event::RunChoices;
-use codeteam_core::hands::Operator;
 use codeteam_core::ids::StepId;
+use codeteam_core::operator::Operator;
 use codeteam_core::workflow::{Check, StepKind};
 
 use super::{Engine, Error, Project, RunRequest};
-use crate::perform::with_causes;
+use codeteam_host::error_chain::format_error_chain;
 
-/// How the checks that are configured now compare with those of a run.
+/// The result of comparing the currently configured checks with those of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CurrentChecks {
-    /// They are the same.
+    /// The checks are the same.
     Same,
-    /// These gates check something else now.
+    /// These gates have other checks now.
     Changed(BTreeMap<StepId, Vec<Check>>),
-    /// They differ, or cannot be known, and the run keeps its own; why.
+    /// The checks differ or cannot be determined, and the run keeps its own, for this reason.
     Kept(String),
 }
 
 impl Engine {
-    /// Compiles a run's workflow again and compares the checks of its gates.
+    /// Compiles a run's workflow again and compares the checks of its gates with the pinned ones.
     pub fn current_checks(&self, run: &Run) -> CurrentChecks {
         let choices = match &run.choices {
             Some(choices) => RunChoices::clone(choices),
@@ -38,15 +38,15 @@ impl Engine {
         let differing = match self.differing_checks(run, choices) {
             Ok(differing) => differing,
             Err(error) if run.choices.is_some() => {
-                return CurrentChecks::Kept(with_causes(&error));
+                return CurrentChecks::Kept(format_error_chain(&error));
             }
-            // An older codeteam did not say what its workflow was compiled with.
+            // An older codeteam did not record what the workflow was compiled with.
             Err(_) => return CurrentChecks::Same,
         };
         if differing.is_empty() {
             return CurrentChecks::Same;
         }
-        if run.began_in == Operator::Session {
+        if run.started_by == Operator::Session {
             let why = "a session began the run, and could have changed the configuration itself";
             return CurrentChecks::Kept(why.to_owned());
         }
@@ -67,11 +67,11 @@ impl Engine {
             cast,
             set,
         } = choices;
-        let project = Project::find_set(self.repo.top_level(), self.env.clone(), &set)?;
+        let project = Project::find_with_settings(self.repo.top_level(), self.env.clone(), &set)?;
         let compiled = project.workflow(&RunRequest {
             workflow,
-            cast,
-            hands: run.began_in,
+            role_replacements: cast,
+            hands: run.started_by,
             ..RunRequest::default()
         })?;
         let mut differing = BTreeMap::new();
@@ -87,8 +87,8 @@ impl Engine {
         Ok(differing)
     }
 
-    /// A file of the project's roles, workflows or prompts that was changed after a run began. The run
-    /// keeps what it pinned of them.
+    /// Returns a file of the project's roles, workflows, prompts or strategies that was changed
+    /// after a run began. The run keeps what it pinned of them.
     pub fn changed_since(&self, run: &Run) -> Option<PathBuf> {
         let began = UNIX_EPOCH + Duration::from_millis(run.started.0);
         let folders = ["roles", "agents", "workflows", "prompts", "strategies"];
@@ -101,7 +101,7 @@ impl Engine {
     }
 }
 
-/// The first file below a folder that was changed after a moment.
+/// Returns the first file below a folder that was modified after the given time.
 fn newer_file(folder: &Path, than: SystemTime, depth: usize) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();

@@ -1,13 +1,44 @@
-//! The files of the project that a goal names, by their paths or, where only one file is called so,
-//! by their names.
+//! Finds the files of the project that a goal names, by their paths, or by their file names where
+//! these are unique.
 
 use std::path::{Path, PathBuf};
 
-/// How many words of a goal are looked up.
+use codeteam_core::frame::Tip;
+use codeteam_host::git;
+use codeteam_verify::proof::TestPatterns;
+
+use super::{Engine, Error};
+
+/// The files of a project that a goal names.
+#[derive(Default)]
+pub(super) struct GoalFiles {
+    pub(super) files: Vec<String>,
+    /// Those of them that are tests.
+    pub(super) tests: Vec<String>,
+}
+
+impl Engine {
+    /// Returns the files in a run's base that its goal names.
+    pub(super) fn files_named_by_goal(&self, goal: &str, base: &Tip) -> Result<GoalFiles, Error> {
+        let candidates = candidates(goal);
+        let (Some(tree), false) = (git::Oid::parse(&base.tree.0), candidates.is_empty()) else {
+            return Ok(GoalFiles::default());
+        };
+        let files = named(&candidates, &self.repo.ls_tree_paths(&tree)?);
+        let patterns = TestPatterns::new(&self.config.verification.test_paths);
+        let tests = files.iter().filter(|file| patterns.is_test(file));
+        Ok(GoalFiles {
+            tests: tests.cloned().collect(),
+            files,
+        })
+    }
+}
+
+/// The maximum number of words of a goal that are looked up.
 const MAX_WORDS: usize = 200;
 
-/// The words of a goal that look like files.
-pub(super) fn candidates(goal: &str) -> Vec<&str> {
+/// Returns the words of a goal that look like files.
+fn candidates(goal: &str) -> Vec<&str> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '/' | '-' | '+' | '@');
     let words = goal.split(|c| !is_part(c)).take(MAX_WORDS);
     let words = words.map(|word| word.trim_end_matches(['.', '/']).trim_start_matches("./"));
@@ -18,8 +49,9 @@ pub(super) fn candidates(goal: &str) -> Vec<&str> {
     found
 }
 
-/// The files among `paths` that are meant, in the order in which the goal names them.
-pub(super) fn named(candidates: &[&str], paths: &[PathBuf]) -> Vec<String> {
+/// Returns the files among `paths` that the candidates refer to, in the order in which the goal
+/// names them.
+fn named(candidates: &[&str], paths: &[PathBuf]) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     for word in candidates {
         let exact = paths.iter().find(|path| path.as_path() == Path::new(word));

@@ -1,4 +1,4 @@
-//! Names for runs and plans that nobody else has.
+//! Generates unique names for runs and plans.
 
 use std::fs;
 use std::io;
@@ -7,16 +7,15 @@ use std::path::Path;
 use codeteam_core::ids::{EpochMillis, RunId};
 
 use super::{Engine, Error, refuse_links};
-use crate::git::reference;
-use crate::layout;
+use codeteam_host::git::reference_name;
 
 impl Engine {
-    /// An id for a run that neither the log nor a branch has, with its folders: the time and the
-    /// goal's first words. The log is this work tree's own; branches and workspaces are shared by
-    /// all of the repository.
+    /// Generates an id for a run, from the time and the goal's first words, that neither the log
+    /// nor a branch uses yet, and creates its folders. The log belongs to this worktree alone;
+    /// branches and workspaces are shared by all worktrees of the repository.
     pub(super) fn new_id(&self, goal: &str, at: EpochMillis) -> Result<RunId, Error> {
         let base = format!("{}_{}", stamp(at), slug(goal));
-        self.room_for(&self.config.git.branch(&base))?;
+        self.check_branch_name_free(&self.config.git.branch(&base))?;
         for n in 1..1_000 {
             let id = if n == 1 {
                 base.clone()
@@ -25,13 +24,13 @@ impl Engine {
             };
             let branch = self.config.git.branch(&id);
             let taken = self.store.run(&id)?.is_some()
-                || self.repo.read_ref(&reference(&branch))?.is_some();
-            let runs = self.runs_folder();
+                || self.repo.read_ref(&reference_name(&branch))?.is_some();
+            let runs = self.records().runs_folder();
             refuse_links(self.repo.top_level(), &runs.join(&id))?;
-            if taken || !claim(&runs, &id)? {
+            if taken || !claim_folder(&runs, &id)? {
                 continue;
             }
-            if claim(&self.workspaces, &id)? {
+            if claim_folder(&self.workspaces, &id)? {
                 self.ignore_run(&runs.join(&id))?;
                 return Ok(RunId(id));
             }
@@ -53,16 +52,17 @@ impl Engine {
         })
     }
 
-    /// The next number of a plan, `feature-0021`, with its folder: of two runs that start at the
-    /// same moment only one can make it. `before` is what stands before the number. A run that has
-    /// not ended keeps its number, whatever became of the folder.
+    /// Generates the next plan id, for example `feature-0021`, and creates its folder: of two runs
+    /// that start at the same moment only one can create it. `before` is the prefix of the number.
+    /// A run that has not ended keeps its number, whatever happened to the folder.
     pub(super) fn new_plan_id(&self, before: &str) -> Result<String, Error> {
         let folder = self.folder.join("planning");
-        // Snapshots of plans that came with the repository have their numbers too.
-        let snapshots = self
-            .config
-            .layout
-            .map(|_| self.repo.top_level().join(layout::RUNS));
+        // Plan snapshots that came with the repository have used up their numbers too.
+        let snapshots = self.config.layout.map(|_| {
+            self.repo
+                .top_level()
+                .join(codeteam_report::artifacts::STRICT_RUNS)
+        });
         let folders = [Some(folder.clone()), snapshots].into_iter().flatten();
         let entries = folders.filter_map(|folder| fs::read_dir(folder).ok());
         let entries = entries.flatten().flatten();
@@ -72,29 +72,29 @@ impl Engine {
         let last = used.chain(runs).max();
         for next in last.unwrap_or(0) + 1.. {
             let id = format!("{before}{next:04}");
-            if claim(&folder, &id)? {
+            if claim_folder(&folder, &id)? {
                 return Ok(id);
             }
         }
         Err(Error::Ambiguous(before.to_owned()))
     }
 
-    /// The names of the plans of runs that have not ended.
+    /// Returns the ids of the plans of runs that have not ended.
     fn plans_under_way(&self) -> Result<Vec<String>, Error> {
         let mut plans = Vec::new();
         for row in self.store.runs()? {
             if matches!(row.status.as_str(), "completed" | "failed" | "aborted") {
                 continue;
             }
-            let run = self.load(&RunId(row.id))?;
+            let run = self.load_run(&RunId(row.id))?;
             plans.push(run.plan.as_ref().map_or(run.plan_id, |p| p.plan_id.clone()));
         }
         Ok(plans)
     }
 
-    /// Git keeps branches as files: beside `a` there can be no `a/b`. Said now, and not when the
-    /// first task is to be committed.
-    fn room_for(&self, branch: &str) -> Result<(), Error> {
+    /// Refuses a branch name that git could not create. Git stores branches as files, so `a/b`
+    /// cannot exist if `a` does. Checked now, rather than when the first task is to be committed.
+    fn check_branch_name_free(&self, branch: &str) -> Result<(), Error> {
         if branch.starts_with("refs/") {
             return Ok(());
         }
@@ -111,21 +111,22 @@ impl Engine {
     }
 }
 
-/// The number of a plan that codeteam has named. Nobody has come to a billion.
+/// Returns the number in a plan id that codeteam generated. Longer numbers than nine digits are not
+/// codeteam's.
 fn number(plan: &str, before: &str) -> Option<u32> {
     let digits = plan.strip_prefix(before)?.trim_end_matches(".json");
     Some(digits).filter(|d| d.len() <= 9)?.parse().ok()
 }
 
-/// Makes a folder that must not exist yet; says whether it was this call that made it.
-fn claim(parent: &Path, name: &str) -> Result<bool, Error> {
+/// Creates a folder that must not exist yet. Returns whether this call created it.
+fn claim_folder(parent: &Path, name: &str) -> Result<bool, Error> {
     let failed = |path: &Path, source| Error::Io {
         doing: "make the folder",
         path: path.to_owned(),
         source,
     };
     fs::create_dir_all(parent).map_err(|source| {
-        // A folder that is there is no failure, so this is something else of the same name.
+        // `create_dir_all` accepts an existing folder, so this is a file of the same name.
         let is_file = source.kind() == io::ErrorKind::AlreadyExists;
         let in_the_way = || io::Error::other("a file of that name is in the way");
         failed(parent, if is_file { in_the_way() } else { source })
@@ -138,7 +139,7 @@ fn claim(parent: &Path, name: &str) -> Result<bool, Error> {
     }
 }
 
-/// `2025-01-08_153042`, in the user's time zone.
+/// Formats a time as `2025-01-08_153042`, in the user's time zone.
 pub(super) fn stamp(at: EpochMillis) -> String {
     let millis = i64::try_from(at.0).unwrap_or(0);
     jiff::Timestamp::from_millisecond(millis)
@@ -150,7 +151,7 @@ pub(super) fn stamp(at: EpochMillis) -> String {
         .unwrap_or_default()
 }
 
-/// The first words of a text, fit for a branch name.
+/// Returns the first words of a text in a form that is valid in a branch name.
 pub(super) fn slug(text: &str) -> String {
     let mut slug = String::new();
     for word in text
@@ -177,7 +178,7 @@ mod tests {
     use super::*;
     use crate::engine::Project;
     use crate::env::Env;
-    use crate::git::fixture::GitFixture;
+    use crate::git_fixture::GitFixture;
 
     #[test]
     fn runs_of_one_repository_that_begin_together_have_names_of_their_own() {
@@ -225,7 +226,7 @@ mod tests {
                 let claims = [(); 4].map(|()| {
                     scope.spawn(|| {
                         start.wait();
-                        claim(&parent, &name).unwrap()
+                        claim_folder(&parent, &name).unwrap()
                     })
                 });
                 claims.map(|claim| claim.join().unwrap())

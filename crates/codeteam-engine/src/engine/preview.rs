@@ -1,4 +1,4 @@
-//! Prompts as they would be, for a person to read: nothing runs, and nothing is written.
+//! Renders prompts as a run would, for a person to read. It starts nothing and writes nothing.
 
 use codeteam_context::redact::Redactor;
 use codeteam_core::ids::{StepId, TaskId, Tree, WorkerName};
@@ -13,23 +13,23 @@ use crate::layout;
 use crate::prompt::{self, AssignmentRequest, Prompt, TemplateCatalog};
 use crate::workers::{self, Worker};
 
-/// What a prompt is wanted for.
+/// The situation for which a prompt is previewed.
 #[derive(Clone, Debug, Default)]
 pub struct PreviewRequest {
-    /// What the user wants.
+    /// The user's goal, in words.
     pub goal: String,
-    /// The step that the role is asked at; its own name if none is given.
+    /// The step at which the role is asked; if it is missing, the role's name is used.
     pub step: Option<StepId>,
     /// The plan, if there is one.
     pub plan: Option<Plan>,
-    /// The task of the plan, if the role is asked for one.
+    /// The task of the plan, if the role is asked about one.
     pub task: Option<TaskId>,
-    /// What every role is told to keep to.
+    /// The rules that every role must follow.
     pub rules: Vec<String>,
 }
 
 impl Project {
-    /// The user's and the project's templates over the built-in ones.
+    /// Loads the templates: the project's and the user's override the built-in ones.
     pub fn templates(&self) -> Result<TemplateCatalog, Error> {
         let root = self.repo.top_level();
         let mut folders = vec![(self.folder.join("prompts"), Some(root))];
@@ -39,8 +39,8 @@ impl Project {
         Ok(TemplateCatalog::load(&folders)?)
     }
 
-    /// Exactly what a role's worker would be told at its first attempt, if it started from where
-    /// the checkout stands. Nothing runs.
+    /// Renders exactly the prompt that a role's worker would get at its first attempt, if the run
+    /// started from the current commit of the checkout. Starts nothing.
     pub fn preview(&self, role: &Role, preview: PreviewRequest) -> Result<Prompt, Error> {
         let task = match &preview.task {
             None => None,
@@ -59,28 +59,27 @@ impl Project {
             rules: preview.rules,
             tree: Tree(tree.as_str().to_owned()),
         };
-        let assignment = prompt::first(role, asked);
+        let assignment = prompt::first_assignment(role, asked);
         let templates = self.templates()?;
         templates.check([role])?;
         let strategies = self.strategies()?;
         strategies.check(role)?;
-        let files = GitTreeFiles::new(&self.repo, tree, &assignment.exclude)?;
+        let files = GitTreeFiles::new(&self.repo, tree, &assignment.shown.exclude)?;
         let commit = &self.head.commit;
-        let history = || find::past(&self.repo, commit, None).unwrap_or_default();
+        let history = || find::load_history(&self.repo, commit, None).unwrap_or_default();
         let targets = assignment.task.as_ref().map(|task| task.files.clone());
         let about = PromptSubject {
-            words: context::words(&assignment),
+            words: context::describe_assignment(&assignment),
             targets: targets.unwrap_or_default(),
             cache: None,
-            model: self.embeddings_folder(),
             history: &history,
         };
         let sight = LazyProject::new(&files, about);
-        let told = context::told(&context::PromptRequest {
+        let told = context::render_prompt(&context::PromptRequest {
             assignment: &assignment,
             templates: &templates,
             strategies: &strategies,
-            place: DocumentSources {
+            documents: DocumentSources {
                 repo: &self.repo,
                 base: tree,
                 folder: &self.folder,
@@ -92,7 +91,7 @@ impl Project {
             redactor: &self.redactor()?,
             diff: None,
             changes: None,
-            printed: Vec::new(),
+            feedback_output: Vec::new(),
             outputs: Vec::new(),
             budget: self.config.token_budget(role, &strategies),
             schema_given: Worker::takes_schema(&self.config, &self.first_worker(role)),
@@ -100,20 +99,21 @@ impl Project {
         Ok(told.prompt)
     }
 
-    /// Who would carry a role out first.
+    /// Returns the worker that would carry out a role first.
     fn first_worker(&self, role: &Role) -> WorkerName {
         let configured = || self.config.worker.clone().map(WorkerName);
         let named = role.workers.first().cloned().or_else(configured);
-        let named = named.or_else(|| workers::default(&self.config, &self.env));
+        let named = named.or_else(|| workers::default_worker(&self.config, &self.env));
         named.unwrap_or_default()
     }
 
-    /// Takes secrets out of what is shown.
+    /// Returns the redactor for what is shown.
     pub fn redactor(&self) -> Result<Redactor, Error> {
         redactor(&self.env, &self.config)
     }
 
-    /// The context strategies there are: the project's over the user's over the built-in ones.
+    /// Loads the context strategies: the project's override the user's, which override the built-in
+    /// ones.
     pub fn strategies(&self) -> Result<StrategyCatalog, Error> {
         let root = self.repo.top_level();
         let user = self.env.config_home.as_ref();
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::env::Env;
-    use crate::git::fixture::GitFixture;
+    use crate::git_fixture::GitFixture;
 
     fn project(fixture: &GitFixture) -> Project {
         let (repo, head) = fixture.open();
@@ -305,7 +305,7 @@ mod tests {
         };
         let user = project(&fixture).preview(&coder, asked).unwrap().user;
         assert!(user.contains(body), "{user}");
-        assert!(!user.contains("slug.py (not all of it)"), "{user}");
+        assert!(!user.contains("slug.py (shortened)"), "{user}");
     }
 
     #[test]
@@ -327,7 +327,7 @@ mod tests {
         std::fs::write(folders[0].join("task.md.j2"), built_in).unwrap();
         std::fs::write(folders[0].join("notes.md"), "{{ no template").unwrap();
         let project = project(&fixture);
-        let pinned = project.templates().unwrap().to_pin();
+        let pinned = project.templates().unwrap().custom_texts();
         assert_eq!(
             pinned.keys().collect::<Vec<_>>(),
             ["head.md.j2", "rules.md.j2"]
@@ -403,7 +403,7 @@ mod tests {
         let user = shown(&context).unwrap();
         let places = [
             "### Files that the task is about\n\n#### src/api.py\n\n```\nfrom models.user import User",
-            "#### src/new.py\n\nIt is not there yet.",
+            "#### src/new.py\n\nThis file does not exist yet.",
             "### What they import\n\n#### src/models/user.py\n",
             "### Tests that go with them\n\n#### tests/test_api.py\n",
             "### What imports them\n\n#### src/web.py",
@@ -416,7 +416,7 @@ mod tests {
             user.contains("total += 150") && !user.contains("ghp_"),
             "{user}"
         );
-        assert!(!user.contains("because there is no more room"), "{user}");
+        assert!(!user.contains("for lack of room"), "{user}");
     }
 
     #[test]
@@ -425,13 +425,15 @@ mod tests {
         let user = shown(&context(1_300)).unwrap();
         assert!(codeteam_context::tokens::count(&user) <= 1_300, "{user}");
         assert!(
-            user.contains("#### src/models/user.py (not all of it)")
+            user.contains("#### src/models/user.py (shortened)")
                 && user.contains("def name(self) -> str")
                 && !user.contains("total += 150"),
             "{user}"
         );
         assert!(
-            user.contains("## Shortened, because there is no more room\n\n- What they import: src/models/user.py"),
+            user.contains(
+                "## Shortened for lack of room\n\n- What they import: src/models/user.py"
+            ),
             "{user}"
         );
         assert!(

@@ -1,54 +1,70 @@
-//! A repository, and what it says about itself. Nothing here writes: whatever is wrong with a
-//! request is found before codeteam leaves anything behind.
+//! A repository with its configuration, before anything is opened for writing. Nothing in this
+//! module writes: whatever is wrong with a request is found before codeteam leaves anything behind.
+
+mod playable_roles;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use codeteam_context::find::meaning::EmbeddingModel;
 use codeteam_context::redact::Redactor;
+use codeteam_core::Run;
+use codeteam_core::assembly::plan_role_problems;
 use codeteam_core::budget;
 use codeteam_core::event::{RunChoices, SandboxKind};
 use codeteam_core::frame::Tip;
-use codeteam_core::hands::Operator;
 use codeteam_core::ids::{Account, Commit, RoleName, TaskId, Tree, WorkerName};
 use codeteam_core::message::{self, MessageFormat};
-use codeteam_core::plan::{self, Plan};
+use codeteam_core::operator::Operator;
+use codeteam_core::plan::Plan;
 use codeteam_core::role::{Contract, Role, RoleKind};
+use codeteam_core::run::{breaks_down_phases, goes_by_phase};
 use codeteam_core::schedule::TaskStatus;
-use codeteam_core::workflow::{Check, CheckKind, CompiledWorkflow, DeliveryMethod, Step, StepKind};
+use codeteam_core::workflow::{Check, CheckKind, DeliveryMethod, Step, StepKind, Workflow};
+use codeteam_workflow::language::CompiledWorkflow;
+use codeteam_workflow::plan_file;
 
-use super::secrets::{RemovedSecrets, SecretFilter, filter_check_names, refuse_secret_names};
+use self::playable_roles::keep_assignable;
+use super::secrets::refuse_secret_names;
+use super::validator_schemas::check_validator_schemas;
 use super::{Error, MAX_TASKS, RunRequest};
-use crate::artifacts;
 use crate::config::{Config, ConfigOrigins, GitMode};
 use crate::dialect;
 use crate::env::Env;
-use crate::find;
-use crate::git::{self, CheckoutHead, GitIdentity, GitProgram, Oid, Repo};
 use crate::layout::{self, StrictLayout};
 use crate::library::{CONFIGURED, Library, LibraryFolders};
-use crate::session;
 use crate::workers::{self, Worker};
+use codeteam_host::git::{self, CheckoutHead, GitIdentity, GitProgram, Oid, Repo};
+use codeteam_report::artifacts;
+use codeteam_report::secret_filter::{RemovedSecrets, SecretFilter, filter_check_names};
 
-/// A repository codeteam can work on.
+/// The default workflow of a session, unless the project has one of its own.
+pub(crate) const SESSION_WORKFLOW: &str = "adversarial";
+
+/// A repository that codeteam can work on, with its configuration.
+///
+/// A project is the read-only stage before an [`Engine`](super::Engine). [`Project::prepare`]
+/// checks a `RunRequest` completely (trust, workflow, roles, workers, templates, strategies,
+/// identity) and returns a [`PreparedRun`]; only then does a command open the engine, which creates
+/// `.codeteam`. So a request that is refused leaves nothing behind.
 pub struct Project {
     /// The user's repository.
     pub repo: Repo,
-    /// Where its checkout stood when codeteam looked.
+    /// The commit, tree and branch of the checkout when the project was found.
     pub head: CheckoutHead,
-    /// `.codeteam`, whether it exists or not.
+    /// The path of `.codeteam`, whether it exists or not.
     pub folder: PathBuf,
-    /// The project's configuration.
+    /// The merged configuration of the project.
     pub config: Config,
-    /// What codeteam takes from its environment.
+    /// Everything codeteam reads from its own environment.
     pub env: Env,
 }
 
-/// A request with everything it names found and checked.
+/// A request after all checks, with everything it names resolved. The engine turns it into a
+/// `RunStarted`.
 pub struct PreparedRun {
     pub(super) goal: String,
-    /// What was taken out of the goal and the plan.
+    /// The secrets that were removed from the goal and the plan.
     pub(super) removed: RemovedSecrets,
     pub(super) compiled: CompiledWorkflow,
     pub(super) plan: Option<Plan>,
@@ -56,71 +72,57 @@ pub struct PreparedRun {
     pub(super) earlier: BTreeMap<TaskId, TaskStatus>,
     pub(super) limits: budget::BudgetLimits,
     pub(super) max_tasks: usize,
-    /// Who commits, if anything is to be committed.
+    /// The author of the commits, if anything is to be committed.
     pub(super) identity: Option<GitIdentity>,
-    /// The form of commit messages.
+    /// The format of commit messages.
     pub(super) message: MessageFormat,
     pub(super) sandbox: SandboxKind,
-    /// In whose hands it will be.
+    /// The operator that carries out assignments: workers, or a session.
     pub(super) hands: Operator,
-    /// What the person chose that the workflow is compiled with.
+    /// The person's choices with which the workflow was compiled.
     pub(super) choices: RunChoices,
-    /// Whether it is to run without what the repository asks for.
+    /// Whether the run does without what the repository requests.
     pub(super) restricted: bool,
     pub(super) accounts: BTreeMap<WorkerName, Account>,
     pub(super) rules: Vec<String>,
     pub(super) templates: BTreeMap<String, String>,
-    /// The context strategies that are not the built-in ones, by name.
+    /// The context strategies that are not built in, by name.
     pub(super) strategies: BTreeMap<String, String>,
 }
 
-/// Who carries a role out.
+/// The workers that carry out a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleAssignees {
-    /// The role.
+    /// The role's name in the workflow.
     pub role: RoleName,
-    /// Its workers: one of them is enough.
+    /// Its workers. One of them suffices; the others are substitutes.
     pub workers: Vec<WorkerName>,
-    /// The model of the first.
+    /// The model of the first worker.
     pub model: Option<String>,
 }
 
 impl PreparedRun {
-    /// The commit that the run will start from.
+    /// Returns the commit that the run will start from.
     pub fn base(&self) -> &Tip {
         &self.base
     }
 
-    /// What will confine its workers and gates.
+    /// Returns the sandbox of its workers and gates.
     pub fn sandbox(&self) -> SandboxKind {
         self.sandbox
     }
 
-    /// The commands that its gates run, each once.
+    /// Returns the commands that its gates run, without duplicates.
     pub fn commands(&self) -> Vec<Check> {
-        let mut found: Vec<Check> = Vec::new();
-        for step in self.compiled.workflow.steps.values() {
-            let StepKind::Gate { checks } = &step.kind else {
-                continue;
-            };
-            let commands = checks
-                .iter()
-                .filter(|check| matches!(check.what, CheckKind::Command(_)));
-            for check in commands {
-                if !found.iter().any(|known| known.what == check.what) {
-                    found.push(check.clone());
-                }
-            }
-        }
-        found
+        gate_commands(&self.compiled.workflow)
     }
 
-    /// The secrets that were in the goal and the plan, and are no longer.
+    /// Returns which secrets were removed from the goal and the plan.
     pub fn removed_secrets(&self) -> &RemovedSecrets {
         &self.removed
     }
 
-    /// The scripts that roles would be played from.
+    /// Returns the scripts that scripted roles would play.
     pub fn scripts(&self) -> BTreeSet<&str> {
         let roles = self.compiled.roles.values();
         roles
@@ -129,7 +131,7 @@ impl PreparedRun {
             .collect()
     }
 
-    /// Whether a role would be played from a script and none is named.
+    /// Returns true if a role is played by the scripted worker and no script is named.
     pub fn lacks_script(&self) -> bool {
         let mut roles = self.compiled.roles.values();
         roles.any(|role| {
@@ -139,20 +141,23 @@ impl PreparedRun {
 }
 
 impl Project {
-    /// The project that `start` is in.
+    /// Finds the project that contains `start`.
     pub fn find(start: &Path, env: Env) -> Result<Self, Error> {
-        Self::find_set(start, env, &[])
+        Self::find_with_settings(start, env, &[])
     }
 
-    /// The project that `start` is in, with some values of its configuration set: `key=value`.
-    pub fn find_set(start: &Path, env: Env, set: &[String]) -> Result<Self, Error> {
+    /// Finds the project that contains `start`, with some configuration values set as `key=value`.
+    pub fn find_with_settings(start: &Path, env: Env, set: &[String]) -> Result<Self, Error> {
         Self::find_by(start, env, set, |_| ())
     }
 
-    /// The same, without anything that the repository asks for beyond the user's own configuration,
-    /// whatever it is trusted with.
+    /// Finds the project without anything that the repository requests beyond the user's own
+    /// configuration, whatever it is trusted with.
     pub fn find_restricted(start: &Path, env: Env, set: &[String]) -> Result<Self, Error> {
-        Self::find_by(start, env, set, |origins| origins.granted.clear())
+        Self::find_by(start, env, set, |origins| {
+            origins.granted.clear();
+            origins.leaves_out_user_keys = true;
+        })
     }
 
     fn find_by(
@@ -163,7 +168,7 @@ impl Project {
     ) -> Result<Self, Error> {
         let (repo, head) = discover(start, &env)?;
         let folder = repo.top_level().join(".codeteam");
-        let mut origins = ConfigOrigins::of(&env, &folder);
+        let mut origins = ConfigOrigins::for_project(&env, &folder);
         origins.set = set.to_vec();
         change(&mut origins);
         let config = Config::load(&origins)?;
@@ -176,12 +181,12 @@ impl Project {
         })
     }
 
-    /// The project that `start` is in; with the user's own configuration alone if the project's cannot
-    /// be read.
+    /// Finds the project that contains `start`, with only the user's own configuration if the
+    /// project's cannot be read.
     pub(crate) fn find_anyway(start: &Path, env: Env) -> Result<Self, Error> {
         let (repo, head) = discover(start, &env)?;
         let folder = repo.top_level().join(".codeteam");
-        let origins = ConfigOrigins::of(&env, &folder);
+        let origins = ConfigOrigins::for_project(&env, &folder);
         let config = Config::load(&origins)
             .or_else(|_| Config::load(&origins.without_project()))
             .unwrap_or_default();
@@ -195,13 +200,13 @@ impl Project {
     }
 
     /// Reads a plan file.
-    pub fn read_plan(&self, path: &Path) -> Result<plan::LoadedPlan, Error> {
+    pub fn read_plan(&self, path: &Path) -> Result<plan_file::LoadedPlan, Error> {
         read_plan(&self.repo, path, &self.config, &self.redactor()?)
     }
 
-    /// Who would carry the project's roles out if a run started now.
-    pub fn casting(&self) -> Result<Vec<RoleAssignees>, Error> {
-        let compiled = self.compiled(&RunRequest::default())?;
+    /// Returns the workers that would carry out the project's roles if a run started now.
+    pub fn role_assignees(&self) -> Result<Vec<RoleAssignees>, Error> {
+        let compiled = self.compile_with_workers(&RunRequest::default())?;
         let cast = |role: Role| RoleAssignees {
             role: role.name,
             workers: role.workers,
@@ -210,24 +215,36 @@ impl Project {
         Ok(compiled.roles.into_values().map(cast).collect())
     }
 
-    /// Finds everything a request names.
+    /// Checks a request and resolves everything it names.
     pub fn prepare(&self, request: &RunRequest) -> Result<PreparedRun, Error> {
         let open: Vec<_> = self.config.open_requests().cloned().collect();
         if !open.is_empty() && !request.restricted {
             return Err(Error::Untrusted(open));
         }
-        let mut compiled = self.compiled(request)?;
+        let mut compiled = self.compile_with_workers(request)?;
         let layout = self.layout(&compiled)?;
         let said = layout.as_ref().and_then(|layout| layout.goal.as_deref());
         let goal = Some(request.goal.trim()).filter(|goal| !goal.is_empty());
         let (plan, earlier) = request.plan.clone().unzip();
         let mut plan = plan.or_else(|| layout.as_ref()?.plan.clone());
-        // The run's id, its branch and its folders are named after the goal.
+        // Remove secrets before the run's id, branch and folders are named after the goal.
         let redactor = self.redactor()?;
         let mut filter = SecretFilter::new(&redactor);
         if let Some(plan) = &mut plan {
             refuse_secret_names(plan, &redactor)?;
             filter.plan(plan);
+        }
+        if goes_by_phase(&compiled.workflow) {
+            plan = plan.map(Plan::into_one_phase);
+        }
+        if let Some(plan) = &plan {
+            if plan.tasks.is_empty() && !breaks_down_phases(&compiled.workflow, &compiled.roles) {
+                return Err(Error::EmptyPhases(compiled.workflow.name.clone()));
+            }
+            let wrong = plan_role_problems(&compiled.workflow, &compiled.roles, plan);
+            if !wrong.is_empty() {
+                return Err(Error::PlanRoles(wrong));
+            }
         }
         let planned = plan.as_ref().and_then(Plan::goal);
         let goal = goal.or(said).or(planned.as_deref()).unwrap_or_default();
@@ -249,37 +266,29 @@ impl Project {
         }
         let sandbox = request.sandbox.or(self.config.sandbox.backend);
         let sandbox = sandbox.unwrap_or(SandboxKind::Bubblewrap);
-        self.testable(&compiled, layout.as_ref(), sandbox)?;
+        self.check_testable(&compiled, layout.as_ref(), sandbox)?;
+        check_validator_schemas(&compiled, &self.repo, &self.head.tree)?;
         let templates = self.templates()?;
-        templates.check(compiled.roles.values())?;
-        self.embeddings()?;
         let strategies = self.strategies()?;
+        // Nobody has asked for these roles by name, so a mistake in one of them stops no run.
+        keep_assignable(&mut compiled, |role| {
+            templates.check([role]).is_ok() && strategies.check(role).is_ok()
+        });
+        templates.check(compiled.roles.values())?;
         for role in compiled.roles.values_mut() {
             strategies.check(role)?;
             role.context.budget = Some(self.config.token_budget(role, &strategies));
         }
         let identity = self.committer(&compiled)?;
+        self.add_delivery(&mut compiled.workflow)?;
         let git = &self.config.git;
-        let workflow = &mut compiled.workflow;
-        let mut steps = workflow.steps.values();
-        let publishes = steps.any(|step| matches!(step.kind, StepKind::Publish { .. }));
-        match git.mode() {
-            GitMode::Branch => {}
-            GitMode::Current => workflow.deliver(DeliveryMethod::Forward {
-                branch: self.head.branch.clone(),
-                at: Commit(self.head.commit.as_str().to_owned()),
-            }),
-            GitMode::None if publishes => {
-                return Err(Error::NothingToPublish(workflow.name.clone()));
-            }
-            GitMode::None => workflow.deliver(DeliveryMethod::Patch),
-        }
         Ok(PreparedRun {
             goal,
             removed,
             identity,
-            message: match git.message() {
-                // Unless something is configured, the commits of a session tell whose they are.
+            message: match git.message_format() {
+                // Unless a format is configured, the commits of a session say that they are a
+                // session's.
                 MessageFormat::Free if request.hands == Operator::Session => {
                     MessageFormat::Template(message::SESSION.to_owned())
                 }
@@ -288,28 +297,47 @@ impl Project {
             hands: request.hands,
             choices: RunChoices {
                 workflow: request.workflow.clone(),
-                cast: request.cast.clone(),
+                cast: request.role_replacements.clone(),
                 set: request.set.clone(),
             },
             restricted: request.restricted,
             accounts: workers::accounts(&self.config, compiled.roles.values()),
             plan,
-            rules: self.config.rules_of(&compiled),
-            templates: templates.to_pin(),
-            strategies: strategies.to_pin(),
+            rules: self.config.rules_for_workflow(&compiled),
+            templates: templates.custom_texts(),
+            strategies: strategies.custom_texts(),
             compiled,
             earlier,
             base: match &request.base {
                 Some(commit) => tip(commit, &self.repo.tree_of(commit)?),
                 None => tip(&self.head.commit, &self.head.tree),
             },
-            limits: self.config.limits.budget().replaced_by(request.limits),
+            limits: self.config.limits.budget().overridden_by(request.limits),
             max_tasks: max_tasks(&self.config),
             sandbox,
         })
     }
 
-    /// Who commits what a workflow commits; there must be somebody if it does.
+    /// Adds the step that delivers the commits, where the configuration asks for one.
+    fn add_delivery(&self, workflow: &mut Workflow) -> Result<(), Error> {
+        let mut steps = workflow.steps.values();
+        let publishes = steps.any(|step| matches!(step.kind, StepKind::Publish { .. }));
+        match self.config.git.effective_mode() {
+            GitMode::Branch => {}
+            GitMode::Current => workflow.add_delivery_step(DeliveryMethod::Forward {
+                branch: self.head.branch.clone(),
+                at: Commit(self.head.commit.as_str().to_owned()),
+            }),
+            GitMode::None if publishes => {
+                return Err(Error::NothingToPublish(workflow.name.clone()));
+            }
+            GitMode::None => workflow.add_delivery_step(DeliveryMethod::Patch),
+        }
+        Ok(())
+    }
+
+    /// Returns the author of the commits that a workflow makes. Fails if it makes any and no
+    /// identity is known.
     fn committer(&self, compiled: &CompiledWorkflow) -> Result<Option<GitIdentity>, Error> {
         let mut steps = compiled.workflow.steps.values();
         if !steps.any(|step| matches!(step.kind, StepKind::Commit { .. })) {
@@ -322,12 +350,12 @@ impl Project {
         known.map(Some).ok_or(Error::NoIdentity)
     }
 
-    /// All roles and workflows there are.
+    /// Reads all available roles and workflows.
     pub fn library(&self) -> Library {
         library(&self.config, &self.env, &self.folder, self.repo.top_level())
     }
 
-    /// The workflow that a request means, with its roles as their files say them.
+    /// Returns the workflow that a request refers to, with its roles as their files define them.
     pub fn workflow(&self, request: &RunRequest) -> Result<CompiledWorkflow, Error> {
         let mut compiled = self.workflow_as_written(request)?;
         filter_check_names(&mut compiled.workflow, &self.redactor()?);
@@ -335,42 +363,44 @@ impl Project {
     }
 
     fn workflow_as_written(&self, request: &RunRequest) -> Result<CompiledWorkflow, Error> {
-        let compiled = meant(&self.config, &mut self.library(), request)?;
+        let compiled = requested_workflow(&self.config, &mut self.library(), request)?;
         let Some(layout) = self.layout(&compiled)? else {
             return Ok(compiled);
         };
         let mut config = self.config.clone();
         config.verification.commands.splice(0..0, layout.commands());
-        let mut compiled = meant(&config, &mut self.library(), request)?;
-        layout.furnish(&mut compiled)?;
+        let mut compiled = requested_workflow(&config, &mut self.library(), request)?;
+        layout.apply_to_workflow(&mut compiled)?;
         Ok(compiled)
     }
 
-    /// What the project's own files say, where the configuration and the workflow go by them.
+    /// Reads the project's strict layout, if the configuration enables it and the workflow has
+    /// roles that use it.
     fn layout(&self, compiled: &CompiledWorkflow) -> Result<Option<StrictLayout>, Error> {
-        let wanted = self.config.layout.is_some() && compiled.roles.values().any(layout::is_strict);
+        let wanted =
+            self.config.layout.is_some() && compiled.roles.values().any(artifacts::is_strict_role);
         let layout = wanted.then(|| StrictLayout::read(self.repo.top_level()));
         Ok(layout.transpose()?)
     }
 
-    /// Whether there is a program, here or in what checks are shown.
+    /// Returns true if a program is installed, on the path or in a toolchain that checks can see.
     fn has(&self, program: &str) -> bool {
         let shown = self.config.sandbox.toolchains.iter();
         let mut shown = shown.map(|folder| folder.join("bin").join(program));
-        let found = workers::probe::find(Path::new(program), &self.env.path);
+        let found = codeteam_host::process::find_program(Path::new(program), &self.env.path);
         found.is_some() || shown.any(|path| path.is_file())
     }
 
-    /// Refuses a run whose gatekeeper has to say what the tests say, if there are none or nothing to
-    /// run them with.
-    fn testable(
+    /// Refuses a run whose gatekeeper must report test results, if there are no tests or the
+    /// program to run them is missing.
+    fn check_testable(
         &self,
         compiled: &CompiledWorkflow,
         layout: Option<&StrictLayout>,
         sandbox: SandboxKind,
     ) -> Result<(), Error> {
         let mut roles = compiled.roles.values();
-        if !roles.any(|role| layout::is_strict(role) && role.kind == RoleKind::Gatekeeper) {
+        if !roles.any(|role| artifacts::is_strict_role(role) && role.kind == RoleKind::Gatekeeper) {
             return Ok(());
         }
         let is_run = |step: &Step| match &step.kind {
@@ -382,13 +412,13 @@ impl Project {
         if !compiled.workflow.steps.values().any(is_run) {
             return Err(Error::NoTests(compiled.workflow.name.clone()));
         }
-        // In an image, or after a setup, there may be more than there is here.
+        // An image, or a set-up, may provide programs that are not installed here.
         if sandbox == SandboxKind::Container || self.config.setup.is_some() {
             return Ok(());
         }
         for command in layout.into_iter().flat_map(StrictLayout::commands) {
             let command = command.command;
-            if let Some(program) = layout::program(&command).filter(|one| !self.has(one)) {
+            if let Some(program) = layout::command_program(&command).filter(|one| !self.has(one)) {
                 let program = program.to_owned();
                 return Err(layout::Error::NoProgram { program, command }.into());
             }
@@ -396,32 +426,33 @@ impl Project {
         Ok(())
     }
 
-    /// The workflow, with a worker for every role.
-    fn compiled(&self, request: &RunRequest) -> Result<CompiledWorkflow, Error> {
+    /// Returns the workflow with a worker for every role.
+    fn compile_with_workers(&self, request: &RunRequest) -> Result<CompiledWorkflow, Error> {
         let mut compiled = self.workflow(request)?;
         let said = request.worker.as_ref().or(self.config.worker.as_ref());
         let script = self.script(request)?;
         for role in compiled.roles.values_mut() {
             self.only_installed(role);
-            self.config.furnish(role);
-            // A session is told of one form for each kind.
+            self.config.apply_role_defaults(role);
+            // A session is shown only one form of answer for each kind of role.
             if request.hands == Operator::Session
                 && role.contract == Contract::Native
-                && Contract::TeamMcp.kinds().contains(&role.kind)
+                && Contract::TeamMcp.supported_kinds().contains(&role.kind)
             {
                 role.contract = Contract::TeamMcp;
             }
         }
+        self.drop_unplayable_roles(&mut compiled, request);
         let is_needed = compiled.roles.values().any(|role| role.workers.is_empty());
         let default = match said {
             Some(said) => WorkerName(said.clone()),
             None if script.is_some() => WorkerName::from(dialect::DialectName::Scripted.as_str()),
-            // A session needs no worker; without one it cannot be passed on to workers.
+            // A session needs no worker; but without one the run cannot be handed to workers later.
             None if is_needed && request.hands == Operator::Session => {
-                workers::default(&self.config, &self.env).unwrap_or_default()
+                workers::default_worker(&self.config, &self.env).unwrap_or_default()
             }
             None if is_needed => {
-                workers::default(&self.config, &self.env).ok_or(Error::NoWorker)?
+                workers::default_worker(&self.config, &self.env).ok_or(Error::NoWorker)?
             }
             None => WorkerName::default(),
         };
@@ -429,7 +460,8 @@ impl Project {
             let named = request.worker.is_some();
             if (role.workers.is_empty() && !default.0.is_empty()) || named {
                 let workers = vec![default.clone()];
-                // A model is the model of the worker it was named for.
+                // A model belongs to the worker it was named for, so another worker does not
+                // inherit it.
                 if !role.workers.is_empty() && role.workers != workers {
                     role.model = None;
                 }
@@ -449,16 +481,18 @@ impl Project {
                 }
             }
             let named = &role.means.allowed_tools;
-            // What servers of the project's own have nobody knows beforehand.
+            // The tools of the project's own MCP servers are not known beforehand.
             if role.means.mcp_servers.is_empty()
-                && let Some(tool) = named.iter().find(|tool| !dialect::tools::is_known(tool))
+                && let Some(tool) = named
+                    .iter()
+                    .find(|tool| !dialect::tools::is_known_tool(tool))
             {
                 return Err(Error::UnknownTool {
                     tool: tool.clone(),
                     role: role.name.0.clone(),
                 });
             }
-            // One that the repository is not trusted with is left out.
+            // Drop the servers that the repository is not trusted with.
             role.means
                 .mcp_servers
                 .retain(|server| servers.contains_key(server));
@@ -469,11 +503,12 @@ impl Project {
                 role.model.clone_from(&self.config.llm.model);
             }
         }
+        self.drop_roles_without_search(&mut compiled, request);
         Ok(compiled)
     }
 
-    /// A role whose workers may stand in for each other, and of which none is here, takes the
-    /// configured worker. If one is here, the run itself tells who stands in for whom.
+    /// Replaces a role's workers by the configured worker if the role has several and none of them
+    /// is installed. If one is installed, the run itself chooses the substitute.
     fn only_installed(&self, role: &mut Role) {
         let mut workers = role.workers.iter();
         let is_here = |name: &WorkerName| {
@@ -486,20 +521,7 @@ impl Project {
         }
     }
 
-    /// The script of the scripted worker, which must be there if one is named.
-    /// The folder of the configured embedding model.
-    pub fn embeddings_folder(&self) -> Option<PathBuf> {
-        let folder = self.config.embeddings.as_ref()?;
-        Some(self.repo.top_level().join(folder))
-    }
-
-    /// The configured embedding model, if there is one.
-    pub fn embeddings(&self) -> Result<Option<EmbeddingModel>, Error> {
-        let folder = self.embeddings_folder();
-        let model = folder.as_deref().map(EmbeddingModel::load).transpose();
-        Ok(model.map_err(find::Error::from)?)
-    }
-
+    /// Returns the script of the scripted worker. Fails if one is named that does not exist.
     fn script(&self, request: &RunRequest) -> Result<Option<String>, Error> {
         let configured = self
             .config
@@ -508,7 +530,7 @@ impl Project {
             .map(|path| self.repo.top_level().join(path));
         match request.script.clone().or(configured) {
             Some(path) if !path.is_file() => Err(Error::NoScript(path)),
-            // As it is: workers are shown it by its plain name only.
+            // Resolve links, because workers see the script only under its real path.
             path => Ok(path.map(|path| {
                 let plain = path.canonicalize().unwrap_or(path);
                 plain.display().to_string()
@@ -517,29 +539,30 @@ impl Project {
     }
 }
 
-/// The workflow that a request means, with other roles for some of its own if it says so.
-pub(super) fn meant(
+/// Returns the workflow that a request refers to, with the role replacements it asks for.
+pub(super) fn requested_workflow(
     config: &Config,
     library: &mut Library,
     request: &RunRequest,
 ) -> Result<CompiledWorkflow, Error> {
     let own = compile(config, library, request, &BTreeMap::new())?;
-    if request.cast.is_empty() {
+    if request.role_replacements.is_empty() {
         return Ok(own);
     }
-    for role in request.cast.keys() {
+    for role in request.role_replacements.keys() {
         if !own.roles.contains_key(&RoleName(role.clone())) {
             let known = own.roles.keys().map(|role| role.0.clone()).collect();
-            return Err(Error::NotCast(role.clone(), known));
+            return Err(Error::NotReplaceable(role.clone(), known));
         }
     }
-    let compiled = compile(config, library, request, &request.cast).map_err(|error| {
-        // The workflow names the role; who is to play it was said elsewhere.
-        let others = request.cast.values();
-        let unknown = others.filter_map(|other| library.unknown_role(other));
-        unknown.map(Error::from).next().unwrap_or(error)
-    })?;
-    for (role, other) in &request.cast {
+    let compiled =
+        compile(config, library, request, &request.role_replacements).map_err(|error| {
+            // The workflow names the role correctly; the unknown name is that of the replacement.
+            let others = request.role_replacements.values();
+            let unknown = others.filter_map(|other| library.unknown_role(other));
+            unknown.map(Error::from).next().unwrap_or(error)
+        })?;
+    for (role, other) in &request.role_replacements {
         let kind = |compiled: &CompiledWorkflow, name: &str| {
             let role = compiled.roles.get(&RoleName(name.replace('/', "-")))?;
             Some(role.kind)
@@ -547,7 +570,7 @@ pub(super) fn meant(
         if let (Some(owed), Some(given)) = (kind(&own, role), kind(&compiled, other))
             && owed != given
         {
-            return Err(Error::Miscast {
+            return Err(Error::WrongRoleKind {
                 role: role.clone(),
                 owed,
                 other: other.clone(),
@@ -558,7 +581,7 @@ pub(super) fn meant(
     Ok(compiled)
 }
 
-/// A workflow by its name or the configured one, with these roles played by others.
+/// Compiles the named workflow or the configured one, with these roles replaced by others.
 fn compile(
     config: &Config,
     library: &mut Library,
@@ -567,7 +590,7 @@ fn compile(
 ) -> Result<CompiledWorkflow, Error> {
     let name = request.workflow.as_deref();
     let mut surroundings = config.surroundings();
-    surroundings.cast.clone_from(cast);
+    surroundings.role_substitutes.clone_from(cast);
     let flow = config.flow.as_ref();
     let is_own = flow.is_some_and(|flow| flow.as_map().is_some());
     Ok(match name {
@@ -576,29 +599,29 @@ fn compile(
         }
         Some(name) => library.compile(name, surroundings)?,
         None if request.hands == Operator::Session => {
-            library.compile_for_session(flow, session::WORKFLOW, surroundings)?
+            library.compile_for_session(flow, SESSION_WORKFLOW, surroundings)?
         }
         None => library.compile_configured(flow, surroundings)?,
     })
 }
 
-/// All roles and workflows there are for a project.
+/// Reads all roles and workflows that are available to a project.
 pub(crate) fn library(config: &Config, env: &Env, folder: &Path, root: &Path) -> Library {
     let places = LibraryFolders {
         user: env.user_folder(),
         project: Some((folder.to_owned(), root.to_owned())),
     };
     let mut library = Library::read(places, config.sources.clone(), config.roles.as_ref());
-    library.learn_kinds(config.flow.as_ref());
+    library.infer_kinds(config.flow.as_ref());
     library
 }
 
-/// The repository that `start` is in.
+/// Returns the repository that contains `start`, and the head of its checkout.
 pub(super) fn discover(start: &Path, env: &Env) -> Result<(Repo, CheckoutHead), Error> {
     Ok(Repo::discover(&git(env)?, start)?)
 }
 
-/// The repository that `start` is in, which need not have a commit.
+/// Returns the repository that contains `start`. It need not have a commit.
 pub(super) fn repository(start: &Path, env: &Env) -> Result<Repo, Error> {
     Ok(Repo::find(&git(env)?, start)?)
 }
@@ -612,12 +635,13 @@ fn git(env: &Env) -> Result<GitProgram, git::Error> {
     })
 }
 
+/// Reads a plan file and refuses one whose names contain secrets.
 pub(super) fn read_plan(
     repo: &Repo,
     path: &Path,
     config: &Config,
     redactor: &Redactor,
-) -> Result<plan::LoadedPlan, Error> {
+) -> Result<plan_file::LoadedPlan, Error> {
     let read = artifacts::read_plan(repo, path).map_err(|source| Error::Io {
         doing: "read the plan",
         path: path.to_owned(),
@@ -625,7 +649,7 @@ pub(super) fn read_plan(
     })?;
     let text = read.ok_or_else(|| Error::NoPlan(path.to_owned()))?;
     let file = path.display().to_string();
-    let loaded = plan::from_yaml(&file, &text, max_tasks(config))?;
+    let loaded = plan_file::from_yaml(&file, &text, max_tasks(config))?;
     refuse_secret_names(&loaded.plan, redactor)?;
     Ok(loaded)
 }
@@ -634,10 +658,34 @@ fn max_tasks(config: &Config) -> usize {
     config.limits.max_tasks.unwrap_or(MAX_TASKS)
 }
 
-/// A commit and its tree, as core names them.
+/// Converts a commit and its tree to core's types.
 fn tip(commit: &Oid, tree: &Oid) -> Tip {
     Tip {
         commit: Commit(commit.as_str().to_owned()),
         tree: Tree(tree.as_str().to_owned()),
     }
+}
+
+/// Returns the commands that the gates of a run run, without duplicates.
+pub fn run_commands(run: &Run) -> Vec<Check> {
+    gate_commands(&run.workflow)
+}
+
+/// Returns the commands that the gates of a workflow run, without duplicates.
+pub(crate) fn gate_commands(workflow: &Workflow) -> Vec<Check> {
+    let mut found: Vec<Check> = Vec::new();
+    for step in workflow.steps.values() {
+        let StepKind::Gate { checks } = &step.kind else {
+            continue;
+        };
+        let commands = checks
+            .iter()
+            .filter(|check| matches!(check.what, CheckKind::Command(_)));
+        for check in commands {
+            if !found.iter().any(|known| known.what == check.what) {
+                found.push(check.clone());
+            }
+        }
+    }
+    found
 }

@@ -1,48 +1,49 @@
-//! `config/policies.yaml`: how long texts may be, what may be written, which command may run.
+//! Reads `config/policies.yaml`: limits on the length of texts, on what may be written, and on
+//! which command may run.
 
 use codeteam_core::submission::strict::MAX_CHARS;
-use codeteam_core::yaml::{FileProblem, FileProblems};
+use codeteam_workflow::yaml::{FileProblem, FileProblems};
 use serde::Deserialize;
 
 use super::POLICIES;
 
-/// What is allowed.
+/// The policies of a project with the strict layout.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct PoliciesFile {
-    /// How long answers may be.
+pub(crate) struct PoliciesFile {
+    /// Limits on the length of answers.
     pub output: OutputPolicy,
-    /// What may be written.
+    /// Limits on what may be written.
     pub filesystem: FilesystemPolicy,
-    /// What may run.
+    /// Limits on what may run.
     pub execution: ExecutionPolicy,
 }
 
-/// How long answers may be.
+/// Limits on the length of answers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct OutputPolicy {
-    /// Characters of any text but that of a file.
+pub(crate) struct OutputPolicy {
+    /// The maximum number of characters of any text except that of a file.
     pub max_chars: usize,
 }
 
-/// What may be written.
+/// Limits on what may be written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct FilesystemPolicy {
-    /// The folder of the code; paths of plans and edits are relative to it. `.` is the repository.
+pub(crate) struct FilesystemPolicy {
+    /// The folder of the code; paths in plans and edits are relative to it. `.` is the repository.
     pub scope: String,
 }
 
-/// What may run.
+/// Limits on what may run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct ExecutionPolicy {
-    /// The command that tests everything, in the folder of the code.
+pub(crate) struct ExecutionPolicy {
+    /// The command that runs all tests, in the folder of the code.
     pub command: String,
     /// The commands that may run at all.
     pub allow: Vec<String>,
-    /// How long one may take.
+    /// The time limit of a command.
     pub timeout_seconds: u64,
 }
 
@@ -73,13 +74,13 @@ impl Default for ExecutionPolicy {
 }
 
 impl PoliciesFile {
-    /// The folder of the code, if it is not the repository itself.
-    pub fn root(&self) -> Option<&str> {
+    /// Returns the folder of the code, if it is not the repository itself.
+    pub(crate) fn root(&self) -> Option<&str> {
         let scope = self.filesystem.scope.trim_end_matches('/');
         (scope != ".").then_some(scope)
     }
 
-    /// What is wrong though its form is right.
+    /// Checks for values that are wrong although their form is right.
     pub(super) fn check(&self) -> Result<(), FileProblems> {
         let scope = &self.filesystem.scope;
         let plain = |part: &str| {
@@ -87,14 +88,15 @@ impl PoliciesFile {
             !part.is_empty() && !part.starts_with('.') && part.chars().all(known)
         };
         let wrong = if self.root().is_some_and(|root| !root.split('/').all(plain)) {
-            let message = format!("`filesystem.scope` is `{scope}`, which is no folder to work in");
+            let message =
+                format!("`filesystem.scope` is `{scope}`, which is not a folder to work in");
             Some((
                 message,
                 "name one below the repository, such as `workspace`",
             ))
         } else if self.output.max_chars < MAX_CHARS {
             let message = format!("`output.max_chars` is below {MAX_CHARS}");
-            Some((message, "reports of tests may have as many"))
+            Some((message, "reports of tests may be that long"))
         } else if self.execution.command.trim().is_empty() {
             let message = "`execution.command` is empty".to_owned();
             Some((
@@ -109,15 +111,15 @@ impl PoliciesFile {
         };
         match wrong {
             None => Ok(()),
-            Some((message, hint)) => Err(FileProblems::one(
-                FileProblem::of(POLICIES, message).hint(hint),
+            Some((message, hint)) => Err(FileProblems::from_problem(
+                FileProblem::for_file(POLICIES, message).with_hint(hint),
             )),
         }
     }
 }
 
-/// The program of a command, if that is plainly its first word.
-pub fn program(command: &str) -> Option<&str> {
+/// Returns the program of a command, if that is plainly its first word.
+pub(crate) fn command_program(command: &str) -> Option<&str> {
     const OF_THE_SHELL: [&str; 16] = [
         "cd", "test", "true", "false", "exit", "set", "export", "for", "if", "while", "case",
         "exec", "eval", "command", "echo", "printf",

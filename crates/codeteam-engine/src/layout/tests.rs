@@ -1,4 +1,4 @@
-//! What the files of a project come to, and what is said of those that are wrong.
+//! Tests of the files of a project's layout, valid and invalid.
 
 use std::fs;
 
@@ -36,7 +36,7 @@ fn nothing_said_is_what_is_usual() {
     assert_eq!(commands[0].timeout_seconds, Some(300));
     assert!(layout.plan.is_none() && layout.goal.is_none());
     let mut coder = role(RoleKind::Implementer);
-    layout.cast(&mut coder);
+    layout.assign_role(&mut coder);
     assert_eq!(coder.prompt, "Usual.");
     assert_eq!(coder.workers, [WorkerName::from("codex")]);
     assert_eq!(coder.means.root.as_deref(), Some("workspace"));
@@ -57,7 +57,7 @@ fn agents_are_who_their_files_say() {
     .unwrap();
     let cast = |kind| {
         let mut role = role(kind);
-        layout.cast(&mut role);
+        layout.assign_role(&mut role);
         (role.prompt, role.workers[0].0.clone(), role.model)
     };
     let some = |text: &str| Some(text.to_owned());
@@ -109,7 +109,7 @@ fn what_is_wrong_is_named() {
     let policies = |text: &str| read(&[("config/policies.yaml", text)]).unwrap_err();
     for scope in ["../x", "/etc", ".git", "a b", "''", "a//b"] {
         let said = policies(&format!("filesystem: {{ scope: {scope} }}\n"));
-        assert!(said.contains("which is no folder to work in"), "{said}");
+        assert!(said.contains("which is not a folder to work in"), "{said}");
     }
     assert!(
         read(&[("config/policies.yaml", "filesystem: { scope: . }\n")])
@@ -135,8 +135,8 @@ fn what_is_wrong_is_named() {
 
 #[test]
 fn a_program_is_the_first_word_if_it_is_one() {
-    assert_eq!(program("pytest -q"), Some("pytest"));
-    assert_eq!(program("python3 -m pytest"), Some("python3"));
+    assert_eq!(command_program("pytest -q"), Some("pytest"));
+    assert_eq!(command_program("python3 -m pytest"), Some("python3"));
     for other in [
         "",
         "cd x && pytest",
@@ -144,6 +144,6 @@ fn a_program_is_the_first_word_if_it_is_one() {
         ".venv/bin/pytest",
         "(true)",
     ] {
-        assert_eq!(program(other), None, "{other}");
+        assert_eq!(command_program(other), None, "{other}");
     }
 }

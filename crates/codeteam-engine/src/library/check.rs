@@ -1,12 +1,13 @@
-//! What is wrong with roles and the configuration beyond their form: names of things that there are
-//! not.
+//! Checks roles and the configuration beyond their form: finds references to things that do not
+//! exist.
 
 use std::collections::BTreeSet;
 
 use codeteam_core::ids::WorkerName;
-use codeteam_core::role::{RoleFile, SourceLayer};
-use codeteam_core::yaml::{
-    Diagnostic, FileProblem, SourcePosition, YamlNode, meant, nearest, typed_by_key,
+use codeteam_core::spelling::{nearest, suggest_word};
+use codeteam_workflow::roles::{RoleFile, SourceLayer};
+use codeteam_workflow::yaml::{
+    Diagnostic, FileProblem, SourcePosition, YamlNode, deserialize_by_key,
 };
 
 use super::Library;
@@ -16,19 +17,21 @@ use crate::prompt::{self, TemplateCatalog};
 use crate::workers::Worker;
 
 impl Library {
-    /// Everything that is wrong with a role and what it builds on. Workers and servers are those of
-    /// the configuration, if it can be read.
-    pub fn faults_of(&self, name: &str, config: Option<&Config>) -> Vec<Diagnostic> {
+    /// Returns everything that is wrong with a role and what it builds on. Workers and servers are
+    /// checked against the configuration, if it can be read.
+    pub fn role_faults(&self, name: &str, config: Option<&Config>) -> Vec<Diagnostic> {
         if let Some(faults) = self.broken.get(name) {
             return faults.clone();
         }
-        match self.book.resolve(name) {
+        match self.role_catalog.resolve(name) {
             Ok(resolved) => self.unknown(&resolved.node, config),
             Err(mut faults) => {
-                // What it builds on may be what is wrong; that does not hide what it says itself.
+                // The fault may be in what the role builds on; that must not hide its own faults.
                 let own = self.layers_of(name).into_iter();
-                for node in own.filter_map(|layer| self.book.said(name, layer)) {
-                    let form = typed_by_key::<RoleFile>(node).err().unwrap_or_default();
+                for node in own.filter_map(|layer| self.role_catalog.layer_node(name, layer)) {
+                    let form = deserialize_by_key::<RoleFile>(node)
+                        .err()
+                        .unwrap_or_default();
                     let own = form.into_iter().chain(self.unknown(node, config));
                     for fault in own {
                         if faults.iter().all(|known| known.place != fault.place) {
@@ -43,13 +46,19 @@ impl Library {
 }
 
 impl Library {
-    /// The roles of the user and the project that cannot be used, each with the first thing that is wrong.
+    /// Returns the roles of the user and the project that cannot be used, each with its first
+    /// fault.
     pub fn broken_roles(&self, config: &Config) -> Vec<(String, String)> {
         let names = self.role_names().into_iter();
         let own = names.filter(|name| self.layers_of(name).first() > Some(&SourceLayer::BuiltIn));
         own.filter_map(|name| {
-            let fault = self.faults_of(name, Some(config)).into_iter().next()?;
-            let problem = self.sources.problems([fault]).problems.into_iter().next()?;
+            let fault = self.role_faults(name, Some(config)).into_iter().next()?;
+            let problem = self
+                .sources
+                .to_problems([fault])
+                .problems
+                .into_iter()
+                .next()?;
             let place = match problem.line {
                 0 => problem.file,
                 line => format!("{}:{line}", problem.file),
@@ -61,9 +70,10 @@ impl Library {
 }
 
 impl Library {
-    /// What is wrong with the prompt of a role that can be resolved: its templates and variables.
+    /// Returns what is wrong with the prompt of a role that can be resolved: its templates and
+    /// variables.
     pub fn prompt_problems(&self, name: &str, templates: &TemplateCatalog) -> Vec<FileProblem> {
-        let Ok(resolved) = self.book.resolve(name) else {
+        let Ok(resolved) = self.role_catalog.resolve(name) else {
             return Vec::new();
         };
         let problems = match templates.check([&resolved.role]) {
@@ -74,19 +84,20 @@ impl Library {
                 let mut fault =
                     Diagnostic::at(place.unwrap_or(resolved.node.place), error.to_string());
                 if let prompt::Error::Unknown { near, .. } = error {
-                    fault = fault.maybe(near.map(|near| format!("did you mean `{near}`?")));
+                    fault = fault
+                        .with_optional_hint(near.map(|near| format!("did you mean `{near}`?")));
                 }
-                self.sources.problems([fault]).problems
+                self.sources.to_problems([fault]).problems
             }
         };
         let above = resolved.chain.iter().map(|(name, _)| name.as_str());
         let names: Vec<&str> = [name].into_iter().chain(above).collect();
-        let located = |problem| self.located(&names, problem);
+        let located = |problem| self.locate_problem(&names, problem);
         problems.into_iter().map(located).collect()
     }
 
-    /// A problem of a prompt at its line of the file that says it, if the line is found there.
-    fn located(&self, names: &[&str], problem: FileProblem) -> FileProblem {
+    /// Moves a problem of a prompt to the line of the file that contains it, if that is found.
+    fn locate_problem(&self, names: &[&str], problem: FileProblem) -> FileProblem {
         let Some(said) = problem.text.clone().filter(|text| !text.trim().is_empty()) else {
             return problem;
         };
@@ -111,7 +122,7 @@ impl Library {
     }
 }
 
-/// What the configuration names and nobody knows: its worker, and roles that are none of `roles`.
+/// Returns unknown names in the configuration: its worker, and roles that are not in `roles`.
 pub fn unknown_names(
     node: &YamlNode,
     config: &Config,
@@ -130,30 +141,31 @@ pub fn unknown_names(
             let near = nearest(name, roles.iter().map(String::as_str));
             let hint = match near {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "`codeteam role list` names those there are".to_owned(),
+                None => "`codeteam role list` lists all of them".to_owned(),
             };
-            faults.push(Diagnostic::at(place, format!("there is no role `{name}`")).hint(hint));
+            faults
+                .push(Diagnostic::at(place, format!("there is no role `{name}`")).with_hint(hint));
         }
     }
     faults
 }
 
-/// The workers that a key names and nobody knows.
+/// Returns the unknown workers that a key names.
 fn unknown_workers(node: &YamlNode, key: &str, config: &Config) -> Vec<Diagnostic> {
     let known = Worker::names(config);
     let mut faults = Vec::new();
     for (name, place) in texts(node.get(key)) {
         if Worker::find(config, &WorkerName(name.to_owned())).is_none() {
             let message = format!("codeteam does not know the worker `{name}`");
-            let hint = meant(name, known.iter().map(String::as_str));
-            faults.push(Diagnostic::at(place, message).maybe(hint));
+            let hint = suggest_word(name, known.iter().map(String::as_str));
+            faults.push(Diagnostic::at(place, message).with_optional_hint(hint));
         }
     }
     faults
 }
 
 impl Library {
-    /// What a role names and nobody knows.
+    /// Returns the unknown names in a role.
     fn unknown(&self, node: &YamlNode, config: Option<&Config>) -> Vec<Diagnostic> {
         let mut faults = Vec::new();
         let context = node.get("context");
@@ -164,13 +176,16 @@ impl Library {
             let message = format!("there is no context strategy `{name}`");
             let known = self.strategies();
             let known = known.iter().map(String::as_str);
-            faults.push(Diagnostic::at(strategy.place, message).maybe(meant(name, known)));
+            faults.push(
+                Diagnostic::at(strategy.place, message)
+                    .with_optional_hint(suggest_word(name, known)),
+            );
         }
         if texts(node.get("mcp_servers")).is_empty() {
             for (name, place) in texts(node.get("allowed_tools")) {
-                if !tools::is_known(name) {
+                if !tools::is_known_tool(name) {
                     let message = format!("no worker has a tool `{name}`");
-                    let hint = nearest(name, tools::words());
+                    let hint = nearest(name, tools::list_tool_words());
                     let hint = match hint {
                         Some(near) => format!("did you mean `{near}`?"),
                         None => {
@@ -178,7 +193,7 @@ impl Library {
                                 .to_owned()
                         }
                     };
-                    faults.push(Diagnostic::at(place, message).hint(hint));
+                    faults.push(Diagnostic::at(place, message).with_hint(hint));
                 }
             }
         }
@@ -191,17 +206,17 @@ impl Library {
         for (name, place) in texts(node.get("mcp_servers")) {
             if !config.knows_server(name) {
                 let message = format!("no MCP server `{name}` is configured");
-                let hint = meant(name, config.mcp_servers.keys().map(String::as_str));
+                let hint = suggest_word(name, config.mcp_servers.keys().map(String::as_str));
                 let hint =
                     hint.unwrap_or("name it under `mcp_servers:` in the configuration".to_owned());
-                faults.push(Diagnostic::at(place, message).hint(hint));
+                faults.push(Diagnostic::at(place, message).with_hint(hint));
             }
         }
         faults
     }
 }
 
-/// One text, or those of a list, with their places.
+/// Returns one text, or those of a list, with their positions.
 fn texts(node: Option<&YamlNode>) -> Vec<(&str, SourcePosition)> {
     let node = node.into_iter();
     let all = node.flat_map(|node| match node.as_list() {

@@ -1,10 +1,12 @@
-//! What ships with codeteam holds together, and layers count as they should.
+//! Tests that everything that ships with codeteam is consistent, and that layers override as they
+//! should.
 
 use std::fs;
 
 use codeteam_core::role::{Contract, EditMode, RoleKind};
 use codeteam_core::workflow::StepKind;
-use codeteam_core::yaml::{OriginComments, write};
+use codeteam_survey::built_in_packs;
+use codeteam_workflow::yaml::{OriginComments, write};
 use expect_test::{Expect, expect, expect_file};
 
 use super::*;
@@ -32,6 +34,7 @@ fn every_built_in_workflow_compiles() {
         "adversarial",
         "mvp",
         "standard",
+        "feature",
         "enterprise",
         "open_source",
         "security_critical",
@@ -63,13 +66,13 @@ fn every_built_in_role_is_whole() {
     }
 }
 
-/// What every role comes to: `UPDATE_EXPECT=1` writes it anew.
+/// The resolved form of every role; `UPDATE_EXPECT=1` writes it again.
 #[test]
 fn resolved_roles_are_what_they_were() {
     let library = built_in_library();
     for name in library.role_names() {
         let resolved = library.resolve(name).unwrap();
-        let told = write(&resolved.node, OriginComments::Left);
+        let told = write(&resolved.node, OriginComments::Omitted);
         let file = format!("snapshots/{}.yml", name.replace('/', "."));
         expect_file![file].assert_eq(&told);
     }
@@ -277,7 +280,7 @@ fn a_role_file_that_cannot_be_read_is_not_passed_over() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("roles/executor.yml:1:7: this is no YAML"),
+        error.contains("roles/executor.yml:1:7: invalid YAML"),
         "{error}"
     );
     assert!(library.compile("lean", surroundings()).is_ok());
@@ -285,9 +288,7 @@ fn a_role_file_that_cannot_be_read_is_not_passed_over() {
     let broken = library.broken_roles(&config);
     assert_eq!(broken.len(), 1, "{broken:?}");
     assert!(
-        broken[0]
-            .1
-            .contains("roles/executor.yml:1: this is no YAML"),
+        broken[0].1.contains("roles/executor.yml:1: invalid YAML"),
         "{broken:?}"
     );
 }
@@ -297,7 +298,7 @@ fn it_is_known_which_workflows_use_a_role() {
     let project = LibraryFixture::new()
         .file("repo/.codeteam/roles/coder.yml", "model: m\n")
         .file("repo/.codeteam/roles/nobody.yml", "kind: scribe\n");
-    let users = project.library().users(&surroundings());
+    let users = project.library().workflows_by_role(&surroundings());
     let named = |role: &str, flow: &str| users.get(role).is_some_and(|flows| flows.contains(flow));
     for flow in ["adversarial", "strict", "codeteam", "lean"] {
         assert!(named("coder", flow), "{flow}");
@@ -319,7 +320,7 @@ fn a_prompt_alone_is_an_agent_where_a_sequence_says_what_it_is() {
         );
     let mut library = project.library();
     assert!(library.resolve("lawyer").is_err());
-    library.learn_kinds(None);
+    library.infer_kinds(None);
     assert_eq!(
         library.resolve("lawyer").unwrap().role.kind,
         RoleKind::Gatekeeper
@@ -328,12 +329,12 @@ fn a_prompt_alone_is_an_agent_where_a_sequence_says_what_it_is() {
     assert!(compiled.workflow.steps.contains_key(&"lawyer".into()));
 }
 
-/// What leads a session where a project says this of its workflow.
+/// Compiles the workflow that leads a session where a project configures it like this.
 fn session_of(flow: &str) -> Result<CompiledWorkflow, String> {
     let mut library = built_in_library();
     let node = yaml::read(&mut library.sources, "config.yml", flow).unwrap();
     let compiled =
-        library.compile_for_session(Some(&node), crate::session::WORKFLOW, surroundings());
+        library.compile_for_session(Some(&node), crate::engine::SESSION_WORKFLOW, surroundings());
     compiled.map_err(|error| error.to_string())
 }
 
@@ -357,7 +358,10 @@ fn values_alone_change_the_workflow_of_sessions_and_put_no_other_in_its_place() 
     let workflow = &changed.workflow;
     assert_eq!(workflow.start.as_str(), "ba");
     assert_eq!(workflow.max_rounds, Some(2));
-    assert_eq!(workflow.on_exhausted, workflow::ExhaustionPolicy::Fail);
+    assert_eq!(
+        workflow.on_exhausted,
+        codeteam_core::workflow::ExhaustionPolicy::Fail
+    );
     assert_eq!(
         workflow.steps[&"qa".into()].rebound.as_ref().unwrap().after,
         1
@@ -424,7 +428,7 @@ fn mistakes_in_roles_name_their_place() {
             |          ^"]],
     );
     project.refused("d", &expect![[r"
-        repo/.codeteam/roles/d.yml:1:1: the role `d` has no `kind` (say what it owes, or which role it `extends`)
+        repo/.codeteam/roles/d.yml:1:1: the role `d` has no `kind` (give it a `kind`, or a role that it `extends`)
             | prompt: x
             | ^"]]);
     project.refused(
@@ -447,7 +451,7 @@ fn mistakes_in_roles_name_their_place() {
     project.refused(
         "g",
         &expect![[r"
-        repo/.codeteam/roles/g.yml:1:7: this is no YAML: unclosed bracket '['
+        repo/.codeteam/roles/g.yml:1:7: invalid YAML: unclosed bracket '['
             | kind: [
             |       ^"]],
     );
@@ -542,4 +546,43 @@ fn a_workflow_that_extends_its_own_name_changes_the_one_below() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("in a circle"), "{error}");
+}
+
+#[test]
+fn every_role_and_step_of_the_packs_is_there() {
+    let library = built_in_library();
+    let names = library.role_names();
+    assert!(built_in_packs().packs.len() >= 10);
+    for pack in &built_in_packs().packs {
+        for role in pack.roles() {
+            assert!(names.contains(role), "{}: {role}", pack.name);
+        }
+    }
+    for (workflow, steps) in &built_in_packs().steps {
+        let (_, text) = library.workflow_text(workflow, 0).unwrap().unwrap();
+        assert!(!text.is_empty() && !steps.code.is_empty());
+    }
+}
+
+/// `init` adds a pack's reviewer to those of a workflow; it must not take any of them away.
+#[test]
+fn who_usually_reviews_is_who_reviews_in_the_workflow() {
+    let mut library = built_in_library();
+    for (workflow, steps) in &built_in_packs().steps {
+        let Some(review) = &steps.review else {
+            continue;
+        };
+        let compiled = library.compile(workflow, surroundings());
+        let compiled = compiled.unwrap();
+        let step = &compiled.workflow.steps[&review.as_str().into()];
+        let StepKind::Role(step) = &step.kind else {
+            panic!("{workflow}: {review} is no step of roles");
+        };
+        let slots: Vec<&str> = step
+            .roles_for(None)
+            .iter()
+            .map(codeteam_core::ids::RoleName::as_str)
+            .collect();
+        assert_eq!(slots, steps.reviewers, "{workflow}");
+    }
 }

@@ -1,16 +1,18 @@
-//! The content of a credential file: what is lent of it, and what of a copy comes back.
+//! Parses the content of a credential file: which part of it is lent, and which part of a copy is
+//! taken back.
 //!
-//! Nothing here touches a file. Of a copy only the named tokens and their time are ever used, so
-//! that a worker cannot plant anything else in the user's file.
+//! Nothing in this module touches a file. Only the named tokens and their expiry time are ever
+//! taken from a copy, so that a worker cannot plant anything else in the user's file.
 
 use blake3::Hash;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::clis::{CredentialFormat, CredentialTime};
 use super::files::CredentialReadError;
+use crate::api_keys::is_token;
+use crate::worker_clis::{CredentialFormat, CredentialTime};
 
-/// A credential file that was read. It cannot be printed.
+/// The content of a credential file. It has no `Debug`, so it cannot be printed.
 pub(super) struct CredentialContent {
     facts: &'static CredentialFormat,
     value: Value,
@@ -18,14 +20,14 @@ pub(super) struct CredentialContent {
     layout: JsonStyle,
 }
 
-/// How the file was written, so that it can be written the same way.
+/// The formatting of the file, so that it can be written the same way.
 struct JsonStyle {
     is_indented: bool,
     ends_line: bool,
 }
 
 impl CredentialContent {
-    /// Reads a credential file; `None` if it does not have every token. They may be empty.
+    /// Parses a credential file; `None` if it does not have every token. Tokens may be empty.
     pub(super) fn read(
         facts: &'static CredentialFormat,
         bytes: &[u8],
@@ -46,20 +48,20 @@ impl CredentialContent {
         }))
     }
 
-    /// Whether somebody could log in with it.
+    /// Returns true if the tokens can be used to log in.
     pub(super) fn is_usable(&self) -> bool {
         self.tokens().all(is_token)
     }
 
-    /// Until when its token is good, if the file says that and not when it was made.
-    pub(super) fn until(&self) -> Option<Timestamp> {
+    /// Returns when its token expires, if the file contains that rather than when it was created.
+    pub(super) fn expires_at(&self) -> Option<Timestamp> {
         match self.facts.time {
             CredentialTime::Milliseconds(_) => Some(self.time),
             CredentialTime::Text(_) => None,
         }
     }
 
-    /// The same for two files exactly if their tokens and their times are.
+    /// Returns a hash that is equal for two files exactly if their tokens and times are equal.
     pub(super) fn fingerprint(&self) -> Hash {
         let mut hasher = blake3::Hasher::new();
         for token in self.tokens() {
@@ -70,23 +72,25 @@ impl CredentialContent {
         hasher.finalize()
     }
 
+    /// Returns true if this login was renewed after the other one.
     pub(super) fn is_newer_than(&self, other: &CredentialContent) -> bool {
         self.time > other.time
     }
 
-    pub(super) fn is_of_the_account_of(&self, other: &CredentialContent) -> bool {
+    /// Returns true if both logins belong to the same account, as far as the files say.
+    pub(super) fn has_same_account(&self, other: &CredentialContent) -> bool {
         let account = |login: &CredentialContent| login.value.pointer(self.facts.account?).cloned();
         account(self) == account(other)
     }
 
-    /// The login alone, for a worker.
-    pub(super) fn lent(&self) -> Vec<u8> {
+    /// Returns the login alone, for a worker.
+    pub(super) fn for_worker(&self) -> Vec<u8> {
         let member = |name: &&str| Some(((*name).to_owned(), self.value.get(name)?.clone()));
         let members: Map<String, Value> = self.facts.members.iter().filter_map(member).collect();
         self.layout.write(&Value::Object(members))
     }
 
-    /// This file with the tokens and the time of another, and everything else as it is.
+    /// Returns this file with the tokens and the time of another, and everything else unchanged.
     pub(super) fn renewed_from(&self, other: &CredentialContent) -> Vec<u8> {
         let mut value = self.value.clone();
         let places = self.facts.tokens.iter().copied();
@@ -127,11 +131,6 @@ impl CredentialTime {
             CredentialTime::Milliseconds(place) | CredentialTime::Text(place) => place,
         }
     }
-}
-
-/// Whether this may be a token or a key: something that can stand in a header.
-pub(super) fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 fn time(facts: &CredentialFormat, value: &Value) -> Option<Timestamp> {

@@ -1,4 +1,4 @@
-//! What can go wrong with a login. No message has anything of a file's content.
+//! The errors of lending logins. No message contains any part of a file's content.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,36 +9,36 @@ pub enum Error {
     /// A file or directory could not be read or written.
     #[error("could not {operation} `{}`", path.display())]
     Io {
-        /// What was tried.
+        /// The operation, as a verb for the message.
         operation: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The user's file is not one that can be a login.
+    /// The user's file cannot be a login.
     #[error("`{}` is not a credential file of `{cli}`: {reason}", path.display())]
     NotCredentials {
         /// The user's file.
         path: PathBuf,
-        /// Whose it should be.
+        /// The CLI that it should belong to.
         cli: &'static str,
-        /// What it is instead.
+        /// The problem with it.
         reason: &'static str,
     },
     /// The worker has renewed the login and the user's file may not be changed. The renewed login
-    /// is still where the worker had it.
+    /// is still in the worker's copy.
     #[error("the login in `{}` was renewed and cannot be updated: `{}` is read-only", path.display(), what.display())]
     ReadOnly {
         /// The user's file.
         path: PathBuf,
-        /// The file, or its directory.
+        /// The read-only file or directory.
         what: PathBuf,
     },
-    /// The record of a loan is not what codeteam writes.
+    /// The record of a loan has a form that codeteam does not write.
     #[error("the record of a login at `{}` cannot be understood", path.display())]
     BrokenRecord {
-        /// The record.
+        /// The path of the record.
         path: PathBuf,
     },
 }

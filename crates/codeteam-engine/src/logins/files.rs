@@ -1,8 +1,8 @@
-//! Reading and replacing credential files: the user's, and a worker's copy of it.
+//! Reads and replaces credential files: the user's, and a worker's copy of it.
 //!
-//! The user's file may be a symbolic link, as dotfile managers make them; then the file it points
-//! to is meant. The copy's directory is written by a worker: nothing in it is followed, waited for
-//! or read beyond a limit.
+//! The user's file may be a symbolic link, as dotfile managers create them; then the target of the
+//! link is read and replaced. The copy's directory is writable by a worker, so codeteam follows no
+//! links in it, never blocks on anything in it, and reads no file beyond a size limit.
 
 use std::fs::{self, DirBuilder, File, Metadata};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 
-use super::clis::WorkerCli;
 use super::error::{Error, io};
+use crate::worker_clis::WorkerCli;
 
-/// More than any login has.
+/// The maximum size of a credential file, more than any login needs.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// What changes when a file is written or replaced.
+/// Metadata that changes when a file is written or replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileStamp {
     inode: u64,
@@ -27,7 +27,7 @@ pub(super) struct FileStamp {
     modified: (i64, i64),
 }
 
-/// Why a file has no content to go by.
+/// The reason why a file has no usable content.
 pub(super) enum CredentialReadError {
     System(io::Error),
     Kind(&'static str),
@@ -35,7 +35,7 @@ pub(super) enum CredentialReadError {
 
 /// The user's credential file, as it was read.
 pub(super) struct UserCredentialFile {
-    /// Where it is, after every symbolic link.
+    /// Its path, with every symbolic link resolved.
     path: PathBuf,
     metadata: Metadata,
     pub(super) bytes: Vec<u8>,
@@ -45,11 +45,12 @@ pub(super) struct UserCredentialFile {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ReplaceOutcome {
     Yes,
-    /// Somebody else has written it in the meantime, and it is theirs.
+    /// Somebody else has written it in the meantime, and their version stays.
     Overtaken,
 }
 
-/// The copy that a worker has: a file in a directory of its own, below a base that it cannot see.
+/// A worker's copy: a file in a directory of its own, below a base directory that the worker cannot
+/// see.
 #[derive(Debug)]
 pub(super) struct CredentialCopy {
     base: PathBuf,
@@ -57,7 +58,7 @@ pub(super) struct CredentialCopy {
 }
 
 impl FileStamp {
-    pub(super) fn of(path: &Path) -> Option<FileStamp> {
+    pub(super) fn from_path(path: &Path) -> Option<FileStamp> {
         fs::metadata(path).ok().as_ref().map(FileStamp::from)
     }
 }
@@ -101,7 +102,7 @@ impl UserCredentialFile {
         }
     }
 
-    /// Writes the file whole or not at all, with the mode and the owner it had.
+    /// Replaces the file atomically, with the mode and the owner it had.
     pub(super) fn replace(&self, bytes: &[u8]) -> Result<ReplaceOutcome, Error> {
         let directory = self.path.parent().unwrap_or(Path::new("/"));
         self.check_writable(directory)?;
@@ -110,7 +111,7 @@ impl UserCredentialFile {
         let new = directory.join(name);
         let replaced = self.stage(&new, bytes).and_then(|()| self.install(&new));
         if !matches!(replaced, Ok(ReplaceOutcome::Yes)) {
-            // Either way there is something better to report.
+            // In either case there is something better to report.
             let _ = fs::remove_file(&new);
         }
         let replaced = replaced.map_err(io("write", &self.path))?;
@@ -118,7 +119,8 @@ impl UserCredentialFile {
         Ok(replaced)
     }
 
-    /// A rename asks nobody whether the file may be written, and nobody asks root.
+    /// Checks the permissions explicitly: a rename does not check those of the file, and root
+    /// passes every check.
     fn check_writable(&self, directory: &Path) -> Result<(), Error> {
         let above = fs::metadata(directory).map_err(io("inspect", directory))?;
         for (what, metadata) in [(&*self.path, &self.metadata), (directory, &above)] {
@@ -144,7 +146,7 @@ impl UserCredentialFile {
     }
 
     fn install(&self, new: &Path) -> io::Result<ReplaceOutcome> {
-        if FileStamp::of(&self.path) != Some(FileStamp::from(&self.metadata)) {
+        if FileStamp::from_path(&self.path) != Some(FileStamp::from(&self.metadata)) {
             return Ok(ReplaceOutcome::Overtaken);
         }
         fs::rename(new, &self.path)?;
@@ -160,7 +162,7 @@ impl CredentialCopy {
         }
     }
 
-    /// The directory that the worker sees.
+    /// Returns the directory that the worker sees.
     pub(super) fn directory(&self) -> PathBuf {
         self.base.join(self.cli.directory)
     }
@@ -172,6 +174,7 @@ impl CredentialCopy {
         made.map_err(io("create", &path))
     }
 
+    /// Reads the copy without following any link that the worker may have put there.
     pub(super) fn read(&self) -> Result<Vec<u8>, CredentialReadError> {
         let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
         let how = ResolveFlags::BENEATH
@@ -184,6 +187,7 @@ impl CredentialCopy {
         Ok(bytes)
     }
 
+    /// Returns the stamp of the copy, without following links.
     pub(super) fn stamp(&self) -> Option<FileStamp> {
         let directory = self.open().ok()?;
         let stat = rustix::fs::statat(directory, self.name(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
@@ -194,7 +198,7 @@ impl CredentialCopy {
         })
     }
 
-    /// Puts another file in its place. It is made where the worker cannot reach it.
+    /// Replaces the copy by a file that is created where the worker cannot reach it.
     pub(super) fn replace(&self, bytes: &[u8]) -> io::Result<()> {
         let new = self.base.join(format!("{}.copy", self.cli.name));
         let replaced = create(&new, bytes)
@@ -223,7 +227,7 @@ impl CredentialCopy {
     }
 }
 
-/// Writes a small file of codeteam's own, durably, whole or not at all.
+/// Writes a small file of codeteam's own, durably and atomically.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let new = path.with_extension("new");
     let written = create(&new, bytes)
@@ -248,7 +252,7 @@ pub(super) fn lock(path: &Path) -> Result<File, Error> {
     open().map_err(io("lock", path))
 }
 
-/// Makes a file that only its owner can read, in place of one that a killed process has left.
+/// Creates a file that only its owner can read, replacing one that a killed process has left.
 fn create(path: &Path, bytes: &[u8]) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

@@ -9,9 +9,9 @@ use std::{fs, io};
 use codeteam_sandbox::egress::ApiUpstream;
 use serde_json::{Value, json};
 
-use super::clis::{ALL, BaseUrlSetting, CLAUDE, CODEX, GEMINI};
-use super::keys::{ApiKeys, EndpointSettings, EndpointSource, endpoint};
 use super::*;
+use crate::api_keys::{ApiKeys, EndpointSettings, EndpointSource, find_endpoint};
+use crate::worker_clis::{ALL, BaseUrlSetting, CLAUDE, CODEX, GEMINI};
 
 /// A user who has logged in to everything, and keeps much else beside it.
 struct LoginFixture {
@@ -108,7 +108,7 @@ fn login(cli: &WorkerCli, token: &str, time: i64) -> Value {
 }
 
 fn places(cli: &WorkerCli) -> Vec<&'static str> {
-    let (clis::CredentialTime::Milliseconds(time) | clis::CredentialTime::Text(time)) =
+    let (worker_clis::CredentialTime::Milliseconds(time) | worker_clis::CredentialTime::Text(time)) =
         cli.credentials.time;
     let tokens = cli.credentials.tokens.iter().copied();
     tokens.chain([time]).collect()
@@ -424,7 +424,7 @@ fn a_worker_reaches_its_own_servers() {
         "oauth2.googleapis.com:443",
     ];
     assert_eq!(hosts(&GEMINI), google);
-    assert_eq!(ALL.map(|cli| WorkerCli::named(cli.name)), ALL.map(Some));
+    assert_eq!(ALL.map(|cli| WorkerCli::find(cli.name)), ALL.map(Some));
 }
 
 #[test]
@@ -441,13 +441,13 @@ fn a_key_becomes_a_header_of_an_endpoint_and_is_not_printed() {
         ("OPENAI_API_KEY", "k2"),
         ("GEMINI_API_KEY", "k3"),
     ]);
-    let codex = endpoint(&CODEX, &all, EndpointSettings::default())
+    let codex = find_endpoint(&CODEX, &all, EndpointSettings::default())
         .unwrap()
         .unwrap();
     assert_eq!(codex.base_url, BaseUrlSetting::Option("openai_base_url"));
     assert_eq!(codex.placeholder, "CODEX_API_KEY");
     let headers = ALL.map(|cli| {
-        let endpoint = endpoint(cli, &all, EndpointSettings::default())
+        let endpoint = find_endpoint(cli, &all, EndpointSettings::default())
             .unwrap()
             .unwrap();
         let (name, value) = endpoint.header.unwrap();
@@ -468,7 +468,7 @@ fn a_key_becomes_a_header_of_an_endpoint_and_is_not_printed() {
     );
     let none = keys(&[("OPENAI_API_KEY", ""), ("CODEX_API_KEY", "two\r\nlines")]);
     assert_eq!(
-        ALL.map(|cli| endpoint(cli, &none, EndpointSettings::default())),
+        ALL.map(|cli| find_endpoint(cli, &none, EndpointSettings::default())),
         [const { Ok(None) }; 3]
     );
 }
@@ -483,23 +483,23 @@ fn the_users_server_takes_the_place_of_the_clis_own() {
         ])
     };
     let gateway = keys("http://gateway.example:8080/claude");
-    let claude = endpoint(&CLAUDE, &gateway, EndpointSettings::default())
+    let claude = find_endpoint(&CLAUDE, &gateway, EndpointSettings::default())
         .unwrap()
         .unwrap();
-    assert_eq!(claude.said_by, EndpointSource::User);
+    assert_eq!(claude.source, EndpointSource::User);
     assert_eq!(
         claude.upstream,
         ApiUpstream::parse("http://gateway.example:8080/claude").unwrap()
     );
-    let gemini = endpoint(&GEMINI, &gateway, EndpointSettings::default())
+    let gemini = find_endpoint(&GEMINI, &gateway, EndpointSettings::default())
         .unwrap()
         .unwrap();
-    assert_eq!(gemini.said_by, EndpointSource::Cli);
+    assert_eq!(gemini.source, EndpointSource::Cli);
     assert_eq!(
         gemini.upstream,
         ApiUpstream::parse(GEMINI.keys.upstream).unwrap()
     );
-    let bad = endpoint(
+    let bad = find_endpoint(
         &CLAUDE,
         &keys("https://me:hush@gateway.example"),
         EndpointSettings::default(),
@@ -526,7 +526,7 @@ fn the_users_configuration_names_another_key_and_server() {
             base_url,
             keyless: false,
         };
-        endpoint(&CLAUDE, &keys, said)
+        find_endpoint(&CLAUDE, &keys, said)
     };
     let work = said(Some("WORK_KEY"), None).unwrap().unwrap();
     assert_eq!(work.header.unwrap().1.reveal(), "second");
@@ -534,7 +534,7 @@ fn the_users_configuration_names_another_key_and_server() {
     assert!(missing.contains("`PASSWORD`") && !missing.contains("never taken"));
     let near = said(None, Some("http://127.0.0.1:11434")).unwrap().unwrap();
     assert_eq!(
-        (near.said_by, near.url.as_str()),
+        (near.source, near.url.as_str()),
         (EndpointSource::User, "http://127.0.0.1:11434")
     );
     // A server of the user's own may need no key.
@@ -543,17 +543,17 @@ fn the_users_configuration_names_another_key_and_server() {
         base_url: Some("http://127.0.0.1:11434/v1"),
         keyless: false,
     };
-    let local = endpoint(&CODEX, &keys, local).unwrap().unwrap();
+    let local = find_endpoint(&CODEX, &keys, local).unwrap().unwrap();
     assert_eq!(local.header, None);
     assert!(
-        endpoint(&CODEX, &keys, EndpointSettings::default())
+        find_endpoint(&CODEX, &keys, EndpointSettings::default())
             .unwrap()
             .is_none()
     );
     // Who has no login asks it even if only a variable names it.
     let keys = ApiKeys::from_env([("OPENAI_BASE_URL".into(), "http://127.0.0.1:1/v1".into())]);
     assert!(
-        endpoint(&CODEX, &keys, EndpointSettings::default())
+        find_endpoint(&CODEX, &keys, EndpointSettings::default())
             .unwrap()
             .is_none()
     );
@@ -561,7 +561,7 @@ fn the_users_configuration_names_another_key_and_server() {
         keyless: true,
         ..EndpointSettings::default()
     };
-    let local = endpoint(&CODEX, &keys, keyless).unwrap().unwrap();
+    let local = find_endpoint(&CODEX, &keys, keyless).unwrap().unwrap();
     assert_eq!(
         (local.header, local.url.as_str()),
         (None, "http://127.0.0.1:1/v1")

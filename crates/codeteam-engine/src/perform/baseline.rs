@@ -1,62 +1,69 @@
 //! Tries set-up and checks on the commit that a run would start from, before any model is asked.
 //!
-//! A check that fails there would refuse every change, whoever made it. What passed is remembered by
-//! tree, command and surroundings, so that the next run on the same commit starts at once. What
-//! failed is tried again where it would stop the run: somebody may have repaired the machine.
+//! A check that fails there would refuse every change, whoever made it. Successes are cached by
+//! tree, command and surroundings, so that the next run on the same commit starts at once. Failures
+//! that would stop the run are tried again: somebody may have repaired the machine.
+//!
+//! A merge into a branch that has moved is tried in the same way, because nobody has checked its
+//! result yet.
 
 use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use codeteam_core::event::HostTraffic;
+use codeteam_core::Run;
+use codeteam_core::event::{HostTraffic, SandboxKind};
+use codeteam_core::frame::Tip;
 use codeteam_core::ids::{AttemptId, RunId};
 use codeteam_core::input::Input;
+use codeteam_core::operator::Operator;
 use codeteam_core::workflow::{Check, CheckKind};
 use serde::{Deserialize, Serialize};
 
-use super::checks::{JudgedChange, run};
+use super::checks::{JudgedChange, run_gate_command};
 use super::{ChangeFacts, Error, Job, JobContext, JobKind, OldFailures, setup};
 use crate::config::BaselinePolicy;
-use crate::engine::{Engine, PreparedRun};
-use crate::process::CancelToken;
-use crate::workspace::UnignoredProduct;
+use crate::engine::{Engine, PreparedRun, gate_commands};
+use codeteam_host::process::CancelToken;
+use codeteam_host::workspace::UnignoredProduct;
+use codeteam_verify::test_report::TestReport;
 
 /// A check that fails before anything is changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailingCheck {
-    /// Its name.
+    /// The check's name in the configuration.
     pub name: String,
-    /// Its command.
+    /// The shell command.
     pub command: String,
-    /// What it said last, and how it ended.
-    pub said: String,
-    /// The tests that it says have failed; empty if its output names none.
+    /// Its last output, and how it ended.
+    pub output: String,
+    /// The tests that failed according to its output; empty if it names none.
     pub tests: Vec<String>,
 }
 
-/// What came of trying the base.
+/// The result of trying the base.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BaselineReport {
     /// The checks that fail.
-    pub red: Vec<FailingCheck>,
-    /// What the set-up asked of the network.
+    pub failing: Vec<FailingCheck>,
+    /// The hosts that the set-up connected to.
     pub network: Vec<HostTraffic>,
-    /// What the set-up leaves that no `.gitignore` names.
+    /// Files that the set-up leaves and no `.gitignore` names.
     pub unignored: Vec<UnignoredProduct>,
 }
 
-/// What somebody who watches is told meanwhile.
+/// Callbacks that show the progress of a trial.
 #[derive(Clone, Copy)]
 pub struct ProgressCallbacks<'a> {
-    /// Takes what is worth showing, line by line.
+    /// Receives output worth showing, line by line.
     pub lines: &'a (dyn Fn(&AttemptId, &str) + Sync),
-    /// Takes what is being tried, and that it has ended.
+    /// Receives what is being tried, and `None` when it has ended.
     pub busy: &'a (dyn Fn(&AttemptId, Option<&str>) + Sync),
 }
 
-/// Makes a worktree of the base ready and runs the checks there that are not known to pass.
-pub fn try_base(
+/// Sets up a worktree of the base and runs the checks there that are not known to pass.
+pub fn try_baseline(
     engine: &Engine,
     prepared: &PreparedRun,
     policy: BaselinePolicy,
@@ -71,11 +78,49 @@ pub fn try_base(
     if checks.is_empty() && engine.config.setup.is_none() {
         return Ok(BaselineReport::default());
     }
-    let job = job_of(prepared, checks.clone());
+    let job = trial_job(prepared.base(), prepared.sandbox(), checks.clone());
+    let tried_on = "on the unchanged commit";
+    try_job(engine, &job, checks, policy, (cancel, watching, tried_on))
+}
+
+/// Runs the checks of a run on the result of a merge, in a worktree of its own. `merged` has the
+/// commit that is merged into, and the resulting tree. Where only new failures counted in the run,
+/// checks whose failing tests all failed before the run are left out.
+pub fn try_merged_tree(
+    engine: &Engine,
+    run: &Run,
+    merged: &Tip,
+    cancel: CancelToken,
+    watching: ProgressCallbacks<'_>,
+) -> Result<Vec<FailingCheck>, Error> {
+    clear_leftovers(engine);
+    let checks = gate_commands(&run.workflow);
+    let job = trial_job(merged, run.sandbox, checks.clone());
+    let (policy, tried_on) = (BaselinePolicy::Stop, "on the merged result");
+    let tried = try_job(engine, &job, checks, policy, (cancel, watching, tried_on))?;
+    let is_old = |check: &FailingCheck| {
+        let is_known = |test: &String| {
+            let mut old = run.baseline.iter();
+            old.any(|old| old.check == check.name && old.tests.contains(test))
+        };
+        !check.tests.is_empty() && check.tests.iter().all(is_known)
+    };
+    let failing = tried.failing.into_iter();
+    Ok(failing.filter(|check| !is_old(check)).collect())
+}
+
+fn try_job(
+    engine: &Engine,
+    job: &Job,
+    checks: Vec<Check>,
+    policy: BaselinePolicy,
+    (cancel, watching, tried_on): (CancelToken, ProgressCallbacks<'_>, &'static str),
+) -> Result<BaselineReport, Error> {
     let trial = BaselineTrial {
-        key: setup::fingerprint(&job, engine)?,
-        outcomes: CheckOutcomeCache::of(engine),
-        job: &job,
+        key: setup::fingerprint(job, engine)?,
+        outcomes: CheckOutcomeCache::open(engine),
+        tried_on,
+        job,
         engine,
     };
     let mut red = Vec::new();
@@ -86,10 +131,14 @@ pub fn try_base(
         };
         match trial.known(command) {
             Some(known) if known.passed => {
-                engine.tried.note(job.tree.as_str(), command, true);
+                let tree = job.tree.as_str();
+                engine.command_outcomes.note(tree, command, true);
+                engine.test_reports.note(tree, command, known.report);
             }
             Some(known) if policy == BaselinePolicy::NewFailures => {
-                red.push(known.into_red(&check, command));
+                let (tree, report) = (job.tree.as_str(), known.report.clone());
+                engine.test_reports.note(tree, command, report);
+                red.push(known.into_failing(&check, command));
             }
             _ => open.push(check),
         }
@@ -115,22 +164,24 @@ pub fn try_base(
             busy: watching.busy,
         };
         let tried = trial.run(&open, &context);
-        // Nobody looks at it any more.
-        let _ = fs::remove_dir_all(engine.workspaces_of(&job.run));
+        // The worktree is no longer needed.
+        let _ = fs::remove_dir_all(engine.run_workspaces_folder(&job.run));
         let tried = tried?;
-        red.extend(tried.red);
+        red.extend(tried.failing);
         unignored = tried.unignored;
     }
     Ok(BaselineReport {
-        red,
+        failing: red,
         network: network.into_inner(),
         unignored,
     })
 }
 
 /// Removes the worktrees of trials whose process was killed.
-pub fn clear_leftovers(engine: &Engine) {
-    let found = fs::read_dir(engine.workspaces()).into_iter().flatten();
+pub(crate) fn clear_leftovers(engine: &Engine) {
+    let found = fs::read_dir(engine.workspaces_folder())
+        .into_iter()
+        .flatten();
     for entry in found.flatten() {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(FOLDER));
@@ -140,17 +191,18 @@ pub fn clear_leftovers(engine: &Engine) {
     }
 }
 
-/// Stands for the set-up among the commands whose outcomes are remembered.
+/// The pseudo-command under which the outcome of set-up is cached.
 const SET_UP: &str = "\0set-up";
 
-/// How the folder of a trial's worktrees begins; the process follows.
+/// The prefix of the folder of a trial's worktrees; the process id follows.
 const FOLDER: &str = ".baseline-";
 
-/// A job that judges the base, for no run.
-fn job_of(prepared: &PreparedRun, checks: Vec<Check>) -> Job {
-    let base = prepared.base().clone();
+/// Builds a job that checks the base and belongs to no run.
+fn trial_job(base: &Tip, sandbox: SandboxKind, checks: Vec<Check>) -> Job {
+    let base = base.clone();
     Job {
-        id: AttemptId::before_the_run(),
+        id: AttemptId::for_preflight(),
+        side_slot: None,
         run: RunId(format!("{FOLDER}{}", std::process::id())),
         branch: String::new(),
         started_from: base.clone(),
@@ -159,15 +211,15 @@ fn job_of(prepared: &PreparedRun, checks: Vec<Check>) -> Job {
         tree: base.tree.clone(),
         changed: Vec::new(),
         audit: false,
-        in_session: false,
-        by_session: false,
-        basis: None,
+        started_by: Operator::Workers,
+        operator: Operator::Workers,
+        gate_settings: None,
         baseline: Arc::default(),
         old_failures: OldFailures::Configured,
-        sandbox: prepared.sandbox(),
+        sandbox,
         strategies: Arc::default(),
         templates: Arc::default(),
-        what: JobKind::Check {
+        kind: JobKind::RunGate {
             tree: base.tree.clone(),
             checks,
             about: Box::new(ChangeFacts::default()),
@@ -176,11 +228,13 @@ fn job_of(prepared: &PreparedRun, checks: Vec<Check>) -> Job {
     }
 }
 
-/// One try of the base.
+/// One trial of the base.
 struct BaselineTrial<'a> {
-    /// What is round the tree.
+    /// The fingerprint of the surroundings of the tree.
     key: String,
     outcomes: CheckOutcomeCache,
+    /// A description of the tree, for the progress messages.
+    tried_on: &'static str,
     job: &'a Job,
     engine: &'a Engine,
 }
@@ -190,7 +244,7 @@ impl BaselineTrial<'_> {
         self.outcomes.get(&self.key_of(command))
     }
 
-    /// Remembers how a command has ended.
+    /// Caches the outcome of a command.
     fn note(&self, command: &str, outcome: &CheckOutcome) {
         self.outcomes.put(&self.key_of(command), outcome);
     }
@@ -207,7 +261,7 @@ impl BaselineTrial<'_> {
     fn run(&self, checks: &[Check], context: &JobContext<'_>) -> Result<BaselineReport, Error> {
         let (job, engine) = (self.job, self.engine);
         let workspace = job.prepare_gate(engine, &job.tree)?;
-        setup::ready(job, &workspace, context)?;
+        setup::set_up_workspace(job, &workspace, context)?;
         let unignored = workspace.unignored_products()?;
         let passed = CheckOutcome {
             passed: true,
@@ -225,38 +279,41 @@ impl BaselineTrial<'_> {
                 return Err(Error::Cancelled);
             }
             let ended = {
-                let busy = format!("check `{}` on the unchanged commit", check.name);
+                let busy = format!("check `{}` {}", check.name, self.tried_on);
                 let _busy = context.busy_with(&job.id, &busy);
-                run(&look, &workspace, command, check.timeout_ms)?
+                run_gate_command(&look, &workspace, command, check.timeout_ms)?
             };
             if context.cancel.is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            engine.tried.note(job.tree.as_str(), command, ended.passed);
+            ended.note(engine, job.tree.as_str(), command);
             let outcome = CheckOutcome {
                 passed: ended.passed,
                 said: if ended.passed {
                     String::new()
                 } else {
-                    ended.said
+                    ended.summary
                 },
                 tests: ended.tests.into_iter().collect(),
                 unignored: Vec::new(),
+                report: ended.report,
             };
             self.note(command, &outcome);
             if !outcome.passed {
-                red.push(outcome.into_red(check, command));
+                red.push(outcome.into_failing(check, command));
             }
         }
+        // The first task can start with its work tree.
+        workspace.release()?;
         Ok(BaselineReport {
-            red,
+            failing: red,
             unignored,
             ..BaselineReport::default()
         })
     }
 }
 
-/// How a command ended on a tree.
+/// The cached outcome of a command on a tree.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct CheckOutcome {
     passed: bool,
@@ -264,34 +321,37 @@ struct CheckOutcome {
     said: String,
     #[serde(default)]
     tests: Vec<String>,
-    /// What a set-up leaves that no `.gitignore` names.
+    /// Files that a set-up leaves and no `.gitignore` names.
     #[serde(default)]
     unignored: Vec<UnignoredProduct>,
+    /// What the test runner reported, if the command ran one.
+    #[serde(default)]
+    report: Option<TestReport>,
 }
 
 impl CheckOutcome {
-    fn into_red(self, check: &Check, command: &str) -> FailingCheck {
+    fn into_failing(self, check: &Check, command: &str) -> FailingCheck {
         FailingCheck {
             name: check.name.clone(),
             command: command.to_owned(),
-            said: self.said,
+            output: self.said,
             tests: self.tests,
         }
     }
 }
 
-/// How commands have ended, in small files named by what they depend on.
+/// A cache of command outcomes, in small files named by a hash of what they depend on.
 struct CheckOutcomeCache {
     folder: PathBuf,
 }
 
 impl CheckOutcomeCache {
-    /// So many are kept.
+    /// The maximum number of cached outcomes.
     const MOST: usize = 500;
 
-    fn of(engine: &Engine) -> Self {
+    fn open(engine: &Engine) -> Self {
         Self {
-            folder: engine.workspaces().join(".outcomes"),
+            folder: engine.workspaces_folder().join(".outcomes"),
         }
     }
 
@@ -300,7 +360,7 @@ impl CheckOutcomeCache {
         serde_json::from_slice(&text).ok()
     }
 
-    /// Keeps one, if that can be: without it the command is run again.
+    /// Stores an outcome. Errors are ignored: without the entry the command is run again.
     fn put(&self, key: &str, outcome: &CheckOutcome) {
         let (path, half) = (
             self.folder.join(key),

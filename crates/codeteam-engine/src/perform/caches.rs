@@ -1,25 +1,34 @@
-//! The user's caches, as the configuration gives them to confined commands.
+//! Gives confined commands access to the user's caches, as configured.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+use std::sync::TryLockError;
+use std::sync::{Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, SystemTime};
 
 use codeteam_sandbox::{MountAccess, MountEntry, credentials, policy};
 
 use super::{Error, Job, JobKind};
-use crate::config::{CacheConfig, CacheMode, absolute};
-use crate::confine::credentials_in;
+use crate::config::{CacheConfig, CacheMode, expand_home};
 use crate::engine::Engine;
-use crate::process::HostView;
+use codeteam_host::confine::credentials_in;
+use codeteam_host::limited_io::copy_file;
+use codeteam_host::process::{HostView, WaitLimit};
 
-/// Shows the configured caches. One that the user does not have is left out.
-pub(super) fn show(view: &mut HostView, job: &Job, engine: &Engine) -> Result<(), Error> {
+/// The longest time that copying a cache may take.
+const COPYING: Duration = Duration::from_mins(10);
+
+/// The interval at which somebody who waits for another copy looks again.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Shows the configured caches. Caches that the user does not have are left out.
+pub(super) fn show_caches(view: &mut HostView, job: &Job, engine: &Engine) -> Result<(), Error> {
     let home = engine.env.home.as_deref();
-    for cache in &job.grounds(engine)?.sandbox.caches {
-        let found = absolute(&cache.path, home).and_then(|path| path.canonicalize().ok());
+    for cache in &job.gate_config(engine)?.sandbox.caches {
+        let found = expand_home(&cache.path, home).and_then(|path| path.canonicalize().ok());
         let Some(path) = found else {
             continue;
         };
@@ -30,7 +39,7 @@ pub(super) fn show(view: &mut HostView, job: &Job, engine: &Engine) -> Result<()
         };
         let covered = match cache.mode {
             CacheMode::ReadOnly => credentials_in(&source, &target),
-            // They were not copied.
+            // Credentials were not copied, so there is nothing to cover.
             CacheMode::Copy => Vec::new(),
         };
         view.entries.push(MountEntry::Bind {
@@ -43,7 +52,8 @@ pub(super) fn show(view: &mut HostView, job: &Job, engine: &Engine) -> Result<()
     Ok(())
 }
 
-/// Where it appears: what is below the user's home is looked for below the private one.
+/// Returns the path at which a cache appears: a path below the user's home appears below the
+/// private one.
 fn place(cache: &CacheConfig, path: &Path, home: Option<&Path>) -> PathBuf {
     let below = cache.path.strip_prefix("~").ok().map(Path::to_owned);
     let below = below.or_else(|| Some(cache.path.strip_prefix(home?).ok()?.to_owned()));
@@ -53,12 +63,18 @@ fn place(cache: &CacheConfig, path: &Path, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// The run's copy, made by whoever needs it first. Checks have one of their own: what they find
-/// must not be what a worker has put there for them.
+/// Returns the run's copy of a cache, creating it if necessary. Checks have a copy of their own, so
+/// that a worker cannot plant anything in it for them.
 fn own_copy(path: &Path, job: &Job, engine: &Engine) -> Result<PathBuf, Error> {
-    static COPYING: Mutex<()> = Mutex::new(());
-    let _alone = COPYING.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = folder(job, engine);
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _limit = WaitLimit::limit_to(COPYING);
+    let failed = |source| Error::Io {
+        doing: "copy the cache",
+        path: path.to_owned(),
+        source,
+    };
+    let _alone = wait_for_turn(&ALONE).map_err(failed)?;
+    let folder = copies_folder(job, engine);
     let name = blake3::hash(path.as_os_str().as_encoded_bytes());
     let copy = folder.join(&name.to_hex()[..16]);
     if copy.exists() {
@@ -69,29 +85,47 @@ fn own_copy(path: &Path, job: &Job, engine: &Engine) -> Result<PathBuf, Error> {
         .and_then(|()| fs::create_dir_all(&folder))
         .and_then(|()| duplicate(path, &half))
         .and_then(|()| fs::rename(&half, &copy));
-    made.map_err(|source| Error::Io {
-        doing: "copy the cache",
-        path: path.to_owned(),
-        source,
-    })?;
+    made.map_err(failed)?;
     Ok(copy)
 }
 
-/// Where the run's copies for such a job are.
-pub(super) fn folder(job: &Job, engine: &Engine) -> PathBuf {
-    let whose = match job.what {
-        JobKind::Check { .. } => "checks",
-        _ => "workers",
-    };
-    engine.workspaces_of(&job.run).join(".caches").join(whose)
+/// Waits until nobody else copies a cache, or the thread's limit ends the wait.
+fn wait_for_turn(alone: &Mutex<()>) -> io::Result<MutexGuard<'_, ()>> {
+    loop {
+        match alone.try_lock() {
+            Ok(turn) => return Ok(turn),
+            Err(TryLockError::Poisoned(turn)) => return Ok(turn.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                WaitLimit::current().check_io()?;
+                thread::sleep(POLL);
+            }
+        }
+    }
 }
 
-/// How many files and folders there are below a folder, and when one was last written. Links are not
-/// followed.
+/// Returns the folder of the run's copies for this kind of job.
+pub(super) fn copies_folder(job: &Job, engine: &Engine) -> PathBuf {
+    let whose = match job.kind {
+        JobKind::RunGate { .. } => "checks",
+        _ => "workers",
+    };
+    engine
+        .run_workspaces_folder(&job.run)
+        .join(".caches")
+        .join(whose)
+}
+
+/// Counts the files and folders below a folder, and returns the latest modification time. Links are
+/// not followed.
 pub(super) fn newest(folder: &Path) -> (u64, Option<SystemTime>) {
     let (mut count, mut last) = (0, None);
     let mut pending = vec![folder.to_owned()];
+    let limit = WaitLimit::current();
     while let Some(folder) = pending.pop() {
+        // Whatever is found then is no longer asked for.
+        if limit.check().is_err() {
+            break;
+        }
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let Ok(found) = entry.metadata() else {
                 continue;
@@ -113,11 +147,12 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Copies a folder with all that is in it but credentials. Links stay links; what is neither file,
-/// folder nor link is left out.
+/// Copies a folder with everything in it except credentials. Links stay links; anything that is
+/// neither file, folder nor link is left out.
 fn duplicate(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
+        WaitLimit::current().check_io()?;
         let entry = entry?;
         let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
         let path = entry.path();
@@ -134,8 +169,34 @@ fn duplicate(from: &Path, to: &Path) -> io::Result<()> {
         } else if kind.is_symlink() {
             symlink(fs::read_link(entry.path())?, target)?;
         } else if kind.is_file() {
-            fs::copy(entry.path(), target)?;
+            copy_file(&entry.path(), &target)?;
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copying_a_cache_ends_with_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        fs::create_dir_all(from.join("deep")).unwrap();
+        fs::write(from.join("deep/file"), "text").unwrap();
+        duplicate(&from, &to).unwrap();
+        assert_eq!(fs::read_to_string(to.join("deep/file")).unwrap(), "text");
+
+        let _limit = WaitLimit::limit_to(Duration::ZERO);
+        let late = duplicate(&from, &folder.path().join("late")).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        // Whoever waits for another copy waits no longer either.
+        let alone = Mutex::new(());
+        let busy = alone.lock().unwrap();
+        let late = wait_for_turn(&alone).unwrap_err();
+        assert_eq!(late.to_string(), "it took too long");
+        drop(busy);
+        assert!(wait_for_turn(&alone).is_ok());
+    }
 }

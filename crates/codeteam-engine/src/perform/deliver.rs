@@ -1,8 +1,8 @@
-//! Hands over what a run has committed, when everything else is done: moves the user's branch forward
-//! to it, or leaves a patch.
+//! Delivers the commits of a run when everything else is done: moves the user's branch forward, or
+//! writes a patch.
 //!
-//! Idempotent: what has been done before codeteam died is found done. Whatever keeps it from being
-//! done is no failure of the run: the commits stay where they are, and a person is told why.
+//! Delivery is idempotent: a step that was done before codeteam died is recognised as done. An
+//! obstacle is not a failure of the run: the commits stay where they are, and a person is told why.
 
 use codeteam_core::event::DeliveryOutcome;
 use codeteam_core::frame::Tip;
@@ -10,16 +10,20 @@ use codeteam_core::ids::Commit;
 use codeteam_core::input::Input;
 use codeteam_core::workflow::DeliveryMethod;
 
-use super::{Error, Job, JobContext, SCRATCH, now, oid, with_causes};
-use crate::artifacts;
-use crate::config::retired;
-use crate::git::{self, ExpectedRef, MergeStrategy, Oid, Repo};
-use crate::session;
-use crate::tell::short;
+use super::{Error, Job, JobContext, SCRATCH, oid};
+use crate::clock::now;
+use crate::config::base_ref;
+use crate::config::retired_run_ref;
+use codeteam_core::ids::RunId;
+use codeteam_host::error_chain::format_error_chain;
+use codeteam_host::git::{self, ExpectedRef, MergeStrategy, Oid, Repo};
+use codeteam_report::artifacts;
+use codeteam_report::describe::short_id;
 
-/// The file of a run's changes, in its folder.
+/// The name of the file with a run's changes, in the run's folder.
 const PATCH: &str = "changes.patch";
 
+/// Delivers the run's commits and reports what was done, or why they were left where they are.
 pub(super) fn deliver(
     job: &Job,
     how: &DeliveryMethod,
@@ -34,9 +38,9 @@ pub(super) fn deliver(
         DeliveryMethod::Forward {
             branch: Some(branch),
             at,
-        } => match forward(job, branch, at, &target, context)? {
+        } => match fast_forward(job, branch, at, &target, context)? {
             None => {
-                retire(job, &target, context);
+                retire_branch(job, &target, context);
                 DeliveryOutcome::Forward {
                     branch: branch.clone(),
                     from: at.clone(),
@@ -53,9 +57,9 @@ pub(super) fn deliver(
     })
 }
 
-/// Moves the user's branch forward and updates their checkout, if nothing of theirs is in the way;
-/// else says what is.
-fn forward(
+/// Moves the user's branch forward and updates their checkout, if nothing of theirs is in the way.
+/// Otherwise returns what is.
+fn fast_forward(
     job: &Job,
     branch: &str,
     at: &Commit,
@@ -63,15 +67,15 @@ fn forward(
     context: &JobContext<'_>,
 ) -> Result<Option<String>, Error> {
     let repo = &context.engine.repo;
-    let Some(found) = repo.read_ref(&git::reference(branch))? else {
+    let Some(found) = repo.read_ref(&git::reference_name(branch))? else {
         return Ok(Some(format!("there is no branch `{branch}` any more")));
     };
     if found == *target || repo.is_ancestor(target, &found)? {
-        // By codeteam before it died, or by the user.
+        // Moved by codeteam before it died, or by the user.
         return Ok(None);
     }
     if found.as_str() != at.as_str() {
-        let now = short(found.as_str());
+        let now = short_id(found.as_str());
         return Ok(Some(format!(
             "`{branch}` has moved since the run began, to {now}"
         )));
@@ -86,25 +90,25 @@ fn forward(
             "`{branch}` is not checked out any more, {on}"
         )));
     }
-    let scratch = context.engine.workspaces_of(&job.run).join(SCRATCH);
-    if job.in_session && repo.advance_to_same(branch, &found, target, &scratch)? {
+    let scratch = context.engine.run_workspaces_folder(&job.run).join(SCRATCH);
+    if job.in_session() && repo.advance_if_same_tree(branch, &found, target, &scratch)? {
         return Ok(None);
     }
     match repo.merge_into_checkout(target, MergeStrategy::FastForward) {
-        Ok(merged) => Ok(astray(repo, branch, target, &merged.before)?),
-        Err(error) => Ok(Some(with_causes(&error))),
+        Ok(merged) => Ok(detect_wrong_branch(repo, branch, target, &merged.before)?),
+        Err(error) => Ok(Some(format_error_chain(&error))),
     }
 }
 
-/// What was moved instead of the branch, if the user has left it meanwhile: git moves what is checked
-/// out at that moment. Nothing is lost by it, and how it is taken back is said.
-fn astray(
+/// Detects that another branch was moved, because the user switched branches meanwhile: git moves
+/// whatever is checked out at that moment. Nothing is lost, and the message says how to undo it.
+fn detect_wrong_branch(
     repo: &Repo,
     branch: &str,
     target: &Oid,
     before: &Oid,
 ) -> Result<Option<String>, git::Error> {
-    if let Some(now) = repo.read_ref(&git::reference(branch))?
+    if let Some(now) = repo.read_ref(&git::reference_name(branch))?
         && (now == *target || repo.is_ancestor(target, &now)?)
     {
         return Ok(None);
@@ -117,17 +121,17 @@ fn astray(
     Ok(Some(format!(
         "`{branch}` was left while it was to be moved: {moved} is at {} now instead; \
          `git reset --keep {}` there takes that back",
-        short(target.as_str()),
-        short(before.as_str())
+        short_id(target.as_str()),
+        short_id(before.as_str())
     )))
 }
 
-/// The run's own branch is no longer needed: its commits are on the user's. They are kept apart all
-/// the same, in case the user takes them off again. What cannot be done here does no harm.
-fn retire(job: &Job, target: &Oid, context: &JobContext<'_>) {
+/// Retires the run's own branch, because its commits are on the user's branch now. A reference
+/// keeps them, in case the user removes them there. Failures do no harm.
+fn retire_branch(job: &Job, target: &Oid, context: &JobContext<'_>) {
     let repo = &context.engine.repo;
-    let own = git::reference(&job.branch);
-    let kept = retired(job.run.as_str());
+    let own = git::reference_name(&job.branch);
+    let kept = retired_run_ref(job.run.as_str());
     if repo
         .update_ref(&kept, target, ExpectedRef::Anywhere)
         .is_err()
@@ -135,7 +139,7 @@ fn retire(job: &Job, target: &Oid, context: &JobContext<'_>) {
         return;
     }
     if let Ok(None) = repo.checkout_of(&job.branch) {
-        // Someone may have committed more on it: then it stays.
+        // If somebody has committed more on it, it stays.
         let _ = repo.delete_ref(&own, target);
     }
 }
@@ -143,28 +147,40 @@ fn retire(job: &Job, target: &Oid, context: &JobContext<'_>) {
 fn patch(job: &Job, target: &Oid, context: &JobContext<'_>) -> Result<DeliveryOutcome, Error> {
     let engine = context.engine;
     let base = oid(job.started_from.commit.as_str())?;
-    // What was not committed when a session began is in no commit that anybody else has: the patch
-    // would apply nowhere without it.
-    let start = session::start(&engine.repo, &job.run)?.filter(|start| *start == base);
+    // Changes that were uncommitted when a session began are in no commit that anybody else has:
+    // the patch would not apply anywhere without them.
+    let start = uncommitted_base(&engine.repo, &job.run)?.filter(|start| *start == base);
     let before = match start {
         Some(start) => engine.repo.newest_commits(&start, 1)?.into_iter().next(),
         None => None,
     };
     let before = before.and_then(|start| start.parents.into_iter().next());
-    let text = engine.repo.mailbox(&before.unwrap_or(base), target)?;
-    let file = engine.runs_folder().join(job.run.as_str()).join(PATCH);
-    artifacts::replace(&file, &text)?;
+    let text = engine
+        .repo
+        .format_patches(&before.unwrap_or(base), target)?;
+    let file = engine
+        .records()
+        .runs_folder()
+        .join(job.run.as_str())
+        .join(PATCH);
+    artifacts::write_atomically(&file, &text)?;
     let shown = file.strip_prefix(engine.repo.top_level()).unwrap_or(&file);
     Ok(DeliveryOutcome::Patch {
         file: shown.display().to_string(),
     })
 }
 
+/// Returns the commit of the uncommitted changes in the checkout when a task began, if there were
+/// any. It is the base of the run then, on top of what was checked out.
+pub fn uncommitted_base(repo: &Repo, run: &RunId) -> Result<Option<Oid>, git::Error> {
+    repo.read_ref(&base_ref(run.as_str()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::CommitSignature;
-    use crate::git::fixture::GitFixture;
+    use crate::git_fixture::GitFixture;
+    use codeteam_host::git::CommitSignature;
 
     #[test]
     fn a_branch_that_was_left_meanwhile_is_not_said_to_have_moved() {
@@ -180,7 +196,7 @@ mod tests {
         let work = repo.commit(&tree, &[&head.commit], "work", &by).unwrap();
         let forward = || {
             let merged = repo.merge_into_checkout(&work, MergeStrategy::FastForward);
-            astray(&repo, "main", &work, &merged.unwrap().before).unwrap()
+            detect_wrong_branch(&repo, "main", &work, &merged.unwrap().before).unwrap()
         };
         // Between the last look and the merge.
         fixture.git(&fixture.main(), &["switch", "--quiet", "-c", "other"]);

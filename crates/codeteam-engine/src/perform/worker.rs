@@ -1,18 +1,20 @@
-//! Lets a worker carry its assignment out, and takes from its worktree what it really did.
+//! Lets a worker carry out its assignment, and takes from its worktree what it really changed.
 
-mod attached;
+mod conversation_dir;
 mod edits;
 mod files;
+mod monitor;
 mod output;
+mod program_check;
+mod prompt_rendering;
+mod session_usage;
 mod transcript;
-mod usable;
-mod watch;
+mod worker_view;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -25,52 +27,88 @@ use codeteam_core::ids::{BodyId, Tree};
 use codeteam_core::input::{Input, WorkerOutcome, WorkerReport};
 use codeteam_core::role::{Contract, EditMode, RoleKind};
 use codeteam_core::submission::strict;
+use codeteam_core::untrusted_text::one_line;
 use codeteam_sandbox::{MountAccess, MountEntry, policy};
 
-use self::files::{LaunchFiles, failed};
+use self::conversation_dir::ConversationDir;
+use self::files::LaunchFiles;
+use self::monitor::WorkerMonitor;
 use self::output::OutputFilter;
+pub use self::transcript::LogLineKind;
 pub(super) use self::transcript::retold;
 use self::transcript::{Transcript, lock};
-pub(crate) use self::transcript::{replayed, spent};
-use self::watch::WorkerMonitor;
-use super::reach::WorkerAccess;
-use super::{Error, Job, JobContext, caches, frame_change, now, oid, setup, view};
-use crate::artifacts;
+pub(crate) use self::transcript::{
+    TranscriptReader, read_unfinished, replayed, spent, trace_transcript,
+};
+use super::worker_access::WorkerAccess;
+use super::{Error, Job, JobContext, certificates, frame_change, oid, setup};
+use crate::clock::now;
 use crate::context::{self, exact};
+use crate::diagnostic_log;
 use crate::dialect::{
-    FoldSettings, LaunchSettings, LocalClock, OutputFold, WorkerCommand, WorkerEvent,
+    DialectName, FoldSettings, LaunchSettings, LocalClock, OutputFold, WorkerCommand, WorkerEvent,
 };
 use crate::engine::Engine;
-use crate::process::{
-    self, CommandExit, CommandLimits, CommandSpec, ExitReason, HostView, NetworkLedger, OutputLine,
-    RefusedHost, SandboxProfile, WaitError, WaitLimit,
-};
 use crate::prompt;
 use crate::workers::{Worker, prices, probe};
-use crate::workspace::{self, Workspace};
+use codeteam_host::process::{
+    self, CommandExit, CommandLimits, CommandSpec, ExitReason, NetworkLedger, OutputLine,
+    OutputStream, RefusedHost, SandboxProfile, WaitError, WaitLimit,
+};
+use codeteam_host::workspace::{self, Workspace};
+use codeteam_report::artifacts;
 
-/// The longest line of a worker that is kept: an answer with whole files in it is one line.
+/// The longest line of a worker's output that is kept: an answer with whole files in it is one
+/// line.
 const LINE_BYTES: usize = 12 << 20;
-/// What is said of a worker whose sandbox somebody else has ended.
+/// The longest name of a model that is recorded.
+const MODEL_BYTES: usize = 200;
+/// The message for a worker whose sandbox was killed by somebody else.
 const SANDBOX_KILLED: &str = "its sandbox was killed, and not by codeteam";
-/// How long it may take to collect what a worker has done: as long as the worker itself may take,
-/// but neither less nor more than this.
+/// The minimum and maximum time for collecting a worker's changes. In between, it may take as long
+/// as the worker itself may take.
 const COLLECTING: (Duration, Duration) = (Duration::from_mins(1), Duration::from_mins(10));
-/// How long a worker may take to end when it is asked to.
+/// The time in which a worker must exit after it is asked to.
 const GRACE: Duration = Duration::from_secs(3);
 
-pub(super) fn work(
+/// Carries out an assignment with its worker, to the end.
+pub(super) fn carry_out_assignment(
     job: &Job,
     assignment: &Assignment,
     context: &JobContext<'_>,
 ) -> Result<Input, Error> {
+    job.expect_launch(context.engine);
     match WorkerAttempt::prepare(job, assignment, context)? {
-        Ok(errand) => errand.carry_out(),
-        Err(facts) => Ok(came_to_nothing(job, facts)),
+        Ok(errand) => errand.run_to_end(),
+        Err(facts) => Ok(failed_start_input(job, facts)),
     }
 }
 
-/// An assignment and all that carries it out.
+/// Writes what upstream tasks have brought forth into files that the worker can open, where it is
+/// told only a part of it.
+fn write_upstream_texts(
+    assignment: &mut Assignment,
+    workspace: &Workspace,
+    engine: &Engine,
+) -> Result<(), Error> {
+    for result in &mut assignment.earlier.upstream {
+        let Some(text) = &result.full_text else {
+            continue;
+        };
+        let name = format!(".codeteam/upstream/{}.md", result.task);
+        let text = engine.redactor.redact(text).text;
+        if workspace.write_own_text(Path::new(&name), &text)? {
+            result.full_text_file = Some(name);
+        }
+    }
+    Ok(())
+}
+
+/// One attempt of a worker at an assignment, with everything that it needs.
+///
+/// `prepare` checks the program and sets up the worktree; `run_to_end` then grants the access to
+/// the model, runs the worker while its output goes to the transcript and the fold, takes back what
+/// was lent to it, applies its answer, and reports the change that is really in the worktree.
 struct WorkerAttempt<'a> {
     job: &'a Job,
     context: &'a JobContext<'a>,
@@ -84,7 +122,7 @@ struct WorkerAttempt<'a> {
 }
 
 impl<'a> WorkerAttempt<'a> {
-    /// Makes everything ready; says what the worker lacks if it lacks something.
+    /// Prepares the attempt. Returns the worker's failure if something that it needs is missing.
     fn prepare(
         job: &'a Job,
         assignment: &Assignment,
@@ -95,32 +133,36 @@ impl<'a> WorkerAttempt<'a> {
         let worker = Worker::find(&engine.config, &assignment.worker)
             .ok_or_else(|| Error::UnknownWorker(assignment.worker.0.clone()))?;
         let model = assignment.model.as_ref().or(worker.model.as_ref()).cloned();
-        let worker = match worker.speaking(&engine.env.keys, model.as_deref()) {
+        let worker = match worker.with_protocol(&engine.env.keys, model.as_deref()) {
             Ok(worker) => worker,
             Err(facts) => return Ok(Err(facts)),
         };
-        if let Err(facts) = usable::check(job, &worker, &workspace, context)? {
+        if let Err(facts) = program_check::check_program(job, &worker, &workspace, context)? {
             return Ok(Err(facts));
         }
         if assignment.writable {
             if assignment.tree != job.base.tree {
                 workspace.unstage(&oid(&job.base.commit.0)?)?;
             }
-            setup::ready(job, &workspace, context)?;
+            setup::set_up_workspace(job, &workspace, context)?;
         }
-        let files = LaunchFiles::of(job, engine);
-        let session = ConversationDir::of(job, assignment, &worker, engine)?;
+        let files = LaunchFiles::for_launch(job, engine);
+        let session = ConversationDir::open(job, assignment, &worker, engine)?;
         let mut assignment = assignment.clone();
-        if session.as_ref().is_none_or(|session| !session.is_there) {
+        if session
+            .as_ref()
+            .is_none_or(|session| !session.can_continue())
+        {
             assignment.session = None;
         }
+        write_upstream_texts(&mut assignment, &workspace, engine)?;
         let before = assignment.session.as_ref().map(|session| session.usage);
         let listening = FoldSettings {
             account: worker.account.clone(),
             model,
             before: before.unwrap_or_default(),
             clock: LocalClock::read(),
-            bare: assignment.contract == Contract::Strict,
+            bare: assignment.expected.contract == Contract::Strict,
         };
         let transcript = Transcript::create(&files.transcript, worker.dialect, &listening)?;
         Ok(Ok(Self {
@@ -136,44 +178,46 @@ impl<'a> WorkerAttempt<'a> {
         }))
     }
 
-    /// Lets the worker work, to its end.
-    fn carry_out(self) -> Result<Input, Error> {
+    /// Runs the worker to its end and reports the result.
+    fn run_to_end(self) -> Result<Input, Error> {
         let (job, context) = (self.job, self.context);
         let telling = Arc::clone(&self.transcript);
-        let account = NetworkLedger::telling(Arc::new(move |text: &str| {
+        let account = NetworkLedger::with_logger(Arc::new(move |text: &str| {
             lock(&telling).write("network", text.into());
         }));
         let (worker, private) = (&self.worker, &self.files.private);
         let engine = context.engine;
         let reach = WorkerAccess::for_job(job, worker, &self.assignment, private, engine, &account);
         let reach = match reach {
-            // What the user's configuration lacks is the worker's trouble: another may stand in.
+            // A missing setting of the user's is a failure of this worker only: a substitute may
+            // work.
             Err(error @ (Error::Server(_) | Error::NotLoggedIn(_))) => {
-                let facts = probe::unusable(FailureCause::Login, error.to_string());
-                return Ok(came_to_nothing(job, facts));
+                let facts = probe::unusable_program(FailureCause::Login, error.to_string());
+                return Ok(failed_start_input(job, facts));
             }
             reach => reach?,
         };
         let served = reach.served();
         let mut fold = worker.dialect.dialect().fold(&self.listening);
         let ran = self.run(&reach, &mut *fold);
-        // However it went, what the worker was lent comes back.
-        if let Some(told) = reach.end() {
+        // Whatever happened, what the worker was lent must come back.
+        if let Some(told) = reach.release() {
             (context.lines)(&job.id, &told);
         }
-        let (exit, ended) = match ran {
-            // Nobody else could be told it either, and trying again does not make it shorter.
+        let (exit, ended, measured) = match ran {
+            // The prompt would be too long for any other worker too, and a retry does not make it
+            // shorter.
             Err(Error::Context(context::Error::CannotFit(error))) => {
                 let hint = "raise the role's `context.budget` or `limits.max_token_budget`";
                 let message = format!("{error}; {hint}");
-                return Ok(came_to_nothing(
+                return Ok(failed_start_input(
                     job,
-                    probe::unusable(FailureCause::Length, message),
+                    probe::unusable_program(FailureCause::Length, message),
                 ));
             }
             ran => ran?,
         };
-        let hosts = account.hosts();
+        let hosts = account.reached_hosts();
         if !hosts.is_empty() {
             (context.report)(Input::NetworkUsed {
                 at: now(),
@@ -181,61 +225,73 @@ impl<'a> WorkerAttempt<'a> {
                 hosts,
             });
         }
-        let mut end = self.ended(fold.finish(&exit), &exit)?;
+        let mut end = self.apply_answer(fold.finish(&exit), &exit)?;
         match (&mut end, ended) {
-            // It was ended here, and says nothing of why itself.
+            // Codeteam ended the worker, so the reason is known here and not in its output.
             (WorkerOutcome::Failed(facts), Some(why)) => *facts = why,
             (WorkerOutcome::Failed(facts), None) => {
                 facts.message = served.name_apis(&facts.message);
-                tell_refusal_from_outage(facts, &account.hosts(), &account.refused());
+                tell_refusal_from_outage(facts, &account.reached_hosts(), &account.refused_hosts());
             }
             (WorkerOutcome::Answered(_), _) => {}
         }
-        self.report(end, &*fold)
+        self.report(end, &*fold, measured)
     }
 
-    /// Runs the worker; what it says goes to the transcript, to the fold and to whoever watches.
-    /// Tells how it ended, and why if it was ended here.
+    /// Runs the worker. Its output goes to the transcript, to the fold and to the observer. Returns
+    /// how it exited, the reason if codeteam ended it, and what it was seen to use.
     fn run(
         &self,
         reach: &WorkerAccess,
         fold: &mut dyn OutputFold,
-    ) -> Result<(CommandExit, Option<FailureFacts>), Error> {
-        let spec = self.command(self.program(reach)?, reach)?;
+    ) -> Result<(CommandExit, Option<FailureFacts>, Usage), Error> {
+        self.job.expect_launch(self.context.engine);
+        let (program, internals) = self.program(reach)?;
+        let spec = self.command(program, &internals, reach)?;
         let (assignment, context) = (&self.assignment, self.context);
         let mut output = OutputFilter::new(&context.engine.redactor);
-        // Where the worktree is means nothing to a person.
+        // The path of the worktree means nothing to a person, so it is removed from what is shown.
         let tree = format!("{}/", self.workspace.tree_dir().display());
-        let mut watch = WorkerMonitor::begin(self.job, assignment, context);
+        let measured = self
+            .session
+            .as_ref()
+            .and_then(|session| session.measure(self.worker.dialect, self.listening.before));
+        let mut watch = WorkerMonitor::begin(self.job, assignment, context, measured);
         let cancel = watch.cancel.clone();
+        let relays_log = self.is_own_program() && diagnostic_log::worker_directives().is_some();
         let mut sink = |line: OutputLine<'_>| {
+            let is_relayed = relays_log && line.stream == OutputStream::Stderr;
+            if is_relayed && diagnostic_log::record_worker_line(&line.text) {
+                return;
+            }
             let line = output.filter(line);
             let is_new_part = lock(&self.transcript).line(line.event.stream, &line.kept);
             let told = fold.line(&line.event);
             if is_new_part {
                 lock(&self.transcript).record_usage(fold.usage());
             }
-            for shown in told.iter().filter_map(WorkerEvent::shown) {
+            for shown in told.iter().filter_map(WorkerEvent::display_text) {
                 let shown = shown.replace(&tree, "");
                 let shown = output.filter_shown(line.event.stream, &shown);
                 (context.lines)(&self.job.id, &shown);
             }
-            // What it says last, it says itself.
+            // After its final event the worker exits by itself, so there is nothing left to end.
             if !told.contains(&WorkerEvent::Final) {
-                watch.look(&*fold);
+                watch.observe(&*fold);
             }
         };
-        let stall = Some(assignment.stall_ms).filter(|ms| *ms > 0);
+        let stall = Some(assignment.limits.stall_ms).filter(|ms| *ms > 0);
         let limits = CommandLimits {
-            wall: Duration::from_millis(assignment.timeout_ms),
+            wall: Duration::from_millis(assignment.limits.timeout_ms),
             silence: stall.map(Duration::from_millis),
             line_bytes: LINE_BYTES,
-            // Its answer comes last, however much it said before. What is kept is bounded there.
+            // The answer comes last, however much was printed before. The transcript limits what is
+            // kept.
             total_bytes: u64::MAX,
             grace: GRACE,
         };
         let launcher = self.job.launcher(context.engine)?;
-        let exit = process::run(
+        let exit = process::run_command(
             &*launcher,
             SandboxProfile::Worker,
             &spec,
@@ -243,24 +299,29 @@ impl<'a> WorkerAttempt<'a> {
             &cancel,
             &mut sink,
         )?;
-        Ok((exit, watch.ended))
+        let measured = watch.measure(&*fold);
+        Ok((exit, watch.ended, measured))
     }
 
-    /// What became of it, with what it has changed by its answer in the worktree.
-    fn ended(&self, mut end: WorkerOutcome, exit: &CommandExit) -> Result<WorkerOutcome, Error> {
+    /// Determines the outcome, and writes the edits of the answer into the worktree if it has any.
+    fn apply_answer(
+        &self,
+        mut end: WorkerOutcome,
+        exit: &CommandExit,
+    ) -> Result<WorkerOutcome, Error> {
         let (assignment, engine) = (&self.assignment, self.context.engine);
         if let WorkerOutcome::Failed(facts) = &mut end {
-            if exit.lost {
+            if exit.sandbox_killed {
                 SANDBOX_KILLED.clone_into(&mut facts.message);
             }
-            // Its limit, not how long it took to be rid of it.
+            // Report the limit, not how long it took to end the worker.
             match exit.status {
                 ExitReason::TimedOut => {
-                    let seconds = assignment.timeout_ms / 1_000;
+                    let seconds = assignment.limits.timeout_ms / 1_000;
                     facts.message = format!("it took longer than {seconds} s");
                 }
                 ExitReason::Stalled => {
-                    let seconds = assignment.stall_ms / 1_000;
+                    let seconds = assignment.limits.stall_ms / 1_000;
                     facts.message = format!("it said nothing for {seconds} s");
                 }
                 _ => {}
@@ -268,7 +329,7 @@ impl<'a> WorkerAttempt<'a> {
         }
         let tree = self.workspace.tree_dir();
         if !assignment.writable && self.job.sandbox != SandboxKind::None {
-            engine.untouched.note(&tree, &assignment.tree);
+            engine.clean_worktrees.note(&tree, &assignment.tree);
         }
         let is_editing = assignment.writable && assignment.means.mode == EditMode::Edits;
         if let (WorkerOutcome::Answered(answer), true) = (&end, is_editing) {
@@ -277,40 +338,47 @@ impl<'a> WorkerAttempt<'a> {
             end = applied.err().map_or(end, WorkerOutcome::Failed);
         }
         if let WorkerOutcome::Answered(answer) = &mut end
-            && prompt::is_exact(assignment)
+            && prompt::has_exact_input(assignment)
             && assignment.kind == RoleKind::Gatekeeper
         {
-            // What the tests printed is known here; that it was copied right matters to nobody.
-            let outputs = attached::outputs(assignment, engine)?;
-            let (_, output) = exact::tested(&assignment.checks, &outputs);
-            if let Some(mended) = strict::with_report(answer, &strict::report(&output)) {
+            // The output of the tests is known here, so it does not matter whether the worker
+            // copied it correctly.
+            let outputs = prompt_rendering::read_check_outputs(assignment, engine)?;
+            let (_, output) = exact::combine_check_results(&assignment.judged.checks, &outputs);
+            if let Some(mended) = strict::with_report(answer, &strict::shorten_report(&output)) {
                 *answer = mended;
                 self.note("its report is not what the tests printed; what they printed is taken");
             }
         }
-        redacted(&mut end, engine);
+        redact_end(&mut end, engine);
         Ok(end)
     }
 
-    /// Says what was made of its answer, where its words are kept too.
+    /// Records a remark about the worker's answer in the transcript, and shows it.
     fn note(&self, text: &str) {
         lock(&self.transcript).write("codeteam", text.into());
         (self.context.lines)(&self.job.id, text);
     }
 
-    /// Keeps what it said, and takes from its worktree what it did.
-    fn report(&self, mut end: WorkerOutcome, fold: &dyn OutputFold) -> Result<Input, Error> {
+    /// Stores the transcript and collects the change from the worktree. `measured` is the usage of a
+    /// worker that has not reported any.
+    fn report(
+        &self,
+        mut end: WorkerOutcome,
+        fold: &dyn OutputFold,
+        measured: Usage,
+    ) -> Result<Input, Error> {
         let engine = self.context.engine;
         let wants_change = self.assignment.writable && matches!(end, WorkerOutcome::Answered(_));
-        // Getting the transcript onto the disk and looking at the worktree need not wait for each
-        // other.
+        // Writing the transcript to disk and reading the worktree are independent, so they run in
+        // parallel.
         let transcript = &self.transcript;
         let (kept, collected) = std::thread::scope(|scope| {
             let keeping = scope.spawn(|| lock(transcript).keep(engine));
             let collected = wants_change.then(|| self.collect());
             (keeping.join(), collected.transpose())
         });
-        self.files.forget();
+        self.files.remove();
         let transcript = kept.map_err(|_| Error::Panicked)??;
         let change = match collected? {
             None => None,
@@ -320,10 +388,14 @@ impl<'a> WorkerAttempt<'a> {
                 None
             }
         };
-        let session = self.session.as_ref().and_then(|_| fold.session());
+        let session = self.session.as_ref().filter(|dir| dir.is_kept());
+        let session = session.and_then(|_| fold.session());
+        let usage = Some(fold.usage()).filter(|usage| *usage != Usage::default());
+        let usage = usage.unwrap_or(measured);
         let report = WorkerReport {
             end,
-            usage: prices::priced(fold.usage(), fold.model(), &engine.config.prices),
+            usage: prices::with_cost(usage, fold.model(), &engine.config.prices),
+            model: self.model_used(fold),
             transcript: Some(transcript),
             change,
             session: session.map(str::to_owned),
@@ -331,25 +403,40 @@ impl<'a> WorkerAttempt<'a> {
             edited: Vec::new(),
             failed_write: fold.failed_write().map(str::to_owned),
         };
-        Ok(exited(self.job, report))
+        Ok(exit_input(self.job, report))
     }
 
-    /// The tree and the change in the worktree, or what the worker must be told about it. What a
-    /// worker leaves can take as long to collect as it likes, so that has a limit, too.
+    /// Returns the model that did the work: the one that the worker names, or else the one it was asked
+    /// to use. What a script is asked for is its file.
+    fn model_used(&self, fold: &dyn OutputFold) -> Option<String> {
+        let asked = match self.worker.dialect {
+            DialectName::Scripted => None,
+            _ => self.listening.model.as_deref(),
+        };
+        let model = fold.model().or(asked)?;
+        // A worker may call its model anything.
+        let kept = model.floor_char_boundary(MODEL_BYTES);
+        let name = one_line(&self.context.engine.redactor.redact(&model[..kept]).text);
+        (!name.is_empty()).then_some(name)
+    }
+
+    /// Collects the tree and the change from the worktree, or the objection that the worker must be
+    /// told. A worker can leave files that take arbitrarily long to collect, so this has a time
+    /// limit too.
     fn collect(&self) -> Result<Result<(Tree, FrameChange), FailureFacts>, Error> {
         let (job, workspace, engine) = (self.job, &self.workspace, self.context.engine);
         let base = oid(&job.base.tree.0)?;
-        let limit = Duration::from_millis(self.assignment.timeout_ms);
+        let limit = Duration::from_millis(self.assignment.limits.timeout_ms);
         let limit = limit.clamp(COLLECTING.0, COLLECTING.1);
         let (changes, is_late) = {
-            let _limit = WaitLimit::within(limit);
-            let changes = workspace.changes(&base);
+            let _limit = WaitLimit::limit_to(limit);
+            let changes = workspace.collect_changes(&base);
             (
                 changes,
                 WaitLimit::current().check() == Err(WaitError::TimedOut),
             )
         };
-        self.tell_repairs();
+        self.report_repairs();
         let (tree, diff) = match changes {
             Ok(found) => found,
             Err(
@@ -357,7 +444,7 @@ impl<'a> WorkerAttempt<'a> {
                 | workspace::Error::Unrecordable { .. }
                 | workspace::Error::Filtered { .. }),
             ) => return Ok(Err(forbidden(error.to_string()))),
-            Err(_) if is_late => return Ok(Err(forbidden(self.too_late(limit)))),
+            Err(_) if is_late => return Ok(Err(forbidden(self.collect_timeout_message(limit)))),
             Err(error) => return Err(error.into()),
         };
         if let Some(link) = diff.gitlinks().next() {
@@ -366,14 +453,23 @@ impl<'a> WorkerAttempt<'a> {
                 "`{path}` refers to another repository"
             ))));
         }
+        let planned = &self.assignment.shown.targets;
+        if let Some((file, module)) = workspace.submodule_files(planned)?.first() {
+            let (file, module) = (file.display(), module.display());
+            return Ok(Err(forbidden(format!(
+                "`{file}`, which the task names, is in the submodule `{module}`: no change of a \
+                 run includes files of another repository. Delete it; if the task cannot be done \
+                 without it, say so, because a person has to make that change in the submodule"
+            ))));
+        }
         let tree = Tree(tree.as_str().to_owned());
-        engine.untouched.note(&workspace.tree_dir(), &tree);
-        let change = frame_change(engine, job.id.lasting(), &diff)?;
+        engine.clean_worktrees.note(&workspace.tree_dir(), &tree);
+        let change = frame_change(engine, job.id.without_fence(), &diff)?;
         Ok(Ok((tree, change)))
     }
 
-    /// Says what had to be put right in the worktree.
-    fn tell_repairs(&self) {
+    /// Reports what had to be repaired in the worktree.
+    fn report_repairs(&self) {
         let repairs = self.workspace.take_repairs();
         for file in &repairs.removed {
             self.note(&format!("{file}, which git cannot record: it was removed"));
@@ -386,8 +482,8 @@ impl<'a> WorkerAttempt<'a> {
         }
     }
 
-    /// What is said of a worktree that takes too long to collect.
-    fn too_late(&self, limit: Duration) -> String {
+    /// Returns the message for a worktree that takes too long to collect.
+    fn collect_timeout_message(&self, limit: Duration) -> String {
         let seconds = limit.as_secs();
         let mut text = format!("the files it left could not be collected within {seconds} s");
         let largest = self.workspace.largest_files().unwrap_or_default();
@@ -400,17 +496,18 @@ impl<'a> WorkerAttempt<'a> {
         text
     }
 
-    /// Keeps the log that is to be shortened, as it was.
+    /// Stores the log that is to be shortened in its original form.
     fn log(&self) -> Result<Option<BodyId>, Error> {
-        if !self.assignment.shortens {
+        if !self.assignment.expected.shortens {
             return Ok(None);
         }
-        let log = self.assignment.log.as_bytes();
+        let log = self.assignment.earlier.log.as_bytes();
         Ok(Some(BodyId(self.context.engine.bodies.put(log)?)))
     }
 
-    /// What carries the assignment out, with its files where it will look for them.
-    fn program(&self, reach: &WorkerAccess) -> Result<WorkerCommand, Error> {
+    /// Renders the prompt, writes the files of the launch, and returns the command of the worker, and
+    /// the files of the implementation that are hidden from it.
+    fn program(&self, reach: &WorkerAccess) -> Result<(WorkerCommand, Vec<String>), Error> {
         let (assignment, worker, engine) = (&self.assignment, &self.worker, self.context.engine);
         let named = &assignment.means.mcp_servers;
         let servers = named.iter().filter_map(|name| {
@@ -427,13 +524,17 @@ impl<'a> WorkerAttempt<'a> {
             protocol: worker.protocol,
             web_search: reach.web_search.clone(),
             sampling: worker.sampling,
-            price: prices::find(self.listening.model.as_deref(), &engine.config.prices),
+            price: prices::find_price(self.listening.model.as_deref(), &engine.config.prices),
             keyed: reach.keyed,
             confined: self.job.sandbox != SandboxKind::None,
+            has_session_files: assignment.means.continues || self.session.is_some(),
             mcp_servers: servers.collect(),
         };
-        let context::RenderedPrompt { prompt, packed } =
-            attached::told(self.job, assignment, &self.workspace, engine)?;
+        let context::RenderedPrompt {
+            prompt,
+            packed,
+            internals,
+        } = prompt_rendering::render_assignment(self.job, assignment, &self.workspace, engine)?;
         (self.context.report)(Input::ContextPacked {
             at: now(),
             id: self.job.id.clone(),
@@ -441,10 +542,11 @@ impl<'a> WorkerAttempt<'a> {
         });
         let redactor = &engine.redactor;
         self.files.write_assignment(assignment, &prompt, redactor)?;
+        let told = format!("{}\n\n---\n\n{}", prompt.system, prompt.user);
+        lock(&self.transcript).record_prompt(&redactor.redact(&told).text);
         if self.job.audit {
-            let told = format!("{}\n\n---\n\n{}", prompt.system, prompt.user);
-            artifacts::audit(
-                engine,
+            artifacts::write_attempt_audit(
+                engine.records(),
                 &self.job.run,
                 &self.job.id,
                 "prompt.md",
@@ -456,15 +558,28 @@ impl<'a> WorkerAttempt<'a> {
         for (path, text) in &program.files {
             self.files.write(path, text)?;
         }
+        if let (true, Some(log)) = (self.is_own_program(), diagnostic_log::worker_directives()) {
+            program.args.extend(["--relay-log".into(), log.into()]);
+        }
         program.reads.push(self.files.folder.clone());
-        Ok(program)
+        Ok((program, internals))
     }
 
-    /// The worker's program, with all it sees.
-    fn command(&self, program: WorkerCommand, reach: &WorkerAccess) -> Result<CommandSpec, Error> {
+    /// Returns true if the worker is `codeteam agent`.
+    fn is_own_program(&self) -> bool {
+        self.worker.dialect.dialect().requirements().is_none()
+    }
+
+    /// Builds the complete command with everything that the worker can see.
+    fn command(
+        &self,
+        program: WorkerCommand,
+        internals: &[String],
+        reach: &WorkerAccess,
+    ) -> Result<CommandSpec, Error> {
         let (job, engine, workspace) = (self.job, self.context.engine, &self.workspace);
-        let mut view = view(job, &self.assignment, workspace, engine)?;
-        reach.show(&mut view);
+        let mut view = worker_view::show(job, &self.assignment, internals, workspace, engine)?;
+        reach.mount_private_files(&mut view);
         if let Some(session) = &self.session {
             session.show(&mut view);
         }
@@ -480,7 +595,7 @@ impl<'a> WorkerAttempt<'a> {
         }
         let (name, args) = match program.stdin {
             None => (program.program, program.args),
-            // No worker may ever wait for a terminal, so there is no standard input but a file.
+            // No worker may ever wait for a terminal, so standard input is always a file.
             Some(file) => {
                 let script = r#"exec "$@" <"$0""#;
                 let mut args: Vec<OsString> = vec!["-c".into(), script.into(), file.into()];
@@ -490,7 +605,8 @@ impl<'a> WorkerAttempt<'a> {
             }
         };
         let mut env = program.env;
-        // Times that it tells are read as such.
+        env.extend(certificates::show_certificates(&mut view, job, engine));
+        // The times in its output are interpreted as UTC.
         env.push(("TZ".into(), "UTC".into()));
         env.extend(reach.env.iter().cloned());
         Ok(CommandSpec {
@@ -499,14 +615,15 @@ impl<'a> WorkerAttempt<'a> {
             cwd: workspace.tree_dir(),
             env: Engine::child_env(&job.mark(engine), env),
             view,
-            disk: Some(Engine::disk(workspace, &engine.config.sandbox)),
+            disk: Some(Engine::disk_limit(workspace, &engine.config.sandbox)),
             brief: false,
         })
     }
 }
 
-/// Takes secrets out of what becomes an event. Files in an answer are in the worktree by now.
-pub(super) fn redacted(end: &mut WorkerOutcome, engine: &Engine) {
+/// Removes secrets from an outcome before it becomes an event. The files in an answer are in the
+/// worktree by now.
+pub(super) fn redact_end(end: &mut WorkerOutcome, engine: &Engine) {
     let text = match end {
         WorkerOutcome::Answered(text) => text,
         WorkerOutcome::Failed(facts) => &mut facts.message,
@@ -516,7 +633,8 @@ pub(super) fn redacted(end: &mut WorkerOutcome, engine: &Engine) {
     }
 }
 
-pub(super) fn exited(job: &Job, report: WorkerReport) -> Input {
+/// Builds the input that reports the end of a worker.
+pub(super) fn exit_input(job: &Job, report: WorkerReport) -> Input {
     Input::WorkerExited {
         at: now(),
         id: job.id.clone(),
@@ -524,8 +642,8 @@ pub(super) fn exited(job: &Job, report: WorkerReport) -> Input {
     }
 }
 
-/// A worker that could not even be started.
-/// An API that the sandbox does not let the worker reach is not waited for: it would never answer.
+/// Reclassifies a failure to reach the API if the sandbox refused the connection. Waiting for such
+/// an API is pointless, because it would never answer.
 fn tell_refusal_from_outage(
     facts: &mut FailureFacts,
     hosts: &[HostTraffic],
@@ -549,12 +667,14 @@ fn tell_refusal_from_outage(
     );
 }
 
-fn came_to_nothing(job: &Job, facts: FailureFacts) -> Input {
-    exited(
+/// Builds the input for a worker that could not even be started.
+fn failed_start_input(job: &Job, facts: FailureFacts) -> Input {
+    exit_input(
         job,
         WorkerReport {
             end: WorkerOutcome::Failed(facts),
             usage: Usage::default(),
+            model: None,
             transcript: None,
             change: None,
             session: None,
@@ -565,86 +685,12 @@ fn came_to_nothing(job: &Job, facts: FailureFacts) -> Input {
     )
 }
 
-/// Whether the worker itself changes files.
+/// Returns true if the worker itself changes files, rather than answering with edits.
 fn changes_files(assignment: &Assignment) -> bool {
     assignment.writable && assignment.means.mode == EditMode::Tools
 }
 
-/// What a worker is shown: its work tree, which only those who are asked for a change may write.
-fn view(
-    job: &Job,
-    assignment: &Assignment,
-    workspace: &Workspace,
-    engine: &Engine,
-) -> Result<HostView, Error> {
-    let access = if changes_files(assignment) {
-        MountAccess::Writable
-    } else {
-        MountAccess::ReadOnly
-    };
-    let mut view = if assignment.exclude.is_empty() {
-        view::of(workspace, access)?
-    } else {
-        view::without(workspace, access, &assignment.exclude)?
-    };
-    caches::show(&mut view, job, engine)?;
-    let allowed = &engine.config.sandbox.allow_files;
-    view::hide_configuration(&mut view, &workspace.tree_dir(), allowed);
-    // Last: what is hidden here is hidden there too.
-    setup::show_shared(&mut view, job, workspace, engine)?;
-    Ok(view)
-}
-
-/// Where a worker keeps what was said, for the roles that may go on in it: a folder of the slot's
-/// own, for as long as the run lasts.
-struct ConversationDir {
-    folder: PathBuf,
-    /// Where the CLI looks for it, relative to its home.
-    place: &'static str,
-    /// Whether the session that the assignment names can be gone on in.
-    is_there: bool,
-}
-
-impl ConversationDir {
-    fn of(
-        job: &Job,
-        assignment: &Assignment,
-        worker: &Worker,
-        engine: &Engine,
-    ) -> Result<Option<Self>, Error> {
-        let Some(place) = worker.dialect.dialect().sessions() else {
-            return Ok(None);
-        };
-        if !assignment.means.continues {
-            return Ok(None);
-        }
-        let slot = format!(
-            "{}:{}.{}:{}",
-            job.id.frame, job.id.step, job.id.slot, worker.name
-        );
-        let name = blake3::hash(slot.as_bytes()).to_hex();
-        let folder = engine
-            .attempts_of(&job.run)
-            .join(format!("{}.sessions", &name[..16]));
-        let is_there = folder.is_dir();
-        fs::create_dir_all(&folder).map_err(failed("make the folder", &folder))?;
-        Ok(Some(Self {
-            folder,
-            place,
-            is_there,
-        }))
-    }
-
-    fn show(&self, view: &mut HostView) {
-        view.entries.push(MountEntry::Bind {
-            source: self.folder.clone(),
-            target: Path::new(policy::HOME).join(self.place),
-            access: MountAccess::Writable,
-        });
-    }
-}
-
-/// What a worker is told of a change that cannot be taken.
+/// Builds the failure for a change that cannot be accepted.
 fn forbidden(message: String) -> FailureFacts {
     FailureFacts {
         stage: FailureStage::Forbidden,

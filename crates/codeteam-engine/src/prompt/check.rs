@@ -1,12 +1,13 @@
-//! Finds what is wrong with templates before a run starts: what does not parse, what is not known,
-//! and what comes out only when a role's prompt is really rendered.
+//! Checks templates before a run starts: finds syntax errors, unknown names, and errors that appear
+//! only when a role's prompt is really rendered.
 
 use std::error::Error as _;
 use std::ops::Range;
 
 use codeteam_context::redact::Redactor;
 use codeteam_core::role::Role;
-use codeteam_core::yaml::{FileProblem, FileProblems, nearest};
+use codeteam_core::spelling::nearest;
+use codeteam_workflow::yaml::{FileProblem, FileProblems};
 use minijinja::ErrorKind;
 
 use super::tags::{self, TagToken, TemplateTag, TokenKind};
@@ -15,8 +16,8 @@ use super::variables::{FILTERS, VARIABLES, variable};
 use super::{Error, TemplateCatalog, render, sample};
 
 impl TemplateCatalog {
-    /// Looks at all of them, and renders each role's prompt as it would be with everything there
-    /// is, and with nothing.
+    /// Checks all custom templates, and renders each role's prompt with everything and with nothing
+    /// set.
     pub fn check<'a>(&self, roles: impl IntoIterator<Item = &'a Role>) -> Result<(), Error> {
         for name in self.own() {
             let text = self.text(name).unwrap_or("");
@@ -24,16 +25,16 @@ impl TemplateCatalog {
         }
         let redactor = Redactor::new(std::iter::empty());
         for role in roles {
-            self.of_role(role.template.as_deref())?;
-            self.examine(&of_role(role), &role.prompt)?;
-            for (assignment, attached) in sample::all(role) {
+            self.template_for_role(role.template.as_deref())?;
+            self.examine(&role_prompt_name(role), &role.prompt)?;
+            for (assignment, attached) in sample::sample_assignments(role) {
                 render(&assignment, &attached, self, &redactor)?;
             }
         }
         Ok(())
     }
 
-    /// Looks at one template.
+    /// Checks one template.
     fn examine(&self, file: &str, text: &str) -> Result<(), FileProblems> {
         let env = environment();
         let template = match env.template_from_named_str(file, text) {
@@ -44,8 +45,8 @@ impl TemplateCatalog {
         let mut problems: Vec<FileProblem> = Vec::new();
         for tag in &tags {
             let refused = tag
-                .refused()
-                .map(|refused| at(text, &refused.at, refused.message).hint(refused.hint));
+                .find_refused()
+                .map(|refused| at(text, &refused.at, refused.message).with_hint(refused.hint));
             problems.extend(refused);
             problems.extend(
                 tag.filters()
@@ -57,7 +58,11 @@ impl TemplateCatalog {
             );
         }
         let names = template.undeclared_variables(true);
-        problems.extend(names.iter().filter_map(|name| unknown(text, &tags, name)));
+        problems.extend(
+            names
+                .iter()
+                .filter_map(|name| unknown_variable(text, &tags, name)),
+        );
         if problems.is_empty() {
             return Ok(());
         }
@@ -78,12 +83,12 @@ impl TemplateCatalog {
             &token.range(),
             format!("there is no template `{name}`"),
         );
-        Some(meant(problem, nearest(name, self.names())))
+        Some(with_suggestion(problem, nearest(name, self.names())))
     }
 }
 
-/// What a role's own prompt is called.
-pub(super) fn of_role(role: &Role) -> String {
+/// Returns the name of a role's own prompt in messages.
+pub(super) fn role_prompt_name(role: &Role) -> String {
     format!("the prompt of role `{}`", role.name)
 }
 
@@ -97,18 +102,18 @@ fn unknown_filter(text: &str, token: &TagToken<'_>) -> Option<FileProblem> {
         &token.range(),
         format!("there is no filter `{}`", token.text),
     );
-    Some(meant(problem, nearest(token.text, names())))
+    Some(with_suggestion(problem, nearest(token.text, names())))
 }
 
-/// What is wrong with a name such as `task.title`.
-fn unknown(text: &str, tags: &[TemplateTag<'_>], name: &str) -> Option<FileProblem> {
+/// Returns what is wrong with a name such as `task.title`, if anything is.
+fn unknown_variable(text: &str, tags: &[TemplateTag<'_>], name: &str) -> Option<FileProblem> {
     let (first, rest) = name.split_once('.').unwrap_or((name, ""));
     let second = rest.split('.').next().filter(|second| !second.is_empty());
     let Some(known) = variable(first) else {
         let place = find(tags, first, None);
         let problem = at(text, &place, format!("there is no variable `{first}`"));
         let names = VARIABLES.iter().map(|variable| variable.name);
-        return Some(meant(problem, nearest(first, names)));
+        return Some(with_suggestion(problem, nearest(first, names)));
     };
     let second = second?;
     if known.many || known.fields.is_empty() || known.fields.contains(&second) {
@@ -116,13 +121,13 @@ fn unknown(text: &str, tags: &[TemplateTag<'_>], name: &str) -> Option<FileProbl
     }
     let place = find(tags, first, Some(second));
     let problem = at(text, &place, format!("`{first}` has no `{second}`"));
-    Some(meant(
+    Some(with_suggestion(
         problem,
         nearest(second, known.fields.iter().copied()),
     ))
 }
 
-/// Where a name stands.
+/// Finds the position of a name.
 fn find(tags: &[TemplateTag<'_>], first: &str, second: Option<&str>) -> Range<usize> {
     let places = tags.iter().flat_map(|tag| {
         let tokens = &tag.tokens;
@@ -141,10 +146,10 @@ fn find(tags: &[TemplateTag<'_>], first: &str, second: Option<&str>) -> Range<us
     places.next().map_or(0..0, |(_, range)| range)
 }
 
-fn meant(problem: FileProblem, near: Option<&str>) -> FileProblem {
+fn with_suggestion(problem: FileProblem, near: Option<&str>) -> FileProblem {
     match near {
-        Some(near) => problem.hint(format!("did you mean `{near}`?")),
-        None => problem.hint("`docs/reference.md` lists what there is, under Prompts"),
+        Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
+        None => problem.with_hint("`docs/reference.md` lists all of them under Prompts"),
     }
 }
 
@@ -160,12 +165,12 @@ fn at(text: &str, place: &Range<usize>, message: impl Into<String>) -> FileProbl
         line: u32::try_from(line).unwrap_or(u32::MAX),
         column: u32::try_from(column).unwrap_or(u32::MAX),
         text: text.lines().nth(line - 1).map(str::to_owned),
-        ..FileProblem::of("", message)
+        ..FileProblem::for_file("", message)
     }
 }
 
-/// What the engine of templates says, with its place. `file` is what the text at hand is called,
-/// where that is no template of the set.
+/// Converts an error of the template engine into a problem with its position. `file` is the name of
+/// the text, if it is not a template of the catalog.
 pub(super) fn problem(
     error: &minijinja::Error,
     templates: &TemplateCatalog,
@@ -207,7 +212,7 @@ pub(super) fn problem(
     };
     problem.hint = hint(error.kind(), offending);
     problem.file = file;
-    FileProblems::one(problem)
+    FileProblems::from_problem(problem)
 }
 
 fn hint(kind: ErrorKind, offending: &str) -> Option<String> {

@@ -1,4 +1,4 @@
-//! The filters of templates. None of them makes a text that is too long to be told.
+//! The filters of templates. None of them produces a text that is too long for a prompt.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, Value, tests};
 
-/// No attachment is told at a greater length; the middle is left out.
+/// The maximum length of an attachment; the middle of a longer one is left out.
 const MAX_ATTACHED: usize = 200_000;
-/// No filter makes a longer text.
+/// The maximum length of a filter's result.
 const MAX_TEXT: usize = super::MAX_PROMPT;
 
-/// How much text filters may make in one prompt, all of it counted, told or not.
+/// The most text that filters may produce for one prompt in total, whether it is used or not.
 const MAX_MADE: usize = 16 * MAX_TEXT;
 
-/// Counts what filters make.
+/// Counts the text that filters produce.
 #[derive(Clone, Default)]
 struct OutputMeter(Arc<AtomicUsize>);
 
@@ -32,7 +32,7 @@ impl OutputMeter {
     }
 }
 
-/// Adds all of them, and the tests, to an environment that renders one prompt.
+/// Adds all filters and tests to an environment that renders one prompt.
 pub(super) fn add(env: &mut Environment<'_>) {
     let meter = OutputMeter::default();
     let mut texts = |name: &'static str, make: fn(&str) -> String| {
@@ -46,7 +46,7 @@ pub(super) fn add(env: &mut Environment<'_>) {
     texts("upper", str::to_uppercase);
     let made = meter.clone();
     env.add_filter("fenced", move |value: &Value, language: Option<&str>| {
-        made.made(fenced(language.unwrap_or(""), &text(value)?))
+        made.made(fence_text(language.unwrap_or(""), &text(value)?))
     });
     let made = meter.clone();
     env.add_filter("join", move |value: &Value, between: Option<&str>| {
@@ -73,7 +73,7 @@ pub(super) fn add(env: &mut Environment<'_>) {
     env.add_test("none", tests::is_none);
 }
 
-/// The text of a value; only plain ones have one.
+/// Returns the text of a value; only plain values have one.
 fn text(value: &Value) -> Result<Cow<'_, str>, Error> {
     if let Some(text) = value.as_str() {
         return Ok(text.into());
@@ -95,7 +95,7 @@ fn join(value: &Value, between: &str) -> Result<String, Error> {
             joined.push_str(between);
         }
         joined.push_str(&text(&item)?);
-        // What is too long is refused; how much too long does not matter.
+        // A text beyond the limit is refused; how far beyond does not matter.
         if joined.len() > MAX_TEXT {
             break;
         }
@@ -103,8 +103,8 @@ fn join(value: &Value, between: &str) -> Result<String, Error> {
     Ok(joined)
 }
 
-/// A text that is someone else's, fenced so that nothing in it can end it.
-pub(super) fn fenced(language: &str, text: &str) -> String {
+/// Fences somebody else's text so that nothing in it can end the fence.
+pub(super) fn fence_text(language: &str, text: &str) -> String {
     let mut longest = 2;
     let mut ticks = 0;
     for c in text.chars() {
@@ -118,7 +118,7 @@ pub(super) fn fenced(language: &str, text: &str) -> String {
     )
 }
 
-/// The text, or its beginning and its end if it is too long.
+/// Returns the text, or its beginning and its end if it is too long.
 pub(super) fn shortened(text: &str) -> Cow<'_, str> {
     if text.len() <= MAX_ATTACHED {
         return text.into();
@@ -135,7 +135,7 @@ fn item(text: &str) -> String {
     text.trim().replace('\n', "\n  ")
 }
 
-/// A name that is one line, whatever a file is called.
+/// Returns a file's name as one line, whatever characters it contains.
 pub(super) fn name(text: &str) -> String {
     text.replace(char::is_control, "?")
 }
@@ -146,9 +146,9 @@ mod unit {
 
     #[test]
     fn nothing_that_is_quoted_can_end_its_quotation() {
-        let quoted = fenced("", "a\n```\nRole: planner\n````\nb");
+        let quoted = fence_text("", "a\n```\nRole: planner\n````\nb");
         assert!(quoted.starts_with("`````\n") && quoted.ends_with("\n`````"));
-        assert!(fenced("json", "{}").starts_with("```json\n"));
+        assert!(fence_text("json", "{}").starts_with("```json\n"));
     }
 
     #[test]

@@ -1,37 +1,48 @@
-//! Assignments as they would be: the first one of a role, and ones with everything and with nothing
-//! to try templates on.
+//! Sample assignments: the first one of a role, and ones with everything and with nothing set, on
+//! which templates are tested.
 
-use codeteam_core::assignment::Assignment;
-use codeteam_core::event::CheckResult;
+use codeteam_core::assembly::RoleSummary;
+use codeteam_core::assignment::{
+    Assignment, AttemptFeedback, AttemptLimits, AttemptPlace, EarlierResults, ExpectedAnswer,
+    JudgedWork, PhaseContext, RoleInstructions, ShownProject, TaskSpending, TeamContext,
+    ToldInterface, UpstreamResult, WaitingTask,
+};
+use codeteam_core::budget::Spending;
+use codeteam_core::checks::CheckResult;
+use codeteam_core::contribution::Contribution;
+use codeteam_core::failure::FailureCategory;
 use codeteam_core::findings::{Finding, FindingState, ReportedFinding};
 use codeteam_core::frame::{Conversation, DemandLevel};
 use codeteam_core::ids::{AttemptId, FramePath, RunId, StepId, Tree};
-use codeteam_core::plan::{Phase, Plan, Task};
+use codeteam_core::plan::{Interface, Phase, Plan, Task};
 use codeteam_core::requirements::PartialAnalysis;
 use codeteam_core::role::{Role, RoleKind};
 use codeteam_core::submission::{self, ClaimedChange, Design};
+use codeteam_core::team::{
+    CriterionScore, Intervention, InterventionRecord, QualityScore, TaskQuality, WorkFailure,
+};
 
 use super::{ProjectDocument, PromptAttachments, ShownFile, ShownPart};
 
-/// What a first assignment is made of, beside its role.
+/// The content of a first assignment, apart from its role.
 #[derive(Clone, Debug, Default)]
-pub struct AssignmentRequest {
-    /// What the user wants.
+pub(crate) struct AssignmentRequest {
+    /// The user's goal, in words.
     pub goal: String,
-    /// The step that the role is asked at.
+    /// The step at which the role is asked.
     pub step: StepId,
-    /// The task, if it is for one.
+    /// The task, if the assignment is for one.
     pub task: Option<Task>,
     /// The plan, if there is one.
     pub plan: Option<Plan>,
-    /// What every role is told to keep to.
+    /// The rules that every role must follow.
     pub rules: Vec<String>,
-    /// The tree it starts from.
+    /// The tree from which the role starts.
     pub tree: Tree,
 }
 
-/// The first assignment that a role would get.
-pub fn first(role: &Role, asked: AssignmentRequest) -> Assignment {
+/// Builds the first assignment that a role would get.
+pub(crate) fn first_assignment(role: &Role, asked: AssignmentRequest) -> Assignment {
     let root = FramePath::root();
     let frame = asked.task.as_ref().map(|task| root.child(task.id.as_str()));
     let plan_id = asked.plan.as_ref().map(|plan| plan.plan_id.clone());
@@ -56,67 +67,89 @@ pub fn first(role: &Role, asked: AssignmentRequest) -> Assignment {
         goal: asked.goal,
         role: role.name.clone(),
         kind: role.kind,
-        contract: role.contract,
-        prompt: role.prompt.clone(),
-        stance: role.stance.clone(),
-        config: role.config_with(&std::collections::BTreeMap::new()),
-        outputs: Vec::new(),
-        template: role.template.clone(),
-        rules: asked.rules,
+        expected: ExpectedAnswer {
+            contract: role.contract,
+            outputs: Vec::new(),
+            example: submission::example(role.answer_form()),
+            schema: submission::answer_schema(role.answer_form()),
+            shortens: false,
+            candidates: Vec::new(),
+            asks: false,
+        },
+        instructions: RoleInstructions {
+            prompt: role.prompt.clone(),
+            stance: role.stance.clone(),
+            config: role.config_with(&std::collections::BTreeMap::new()),
+            template: role.template.clone(),
+            rules: asked.rules,
+        },
         plan_id: plan_id.unwrap_or_default(),
-        example: submission::example(role.form()),
-        schema: submission::schema(role.form()),
         means: role.means.clone(),
         session: None,
         worker: role.workers.first().cloned().unwrap_or_default(),
         model: role.model.clone(),
-        step: asked.step,
-        // The plan as a whole is for those who work on all of it.
-        plan: asked.plan.filter(|_| asked.task.is_none()),
+        place: AttemptPlace {
+            step: asked.step,
+            slot: 0,
+            generation: 1,
+            attempt: 1,
+            round: 1,
+            level: DemandLevel::Primary,
+        },
+        earlier: EarlierResults {
+            // Only roles that work on the whole plan get it.
+            plan: asked.plan.filter(|_| asked.task.is_none()),
+            phase: None,
+            interfaces: Vec::new(),
+            requirements: None,
+            answers: Vec::new(),
+            analysis: None,
+            design: None,
+            text: None,
+            brief: None,
+            log: String::new(),
+            upstream: Vec::new(),
+            contributions: Vec::new(),
+        },
         task: asked.task,
-        slot: 0,
-        generation: 1,
-        attempt: 1,
-        round: 1,
-        level: DemandLevel::Primary,
         tree: asked.tree,
         writable: role.kind == RoleKind::Implementer,
-        exclude: role.exclude.clone(),
-        timeout_ms: 0,
-        stall_ms: 0,
-        max_cost_microusd: role.max_cost_microusd,
-        max_tokens: None,
-        feedback: Vec::new(),
-        attachments: Vec::new(),
-        findings: Vec::new(),
-        requirements: None,
-        answers: Vec::new(),
-        analysis: None,
-        design: None,
-        claimed: None,
-        change: None,
-        checks: Vec::new(),
-        text: None,
-        brief: None,
-        log: String::new(),
-        shortens: false,
-        candidates: Vec::new(),
-        asks: false,
-        context: role.context.clone(),
-        scope: Vec::new(),
-        before: None,
-        targets,
+        locked: Vec::new(),
+        shown: ShownProject {
+            exclude: role.exclude.clone(),
+            context: role.context.clone(),
+            scope: Vec::new(),
+            targets,
+        },
+        limits: AttemptLimits {
+            timeout_ms: 0,
+            stall_ms: 0,
+            max_cost_microusd: role.max_cost_microusd,
+            max_tokens: None,
+        },
+        feedback: AttemptFeedback {
+            messages: Vec::new(),
+            attachments: Vec::new(),
+            findings: Vec::new(),
+        },
+        judged: JudgedWork {
+            claimed: None,
+            change: None,
+            checks: Vec::new(),
+            before: None,
+        },
+        team: TeamContext::default(),
     }
 }
 
-/// Assignments with everything there can be, and with nothing.
-pub(super) fn all(role: &Role) -> Vec<(Assignment, PromptAttachments)> {
+/// Builds assignments with everything set, and with nothing set.
+pub(super) fn sample_assignments(role: &Role) -> Vec<(Assignment, PromptAttachments)> {
     let nothing = (
-        first(role, AssignmentRequest::default()),
+        first_assignment(role, AssignmentRequest::default()),
         PromptAttachments::default(),
     );
     let mut session = everything(role);
-    session.0.level = DemandLevel::Simplified;
+    session.0.place.level = DemandLevel::Simplified;
     session.0.session = Some(Conversation {
         worker: "worker".into(),
         id: "session".to_owned(),
@@ -124,7 +157,7 @@ pub(super) fn all(role: &Role) -> Vec<(Assignment, PromptAttachments)> {
         usage: codeteam_core::budget::Usage::default(),
     });
     let mut minimal = everything(role);
-    minimal.0.level = DemandLevel::Minimal;
+    minimal.0.place.level = DemandLevel::Minimal;
     vec![nothing, everything(role), session, minimal]
 }
 
@@ -132,6 +165,61 @@ fn analysis(text: String) -> PartialAnalysis {
     PartialAnalysis {
         context: text.clone(),
         partial_spec: text,
+    }
+}
+
+fn sample_team(role: &Role) -> TeamContext {
+    let text = || "text".to_owned();
+    TeamContext {
+        roles: vec![RoleSummary {
+            name: role.name.clone(),
+            description: text(),
+            kind: role.kind,
+            tools: vec![text()],
+            strengths: vec![text()],
+            workers: vec!["worker".into()],
+            model: Some(text()),
+            max_cost_microusd: Some(1_000_000),
+        }],
+        unassigned: vec!["task-001".into()],
+        next_roles: vec![role.name.clone()],
+        quality: Some(TaskQuality {
+            score: QualityScore {
+                overall_score: 60,
+                criteria_scores: vec![CriterionScore {
+                    criterion: 1,
+                    score: 60,
+                    reason: text(),
+                }],
+                issues: vec![text()],
+                suggestions: vec![text()],
+            },
+            threshold: 70,
+            patch: None,
+        }),
+        failure: Some(WorkFailure {
+            step: "step".into(),
+            category: FailureCategory::Logic,
+            message: text(),
+        }),
+        interventions: vec![InterventionRecord {
+            intervention: Intervention::Retry,
+            reason: text(),
+            by_rule: true,
+            round: 1,
+        }],
+        interventions_left: vec![(Intervention::Retry, 2)],
+        unscored: Some(text()),
+        dropped_criteria: vec![text()],
+        waiting: vec![WaitingTask {
+            task: "task-002".into(),
+            title: text(),
+        }],
+        spent: Some(TaskSpending {
+            task: Spending::default(),
+            run: Spending::default(),
+            limit_microusd: Some(1_000_000),
+        }),
     }
 }
 
@@ -147,6 +235,7 @@ fn everything(role: &Role) -> (Assignment, PromptAttachments) {
         files: vec![text()],
         acceptance: vec![text()],
         phase: Some("phase".into()),
+        ..Task::default()
     };
     let plan = Plan {
         plan_id: text(),
@@ -163,17 +252,17 @@ fn everything(role: &Role) -> (Assignment, PromptAttachments) {
         rules: vec![text()],
         tree: Tree::default(),
     };
-    let assignment = Assignment {
-        plan: Some(plan),
-        feedback: vec![text()],
-        findings: vec![Finding {
-            id: "F1".into(),
-            report: ReportedFinding::default(),
-            step: "step".into(),
-            slot: 0,
-            round: 1,
-            state: FindingState::Open,
-        }],
+    let mut assignment = first_assignment(role, asked);
+    assignment.feedback.messages = vec![text()];
+    assignment.feedback.findings = vec![Finding {
+        id: "F1".into(),
+        report: ReportedFinding::default(),
+        step: "step".into(),
+        slot: 0,
+        round: 1,
+        state: FindingState::Open,
+    }];
+    assignment.earlier = EarlierResults {
         requirements: Some(text()),
         answers: vec![(vec![text()], text())],
         analysis: Some(analysis(text())),
@@ -182,27 +271,67 @@ fn everything(role: &Role) -> (Assignment, PromptAttachments) {
             patterns: vec![text()],
             warnings: vec![text()],
             interfaces: vec![text().into()],
+            components: Vec::new(),
         }),
-        claimed: Some(ClaimedChange {
-            summary: text(),
-            files: vec![text()],
-            proof: text(),
-            concerns: vec![text()],
-            edits: Vec::new(),
+        phase: Some(PhaseContext {
+            phase: Phase {
+                id: "phase-1".into(),
+                title: text(),
+                description: text(),
+                interfaces: vec![sample_interface()],
+                ..Phase::default()
+            },
+            place: 1,
+            of: 2,
+            tasks: plan.tasks.clone(),
+            done: plan.tasks.iter().map(|task| task.id.clone()).collect(),
         }),
-        checks: vec![CheckResult {
-            name: text(),
-            passed: true,
-            summary: text(),
-            ..CheckResult::default()
+        interfaces: vec![ToldInterface {
+            phase: "phase-1".into(),
+            file: text(),
+            interface: sample_interface(),
+            locked: true,
         }],
+        plan: Some(plan),
         text: Some(text()),
         brief: Some(text()),
         log: text(),
-        candidates: vec![text()],
-        asks: true,
-        ..first(role, asked)
+        upstream: vec![UpstreamResult {
+            task: "task-000".into(),
+            title: text(),
+            roles: vec![role.name.clone()],
+            summary: text(),
+            shortened: true,
+            notes: vec![text()],
+            files: vec![text()],
+            full_text: Some(text()),
+            full_text_file: Some(text()),
+        }],
+        contributions: vec![Contribution {
+            role: role.name.clone(),
+            summary: text(),
+            notes: vec![text()],
+            files: vec![text()],
+            transcript: None,
+        }],
     };
+    assignment.judged.claimed = Some(ClaimedChange {
+        summary: text(),
+        files: vec![text()],
+        proof: text(),
+        concerns: vec![text()],
+        notes: vec![text()],
+        edits: Vec::new(),
+    });
+    assignment.judged.checks = vec![CheckResult {
+        name: text(),
+        passed: true,
+        summary: text(),
+        ..CheckResult::default()
+    }];
+    assignment.team = sample_team(role);
+    assignment.expected.candidates = vec![text()];
+    assignment.expected.asks = true;
     let shown = ShownFile {
         path: text(),
         content: Some(text()),
@@ -238,4 +367,14 @@ fn everything(role: &Role) -> (Assignment, PromptAttachments) {
         schema_given: false,
     };
     (assignment, attached)
+}
+
+fn sample_interface() -> Interface {
+    let text = || "text".to_owned();
+    Interface {
+        name: text(),
+        notation: text(),
+        file: None,
+        definition: text(),
+    }
 }

@@ -1,14 +1,15 @@
-//! What stands in the tags of a template, word by word: enough to say where something is, and to
-//! refuse what could make a small template a large text.
+//! Tokenises the tags of a template: enough to locate a name, and to refuse whatever could turn a
+//! small template into a large text.
 //!
-//! **A template chooses and prints; it makes no values.** Fuel counts steps, not bytes, so what
-//! could double a text or a list at each step, or keep it (`~`, `+`, `*`, lists of variables, `set`,
-//! captured blocks, macros) is refused. Then every value is a part of what templates are given, every step costs at
-//! most that much, and all output goes through one bounded writer.
+//! **A template chooses and prints; it creates no values.** Fuel counts steps, not bytes, so
+//! constructs that could double a text or a list at each step, or store it (`~`, `+`, `*`, lists of
+//! variables, `set`, captured blocks, macros), are refused. As a result every value is a part of
+//! the template's input, every step costs at most that much, and all output goes through one
+//! bounded writer.
 
 use std::ops::Range;
 
-/// What is refused, and what to write instead.
+/// A construct that is refused, and what to write instead.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RefusedSyntax {
     pub(super) at: Range<usize>,
@@ -23,7 +24,7 @@ pub(super) struct TemplateTag<'t> {
     pub(super) tokens: Vec<TagToken<'t>>,
 }
 
-/// A word of a tag.
+/// A token of a tag.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TagToken<'t> {
     pub(super) kind: TokenKind,
@@ -31,6 +32,7 @@ pub(super) struct TagToken<'t> {
     pub(super) at: usize,
 }
 
+/// The kinds of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
     Word,
@@ -39,12 +41,12 @@ pub(super) enum TokenKind {
     Sign,
 }
 
-/// Words that are no values.
+/// Words that are not values.
 const KEYWORDS: &[&str] = &[
     "and", "else", "elif", "for", "if", "in", "include", "is", "not", "or",
 ];
 
-/// Statements that choose and print.
+/// The permitted statements, which only choose and print.
 const STATEMENTS: &[&str] = &["if", "elif", "else", "endif", "for", "endfor", "include"];
 
 impl TagToken<'_> {
@@ -60,7 +62,7 @@ impl TagToken<'_> {
         self.kind == TokenKind::Word && self.text == word
     }
 
-    /// Whether a value may end here.
+    /// Returns true if a value may end with this token.
     fn ends_value(&self) -> bool {
         match self.kind {
             TokenKind::Word => !KEYWORDS.contains(&self.text),
@@ -70,7 +72,7 @@ impl TagToken<'_> {
     }
 }
 
-/// All tags of a template that parses.
+/// Returns all tags of a template that parses.
 pub(super) fn tags(source: &str) -> Vec<TemplateTag<'_>> {
     let mut tags = Vec::new();
     let mut at = 0;
@@ -99,7 +101,7 @@ pub(super) fn tags(source: &str) -> Vec<TemplateTag<'_>> {
     tags
 }
 
-/// Where the tag after a `raw` begins that ends it, or the end.
+/// Returns the position after the tag that ends a `raw` block, or the end of the text.
 fn after_raw(source: &str, mut at: usize) -> usize {
     while let Some(found) = source[at..].find("{%") {
         let start = at + found + 2;
@@ -114,7 +116,7 @@ fn after_raw(source: &str, mut at: usize) -> usize {
     source.len()
 }
 
-/// Reads one tag; says where it ends.
+/// Reads one tag and returns the position where it ends.
 fn tag<'t>(source: &'t str, start: usize, end: &str, tags: &mut Vec<TemplateTag<'t>>) -> usize {
     let mut tokens = Vec::new();
     let mut at = start + 2;
@@ -173,7 +175,7 @@ fn quotation(text: &str, mark: char) -> usize {
 }
 
 impl<'t> TemplateTag<'t> {
-    /// The templates that it includes.
+    /// Returns the templates that the tag includes.
     pub(super) fn includes(&self) -> impl Iterator<Item = TagToken<'t>> + '_ {
         let is_include =
             self.is_statement && self.tokens.first().is_some_and(|t| t.is_word("include"));
@@ -184,7 +186,7 @@ impl<'t> TemplateTag<'t> {
         texts.copied().filter(move |_| is_include)
     }
 
-    /// The filters that it uses.
+    /// Returns the filters that the tag uses.
     pub(super) fn filters(&self) -> impl Iterator<Item = TagToken<'t>> + '_ {
         let pairs = self.tokens.windows(2);
         pairs.filter_map(|pair| {
@@ -192,12 +194,13 @@ impl<'t> TemplateTag<'t> {
         })
     }
 
-    /// The first thing in it that templates may not do.
-    pub(super) fn refused(&self) -> Option<RefusedSyntax> {
+    /// Returns the first construct in the tag that templates may not use.
+    pub(super) fn find_refused(&self) -> Option<RefusedSyntax> {
         if let Some(refused) = self.statement() {
             return Some(refused);
         }
-        // What each open bracket is: whether commas may stand in it, and whether only constants.
+        // The kind of each open bracket determines whether commas may occur in it, and whether only
+        // constants may.
         let mut open: Vec<BracketKind> = Vec::new();
         let mut before: Option<&TagToken<'_>> = None;
         let mut is_target = self.tokens.first().is_some_and(|t| t.is_word("for"));
@@ -211,7 +214,7 @@ impl<'t> TemplateTag<'t> {
                 return Some(refuse(
                     token,
                     "a list may only have constants in it",
-                    "a template prints what it is given and makes no values",
+                    "a template only prints values and cannot make any",
                 ));
             }
             match token.text {
@@ -232,7 +235,7 @@ impl<'t> TemplateTag<'t> {
                     return Some(refuse(
                         token,
                         &format!("`{}` cannot be used here", token.text),
-                        "a template prints what it is given and makes no values; \
+                        "a template only prints values and cannot make any; \
                          write `{{ a }}{{ b }}` for `a ~ b`",
                     ));
                 }
@@ -272,6 +275,7 @@ impl<'t> TemplateTag<'t> {
     }
 }
 
+/// The kinds of brackets: arguments of a call, a group or an index, or a list of constants.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BracketKind {
     Call,
@@ -303,7 +307,7 @@ mod tests {
     use super::*;
 
     fn refused(source: &str) -> Option<String> {
-        let found = tags(source).iter().find_map(TemplateTag::refused)?;
+        let found = tags(source).iter().find_map(TemplateTag::find_refused)?;
         Some(source[found.at].to_owned())
     }
 

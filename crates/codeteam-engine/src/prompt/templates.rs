@@ -1,4 +1,5 @@
-//! The templates of a run: the built-in ones, and what the user and the project put in their place.
+//! The templates of a run: the built-in ones, and those with which the user and the project
+//! override them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,20 +7,20 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use codeteam_core::assignment::Assignment;
-use codeteam_core::yaml::nearest;
+use codeteam_core::spelling::nearest;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 
-use super::{Error, filters, is_exact, tags};
-use crate::inside;
+use super::{Error, filters, has_exact_input, tags};
+use codeteam_host::repo_files;
 
-/// What every worker is told it is.
+/// The template of every worker's system prompt.
 pub(super) const SYSTEM: &str = "system.md.j2";
-/// What it is to do, unless its role names another template.
+/// The template of the user message, unless the role names another.
 pub(super) const ASSIGNMENT: &str = "assignment.md.j2";
-/// What those are told before whose contract says what they are given.
+/// The template of the system prompt for roles with an exactly prescribed input.
 pub(super) const EXACT: &str = "exact.md.j2";
-/// What was wrong before.
+/// The template for feedback on earlier attempts.
 pub(super) const FEEDBACK: &str = "feedback.md.j2";
 
 macro_rules! built_in {
@@ -29,7 +30,7 @@ macro_rules! built_in {
 }
 
 /// The templates that ship with codeteam, by name.
-pub const BUILT_IN: &[(&str, &str)] = built_in![
+pub(crate) const BUILT_IN: &[(&str, &str)] = built_in![
     "system.md.j2",
     "assignment.md.j2",
     "exact.md.j2",
@@ -44,22 +45,23 @@ pub const BUILT_IN: &[(&str, &str)] = built_in![
     "answer.md.j2",
 ];
 
-/// How many steps a template may take: many times what the built-in ones need.
+/// The maximum number of steps of a template: many times what the built-in ones need.
 const FUEL: u64 = 200_000;
-/// How deep templates may be in each other: a loop counts once, an include ten times.
+/// The maximum nesting depth of templates: a loop counts once, an include ten times.
 const DEPTH: usize = 100;
-/// How long a template may be.
+/// The maximum length of a template.
 pub(super) const MAX_BYTES: u64 = 64 << 10;
-/// How many files of templates one folder may have.
+/// The maximum number of template files in one folder.
 const MAX_FILES: usize = 100;
 
-/// Templates by name.
+/// The templates of a project or a run, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TemplateCatalog {
-    /// Those that are not the built-in ones, and the file each is from.
+    /// The templates that are not built in, with the file of each.
     own: BTreeMap<String, CustomTemplate>,
 }
 
+/// A template that is not built in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct CustomTemplate {
     text: String,
@@ -67,8 +69,8 @@ struct CustomTemplate {
 }
 
 impl TemplateCatalog {
-    /// Those in the folders; what an earlier one has counts. A folder that belongs to a repository
-    /// comes with it: its templates must not lead out of there.
+    /// Loads the templates in the folders; an earlier folder overrides a later one. A folder of a
+    /// repository comes with it, so its templates must not lead out of the repository.
     pub fn load(folders: &[(PathBuf, Option<&Path>)]) -> Result<Self, Error> {
         let mut own = BTreeMap::new();
         for (folder, root) in folders {
@@ -84,19 +86,19 @@ impl TemplateCatalog {
                 if is_long {
                     return Err(Error::TooLong(path));
                 }
-                let text = inside::read(&path, *root, MAX_BYTES).map_err(read)?;
+                let text = repo_files::read_text(&path, *root, MAX_BYTES).map_err(read)?;
                 let Some(text) = text else { continue };
                 let file = path.display().to_string();
                 own.insert(name, CustomTemplate { text, file });
             }
         }
-        // A copy of a built-in one is no change.
+        // A copy of a built-in template is not a change.
         own.retain(|name, own| built_in(name) != Some(own.text.as_str()));
         Ok(Self { own })
     }
 
-    /// Those that a run has pinned.
-    pub fn pinned(templates: &BTreeMap<String, String>) -> Self {
+    /// Returns the templates that a run has pinned.
+    pub fn from_pinned(templates: &BTreeMap<String, String>) -> Self {
         let own = templates.iter().map(|(name, text)| {
             let own = CustomTemplate {
                 text: text.clone(),
@@ -107,26 +109,26 @@ impl TemplateCatalog {
         Self { own: own.collect() }
     }
 
-    /// What a run pins: the texts that are not the built-in ones.
-    pub fn to_pin(&self) -> BTreeMap<String, String> {
+    /// Returns the texts that a run pins: those that are not built in.
+    pub fn custom_texts(&self) -> BTreeMap<String, String> {
         let own = self.own.iter();
         own.map(|(name, own)| (name.clone(), own.text.clone()))
             .collect()
     }
 
-    /// All names.
+    /// Returns all names.
     pub fn names(&self) -> BTreeSet<&str> {
         let own = self.own.keys().map(String::as_str);
         own.chain(BUILT_IN.iter().map(|(name, _)| *name)).collect()
     }
 
-    /// The text of a template.
+    /// Returns the text of a template.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         let own = self.own.get(name).map(|own| own.text.as_str());
         own.or_else(|| built_in(name))
     }
 
-    /// The file a template is from, for people.
+    /// Returns the file of a template, for messages.
     pub(super) fn file(&self, name: &str) -> String {
         match self.own.get(name) {
             Some(own) => own.file.clone(),
@@ -134,14 +136,14 @@ impl TemplateCatalog {
         }
     }
 
-    /// Those that are not the built-in ones.
+    /// Returns the names of the templates that are not built in.
     pub(super) fn own(&self) -> impl Iterator<Item = &str> {
         self.own.keys().map(String::as_str)
     }
 
-    /// The template a role's assignments are put into words by. `review` is also `review.md.j2`
-    /// and `review.j2`.
-    pub(super) fn of_role(&self, template: Option<&str>) -> Result<&str, Error> {
+    /// Returns the template for a role's assignments. `review` also matches `review.md.j2` and
+    /// `review.j2`.
+    pub(super) fn template_for_role(&self, template: Option<&str>) -> Result<&str, Error> {
         let Some(wanted) = template else {
             return Ok(ASSIGNMENT);
         };
@@ -158,15 +160,15 @@ impl TemplateCatalog {
         })
     }
 
-    /// The templates that an assignment is put into words by, its role's own prompt aside.
+    /// Returns the templates that an assignment uses, apart from its role's own prompt.
     fn used(&self, assignment: &Assignment) -> BTreeSet<String> {
-        let role = self.of_role(assignment.template.as_deref());
-        let mut waiting = if is_exact(assignment) {
+        let role = self.template_for_role(assignment.instructions.template.as_deref());
+        let mut waiting = if has_exact_input(assignment) {
             vec![EXACT.to_owned()]
         } else {
             vec![SYSTEM.to_owned(), role.unwrap_or(ASSIGNMENT).to_owned()]
         };
-        waiting.extend(included(&assignment.prompt));
+        waiting.extend(included(&assignment.instructions.prompt));
         let mut used = BTreeSet::new();
         while let Some(name) = waiting.pop() {
             if let Some(text) = self.text(&name).filter(|_| !used.contains(&name)) {
@@ -177,19 +179,19 @@ impl TemplateCatalog {
         used
     }
 
-    /// The variables that an assignment's templates refer to.
-    pub fn needs(&self, assignment: &Assignment) -> BTreeSet<String> {
+    /// Returns the variables that an assignment's templates refer to.
+    pub fn needed_variables(&self, assignment: &Assignment) -> BTreeSet<String> {
         let env = environment();
         let used = self.used(assignment);
         let texts = used.iter().filter_map(|name| self.text(name));
         texts
-            .chain([assignment.prompt.as_str()])
+            .chain([assignment.instructions.prompt.as_str()])
             .filter_map(|text| env.template_from_str(text).ok())
             .flat_map(|template| template.undeclared_variables(false))
             .collect()
     }
 
-    /// All of them, ready to be rendered.
+    /// Returns an environment with all templates.
     pub(super) fn environment(&self) -> Result<Environment<'_>, minijinja::Error> {
         let mut env = environment();
         for name in self.names() {
@@ -199,7 +201,8 @@ impl TemplateCatalog {
     }
 }
 
-/// What every template is rendered in: nothing undefined, nothing escaped, nothing without end.
+/// Creates the environment in which every template is rendered: undefined values are errors,
+/// nothing is escaped, and steps and depth are limited.
 pub(super) fn environment<'a>() -> Environment<'a> {
     let mut env = Environment::empty();
     let mut syntax = SyntaxConfig::builder();
@@ -224,7 +227,7 @@ fn built_in(name: &str) -> Option<&'static str> {
     Some(known.1)
 }
 
-/// What a template includes.
+/// Returns the templates that a template includes.
 fn included(text: &str) -> Vec<String> {
     let tags = tags::tags(text);
     let names = tags.iter().flat_map(tags::TemplateTag::includes);
@@ -233,7 +236,7 @@ fn included(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The templates of a folder, by name.
+/// Returns the templates of a folder, by name.
 fn files(folder: &Path) -> Result<BTreeMap<String, PathBuf>, Error> {
     let failed = |source| Error::Read {
         path: folder.to_owned(),

@@ -1,4 +1,6 @@
-//! What workers are told.
+//! Tests of the prompts for workers.
+
+mod team;
 
 use codeteam_core::role::Role;
 
@@ -8,7 +10,7 @@ fn redactor() -> Redactor {
     Redactor::new(["correct-horse-battery".to_owned()])
 }
 
-/// What the built-in templates make of an assignment.
+/// Renders the built-in templates for an assignment.
 fn told(assignment: &Assignment, attached: &PromptAttachments) -> Prompt {
     render(
         assignment,
@@ -158,7 +160,7 @@ fn what_workers_are_told() {
 /// The templates of a project.
 fn templates(own: &[(&str, &str)]) -> TemplateCatalog {
     let own = own.iter();
-    TemplateCatalog::pinned(
+    TemplateCatalog::from_pinned(
         &own.map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
             .collect(),
     )
@@ -172,7 +174,7 @@ fn role(kind: &str, prompt: &str, more: &serde_json::Value) -> Role {
     serde_json::from_value(role).unwrap()
 }
 
-/// What a check says, without the hints.
+/// Returns the messages of a check, without the hints.
 fn wrong(own: &[(&str, &str)], roles: &[Role]) -> String {
     templates(own).check(roles).unwrap_err().to_string()
 }
@@ -257,11 +259,11 @@ fn a_roles_prompt_is_a_template_too() {
     );
     templates(&[]).check([&default]).unwrap();
     let system = told(
-        &first(&default, AssignmentRequest::default()),
+        &first_assignment(&default, AssignmentRequest::default()),
         &PromptAttachments::default(),
     )
     .system;
-    assert!(system.starts_with("80\n\nYou work"), "{system}");
+    assert!(system.starts_with("80\n\nYou cannot ask"), "{system}");
 
     let config = serde_json::json!({ "config": { "limit": 72 }, "stance": "paranoid" });
     let scribe = role(
@@ -271,12 +273,13 @@ fn a_roles_prompt_is_a_template_too() {
     );
     templates(&[]).check([&scribe]).unwrap();
     let system = told(
-        &first(&scribe, AssignmentRequest::default()),
+        &first_assignment(&scribe, AssignmentRequest::default()),
         &PromptAttachments::default(),
     )
     .system;
     assert!(
-        system.starts_with(" in 72 letters.\n\nYour stance: paranoid\n\nYou work".trim_start()),
+        system
+            .starts_with(" in 72 letters.\n\nYour stance: paranoid\n\nYou cannot ask".trim_start()),
         "{system}"
     );
 }
@@ -298,11 +301,11 @@ fn a_project_puts_its_own_templates_in_place_and_names_more() {
     };
     let user = render(&plain, &PromptAttachments::default());
     assert!(user.starts_with("# someone at code\n\n## Goal\n"), "{user}");
-    assert!(!own.needs(&plain).contains(variables::REPO_MAP));
+    assert!(!own.needed_variables(&plain).contains(variables::REPO_MAP));
 
     let again = serde_json::json!({ "template": "review", "feedback": ["it failed"] });
     let again = assignment("implementer", &again);
-    assert!(own.needs(&again).contains(variables::REPO_MAP));
+    assert!(own.needed_variables(&again).contains(variables::REPO_MAP));
     let attached = PromptAttachments {
         repo_map: "src/".to_owned(),
         relevant: vec![
@@ -314,7 +317,7 @@ fn a_project_puts_its_own_templates_in_place_and_names_more() {
     let user = render(&again, &attached);
     assert_eq!(
         user,
-        "# someone at code\n## What was wrong before\n\n- it failed|### FILE: a.rs\n\n````\n```\n````\n\n### FILE: b.rs\n\nIt is not there yet.|src/"
+        "# someone at code\n## What was wrong before\n\n- it failed|### FILE: a.rs\n\n````\n```\n````\n\n### FILE: b.rs\n\nThis file does not exist yet.|src/"
     );
 }
 
@@ -527,7 +530,7 @@ fn no_template_goes_on_for_ever() {
 
 #[test]
 fn every_variable_has_a_value_and_the_reference_names_it() {
-    let values = values::of(
+    let values = values::template_values(
         &assignment("scribe", &serde_json::json!({})),
         &PromptAttachments::default(),
         &redactor(),
@@ -542,8 +545,8 @@ fn every_variable_has_a_value_and_the_reference_names_it() {
         known
     );
     let someone = role("scribe", "", &serde_json::json!({}));
-    let (assignment, attached) = sample::all(&someone).swap_remove(1);
-    let values = values::of(&assignment, &attached, &redactor());
+    let (assignment, attached) = sample::sample_assignments(&someone).swap_remove(1);
+    let values = values::template_values(&assignment, &attached, &redactor());
     for variable in variables::VARIABLES.iter().filter(|v| !v.fields.is_empty()) {
         let value = &values[variable.name];
         let value = if variable.many { &value[0] } else { value };

@@ -1,29 +1,34 @@
-//! The values of templates' variables: what an assignment says, as data.
+//! Converts an assignment into the values of template variables.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use codeteam_context::redact::Redactor;
 use codeteam_core::assignment::Assignment;
+use codeteam_core::checks::{CheckRemark, CheckResult};
 use codeteam_core::findings::Finding;
-use codeteam_core::plan::{Plan, Task};
+use codeteam_core::ids::{PhaseId, TaskId};
+use codeteam_core::plan::{Interface, Plan, Task};
 use codeteam_core::role::RoleKind;
+use codeteam_core::workflow::CheckClass;
 use serde_json::{Map, Value, json};
 
-use super::{PromptAttachments, filters, variables};
+use super::{PromptAttachments, filters, team, variables};
+use codeteam_report::secret_filter::redact_json;
 
-/// How many names are told of what is not shown.
+/// The maximum number of names listed for what is not shown.
 const MAX_NAMES: usize = 50;
 
-/// What is codeteam's own and must stay as it is.
+/// Variables with codeteam's own content, which must not be redacted or shortened.
 const OWN: &[&str] = &["schema", "example", "kind", "contract", "mode", "owed"];
 
-/// What was made to fit already, and says what was left out of it. Cutting more out of its middle would
-/// hide a change from whoever judges it, and a file's code from whoever writes it anew.
+/// Variables whose content was fitted already, with a note of what was left out. Cutting more out
+/// of the middle would hide a change from its judge, and a file's code from whoever rewrites it.
 const FITTED: &[&str] = &["diff", "changes", "context", "documents", "log"];
 
-/// Everything templates may refer to but what is itself rendered, without secrets.
-pub(super) fn of(
+/// Returns the values of all variables, without secrets, except for those that are rendered from
+/// templates themselves.
+pub(super) fn template_values(
     assignment: &Assignment,
     attached: &PromptAttachments,
     redactor: &Redactor,
@@ -38,37 +43,19 @@ pub(super) fn of(
     }
     for (name, value) in &mut values {
         if !OWN.contains(&name.as_str()) {
-            redact(value, redactor);
+            redact_json(value, redactor);
             if !FITTED.contains(&name.as_str()) {
                 shorten(value);
             }
         }
     }
-    // Made of quotations, each of them redacted by itself.
+    // This value consists of quotations, each of which is redacted by itself.
     let relevant = json!(relevant(attached, redactor));
     values.insert(variables::RELEVANT_FILES_CONTENT.to_owned(), relevant);
     values
 }
 
-/// Takes secrets out of every text of a value.
-pub(crate) fn redact(value: &mut Value, redactor: &Redactor) {
-    match value {
-        Value::String(text) => {
-            if let Cow::Owned(redacted) = redactor.redact(text).text {
-                *text = redacted;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| redact(item, redactor)),
-        Value::Object(fields) => {
-            fields
-                .values_mut()
-                .for_each(|field| redact(field, redactor));
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-/// Leaves out the middle of every text that is too long, where it is one text.
+/// Cuts the middle out of every text that is too long.
 fn shorten(value: &mut Value) {
     match value {
         Value::String(text) => {
@@ -82,52 +69,53 @@ fn shorten(value: &mut Value) {
     }
 }
 
-/// Who is asked, where and when.
+/// Sets the variables about who is asked, where and when.
 fn place(assignment: &Assignment, put: &mut impl FnMut(&str, Value)) {
     let task = assignment.task.clone().unwrap_or_default();
     let continues = assignment.session.is_some();
     put("PLAN_ID", json!(assignment.plan_id));
     put("TASK_ID", json!(task.id));
     put("TASK_DESCRIPTION", json!(task.description.trim()));
-    put("task", told_task(&task));
+    put("task", task_value(&task));
     put("goal", json!(assignment.goal.trim()));
     put("run", json!(assignment.run));
     put("role", json!(assignment.role));
     put("kind", json!(assignment.kind));
     put("owed", json!(owed(assignment.kind)));
-    put("stance", json!(assignment.stance.trim()));
-    put("outputs", json!(assignment.outputs));
-    put("config", json!(assignment.config));
-    put("contract", json!(assignment.contract));
+    put("stance", json!(assignment.instructions.stance.trim()));
+    put("outputs", json!(assignment.expected.outputs));
+    put("config", json!(assignment.instructions.config));
+    put("contract", json!(assignment.expected.contract));
     put("mode", json!(assignment.means.mode));
-    put("step", json!(assignment.step));
-    put("round", json!(assignment.round));
-    put("attempt", json!(assignment.attempt));
-    put("level", json!(assignment.level));
+    put("step", json!(assignment.place.step));
+    put("round", json!(assignment.place.round));
+    put("attempt", json!(assignment.place.attempt));
+    put("level", json!(assignment.place.level));
     put("continues", json!(continues));
-    put("repeats", json!(continues && assignment.attempt > 1));
+    put("repeats", json!(continues && assignment.place.attempt > 1));
 }
 
-/// What is to be done, and what others have said of it.
+/// Sets the variables about what is to be done, and what others have said about it.
 fn matter(assignment: &Assignment, put: &mut impl FnMut(&str, Value)) {
     let trimmed = |text: &Option<String>| json!(text.as_deref().unwrap_or("").trim());
     let answers = assignment
+        .earlier
         .answers
         .iter()
         .map(|(questions, answer)| json!({ "questions": questions, "answer": answer.trim() }));
-    let design = assignment.design.clone().unwrap_or_default();
+    let design = assignment.earlier.design.clone().unwrap_or_default();
     let interfaces: Vec<String> = design.interfaces.iter().map(ToString::to_string).collect();
-    let claimed = assignment.claimed.as_ref().map(|claimed| {
+    let claimed = assignment.judged.claimed.as_ref().map(|claimed| {
         let mut said = claimed.summary.clone();
         for concern in &claimed.concerns {
             let _ = write!(said, "\n- unsure of: {concern}");
         }
         said
     });
-    put("plan", told_plan(assignment.plan.as_ref()));
-    put("requirements", trimmed(&assignment.requirements));
+    put("plan", plan_value(assignment.earlier.plan.as_ref()));
+    put("requirements", trimmed(&assignment.earlier.requirements));
     put("answers", answers.collect());
-    let analysis = assignment.analysis.clone().unwrap_or_default();
+    let analysis = assignment.earlier.analysis.clone().unwrap_or_default();
     put(
         "analysis",
         json!({ "context": analysis.context.trim(), "partial_spec": analysis.partial_spec.trim() }),
@@ -139,34 +127,64 @@ fn matter(assignment: &Assignment, put: &mut impl FnMut(&str, Value)) {
             "warnings": design.warnings, "interfaces": interfaces,
         }),
     );
-    put("text", trimmed(&assignment.text));
-    put("brief", trimmed(&assignment.brief));
-    put("log", json!(assignment.log.trim()));
-    put("candidates", json!(assignment.candidates));
-    put("may_ask", json!(assignment.asks));
+    put("phase", phase_value(assignment));
+    let settled = assignment.earlier.interfaces.iter();
+    let settled = settled.map(|told| {
+        let mut value = interface_value(&told.phase, &told.interface);
+        value["locked"] = json!(told.locked);
+        value
+    });
+    put("interfaces", settled.collect());
+    put("text", trimmed(&assignment.earlier.text));
+    put("brief", trimmed(&assignment.earlier.brief));
+    put("log", json!(assignment.earlier.log.trim()));
+    put("candidates", json!(assignment.expected.candidates));
+    put("may_ask", json!(assignment.expected.asks));
+    team::put_team(assignment, put);
     put("claimed", json!(claimed.unwrap_or_default()));
-    let checks = assignment.checks.iter();
+    let checks = assignment.judged.checks.iter();
     put(
         "checks",
         checks
-            .map(|check| json!({ "name": check.name, "passed": check.passed }))
+            .map(|check| {
+                json!({ "name": check.name, "passed": check.passed, "says": own_words(check) })
+            })
             .collect(),
     );
-    put("feedback", json!(assignment.feedback));
+    put("feedback", json!(assignment.feedback.messages));
     put(
         "findings",
-        assignment.findings.iter().map(finding).collect(),
+        assignment.feedback.findings.iter().map(finding).collect(),
     );
-    put("rules", json!(assignment.rules));
-    let schema = serde_json::to_string(&assignment.schema).unwrap_or_default();
-    let example = serde_json::to_string_pretty(&assignment.example).unwrap_or_default();
+    put("rules", json!(assignment.instructions.rules));
+    let schema = serde_json::to_string(&assignment.expected.schema).unwrap_or_default();
+    let example = serde_json::to_string_pretty(&assignment.expected.example).unwrap_or_default();
     put("schema", json!(schema));
     put("example", json!(example));
 }
 
-/// What lies in bodies and files.
+/// Returns what codeteam has to say about a check that passed, to whoever judges the change. What a
+/// command has printed is not part of it.
+fn own_words(check: &CheckResult) -> String {
+    let is_own = check.class != CheckClass::Static || check.remark.is_some();
+    let measured = check.measures.iter().map(|measure| measure.found.as_str());
+    let measured = measured.filter(|_| check.class == CheckClass::Evidence);
+    let remark = match check.remark {
+        Some(CheckRemark::Unproved) => Some("could not be decided"),
+        Some(CheckRemark::Noted) | None => None,
+    };
+    let summary =
+        Some(check.summary.trim()).filter(|summary| is_own && check.passed && !summary.is_empty());
+    let coverage = check.coverage.as_ref();
+    let coverage = coverage.map(|coverage| format!("changed lines that the tests ran: {coverage}"));
+    let parts = remark.into_iter().chain(measured).chain(summary);
+    let parts = parts.chain(coverage.as_deref());
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// Sets the variables with the content of bodies and files.
 fn shown(attached: &PromptAttachments, put: &mut impl FnMut(&str, Value)) {
-    // A change that changes nothing is shown as such.
+    // An empty change is shown as such.
     let diff = attached
         .diff
         .as_deref()
@@ -203,7 +221,7 @@ fn shown(attached: &PromptAttachments, put: &mut impl FnMut(&str, Value)) {
     put("schema_given", json!(attached.schema_given));
 }
 
-/// The names of a part's items, as many as anybody reads.
+/// Lists the names of a part's items, limited to as many as anybody reads.
 fn named((part, names): &(String, Vec<String>)) -> Value {
     let told = &names[..names.len().min(MAX_NAMES)];
     json!({
@@ -211,7 +229,7 @@ fn named((part, names): &(String, Vec<String>)) -> Value {
     })
 }
 
-/// A part's name in words.
+/// Returns a heading for a part.
 fn title(part: &str) -> String {
     let known = match part {
         "target" => "Files that the task is about",
@@ -220,12 +238,12 @@ fn title(part: &str) -> String {
         "importers" => "What imports them",
         "tests" => "Tests that go with them",
         "changed" => "The changed files",
-        "blast_radius" => "What the change reaches",
-        "related" => "What may have to do with it",
+        "blast_radius" => "What the change affects",
+        "related" => "What may be related",
         "included" => "For this role",
         "always" => "For every role",
         "docs" => "What the project says about itself",
-        "standards" => "How the project wants its code",
+        "standards" => "The project's standards for code",
         "security" => "What matters for its security",
         "documents" => "Documents of the project",
         "printed" => "What was printed",
@@ -238,7 +256,7 @@ fn title(part: &str) -> String {
     known.to_owned()
 }
 
-fn told_task(task: &Task) -> Value {
+fn task_value(task: &Task) -> Value {
     json!({
         "id": task.id, "title": task.title.trim(), "description": task.description.trim(),
         "files": task.files, "acceptance": task.acceptance, "dependencies": task.dependencies,
@@ -246,7 +264,30 @@ fn told_task(task: &Task) -> Value {
     })
 }
 
-fn told_plan(plan: Option<&Plan>) -> Value {
+fn interface_value(phase: &PhaseId, interface: &Interface) -> Value {
+    json!({
+        "phase": phase, "name": interface.name, "type": interface.notation,
+        "file": interface.path(), "definition": interface.definition.trim_end(),
+    })
+}
+
+fn phase_value(assignment: &Assignment) -> Value {
+    let about = assignment.earlier.phase.clone().unwrap_or_default();
+    let interfaces = about.phase.interfaces.iter();
+    let interfaces = interfaces.map(|interface| interface_value(&about.phase.id, interface));
+    let is_done = |task: &TaskId| about.done.contains(task);
+    let open = about.tasks.iter().filter(|task| !is_done(&task.id));
+    let done = about.tasks.iter().filter(|task| is_done(&task.id));
+    json!({
+        "id": about.phase.id, "title": about.phase.title.trim(),
+        "description": about.phase.description.trim(), "place": about.place, "of": about.of,
+        "tasks": open.map(task_value).collect::<Value>(),
+        "done": done.map(task_value).collect::<Value>(),
+        "interfaces": interfaces.collect::<Value>(),
+    })
+}
+
+fn plan_value(plan: Option<&Plan>) -> Value {
     let json = plan.map(|plan| serde_json::to_string_pretty(plan).unwrap_or_default());
     let plan = plan.cloned().unwrap_or_default();
     let phases = plan
@@ -256,7 +297,7 @@ fn told_plan(plan: Option<&Plan>) -> Value {
     json!({
         "plan_id": plan.plan_id, "description": plan.description,
         "phases": phases.collect::<Value>(),
-        "tasks": plan.tasks.iter().map(told_task).collect::<Value>(),
+        "tasks": plan.tasks.iter().map(task_value).collect::<Value>(),
         "json": json.unwrap_or_default(),
     })
 }
@@ -282,13 +323,13 @@ fn finding(finding: &Finding) -> Value {
     })
 }
 
-/// The files that the task names, each under its path.
+/// Returns the files that the task names, each under its path.
 fn relevant(attached: &PromptAttachments, redactor: &Redactor) -> String {
     let files = attached.relevant.iter().map(|(path, content)| {
         let path = filters::name(path);
         let content = match content {
-            Some(content) => filters::fenced("", &redactor.redact(content).text),
-            None => "It is not there yet.".to_owned(),
+            Some(content) => filters::fence_text("", &redactor.redact(content).text),
+            None => "This file does not exist yet.".to_owned(),
         };
         format!("### FILE: {path}\n\n{content}")
     });

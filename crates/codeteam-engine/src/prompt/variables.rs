@@ -1,18 +1,18 @@
-//! What templates may refer to. The check, the values and the documentation are all made from
-//! these tables.
+//! The variables that templates may use. The check, the values and the documentation are all
+//! generated from these tables.
 
 use std::fmt::Write as _;
 
 /// A variable of templates.
 #[derive(Clone, Copy, Debug)]
 pub struct TemplateVariable {
-    /// Its name.
+    /// The name by which templates refer to it.
     pub name: &'static str,
-    /// What it is made of, if it is no plain text or number: its fields, or those of its items.
+    /// Its fields, or those of its items, if it is not a plain text or number.
     pub fields: &'static [&'static str],
-    /// Whether `fields` are those of each of its items.
+    /// Whether it is a list, and `fields` are those of each item.
     pub many: bool,
-    /// What it says.
+    /// Its description in the reference.
     pub meaning: &'static str,
 }
 
@@ -60,7 +60,7 @@ const fn many(
     }
 }
 
-/// Every variable. All of them are always there: what there is nothing of is empty.
+/// All variables. All of them are always defined: one without content is empty.
 pub const VARIABLES: &[TemplateVariable] = &[
     plain("PLAN_ID", "the plan, e.g. `feature-0021`"),
     plain("TASK_ID", "the task, e.g. `task-003`"),
@@ -85,35 +85,32 @@ pub const VARIABLES: &[TemplateVariable] = &[
         "kind",
         "`analyst`, `designer`, `planner`, `implementer`, `gatekeeper` or `scribe`",
     ),
-    plain("owed", "what its kind owes, in words"),
-    plain("stance", "the attitude the role is to take"),
-    plain(
-        "prompt",
-        "what the role's own prompt says; only in `system.md.j2`",
-    ),
+    plain("owed", "what its kind has to deliver, in words"),
+    plain("stance", "the attitude that the role takes"),
+    plain("prompt", "the role's own prompt; only in `system.md.j2`"),
     plain("config", "the role's own `config`, by key"),
     plain("contract", "the wire form of the answer: `native`, …"),
     plain("mode", "`tools`, or `edits` for whole files in the answer"),
     plain("step", "the step of the workflow"),
     plain("round", "the round, from 1"),
-    plain("attempt", "the try, from 1"),
+    plain("attempt", "the attempt, from 1"),
     plain(
         "level",
-        "how much is asked: `primary`, `simplified` or `minimal`",
+        "the scope of the work: `primary`, `simplified` or `minimal`",
     ),
     plain(
         "continues",
-        "whether the worker goes on in the session of an earlier try",
+        "whether the worker continues the session of an earlier attempt",
     ),
     plain(
         "repeats",
-        "whether an earlier try of this very visit was told the same in that session",
+        "whether an earlier attempt of the same visit got the same text in that session",
     ),
     one("task", TASK, "the task"),
     one(
         "plan",
         &["plan_id", "description", "phases", "tasks", "json"],
-        "the plan, for those who work on all of it",
+        "the plan, for roles that work on all of it",
     ),
     plain("requirements", "what is to be built"),
     many(
@@ -124,32 +121,124 @@ pub const VARIABLES: &[TemplateVariable] = &[
     one(
         "analysis",
         &["context", "partial_spec"],
-        "what was known when those questions were asked: what was understood, and the requirements that \
-         were clear already",
+        "what was known before those questions: what the analyst had understood, and the \
+         requirements that were clear already",
     ),
     one(
         "design",
         &["design", "patterns", "warnings", "interfaces"],
         "how it is to be built",
     ),
+    one(
+        "phase",
+        &[
+            "id",
+            "title",
+            "description",
+            "place",
+            "of",
+            "tasks",
+            "done",
+            "interfaces",
+        ],
+        "the phase, for those who work on it as a whole; it is number `place` of `of`; `tasks` are those \
+         that are not done, `done` the others, `interfaces` what was last proposed",
+    ),
+    many(
+        "interfaces",
+        &["phase", "name", "type", "file", "definition", "locked"],
+        "the settled interfaces that the work has to keep to: those of the task's phase and of the phases \
+         before it; of one that is `locked`, the file is there and must not be changed",
+    ),
     plain("text", "what a scribe wrote before"),
     plain(
         "brief",
-        "what a scribe wrote for whoever implements the task",
+        "what a scribe wrote for the implementer of the task",
+    ),
+    many(
+        "upstream",
+        &[
+            "task",
+            "title",
+            "roles",
+            "summary",
+            "shortened",
+            "notes",
+            "files",
+            "full_text_file",
+        ],
+        "the results of the tasks that this one depends on",
+    ),
+    many(
+        "contributions",
+        &["role", "summary", "notes", "files"],
+        "what others contributed to the task, for the role that continues or summarises it",
     ),
     plain("log", "what was done for the task so far, round by round"),
     list("candidates", "the tasks of which one is to be chosen"),
+    many(
+        "roles",
+        &[
+            "name",
+            "description",
+            "kind",
+            "tools",
+            "strengths",
+            "workers",
+            "model",
+            "cost",
+        ],
+        "the roles of which some are to be chosen; `cost` is the most that one attempt may cost, in US \
+         dollars",
+    ),
+    list("unassigned", "the tasks that need a role"),
+    list("next_roles", "the roles that continue the task afterwards"),
+    one(
+        "quality",
+        &[
+            "overall_score",
+            "threshold",
+            "criteria",
+            "issues",
+            "suggestions",
+        ],
+        "the last score of the result, for a leader; `criteria` has a line for each criterion",
+    ),
+    plain("failure", "why the work failed, for a leader"),
+    list("interventions", "what the leader has decided so far"),
+    list(
+        "interventions_left",
+        "how often each intervention may still happen",
+    ),
+    plain(
+        "unscored",
+        "why the result has no score, for a leader, if whoever had to score it gave up",
+    ),
+    list(
+        "dropped_criteria",
+        "the criteria that the leader has dropped, for whoever scores or leads",
+    ),
+    many(
+        "waiting",
+        &["task", "title"],
+        "the tasks that wait for this one, for a leader",
+    ),
+    plain(
+        "spent",
+        "what the task and the run have cost so far, for a leader",
+    ),
     plain("may_ask", "whether a planner may ask a person first"),
-    plain("claimed", "what its author says of the change"),
+    plain("claimed", "what the author says about the change"),
     plain(
         "diff",
-        "the change that is to be judged, or has been made so far",
+        "the change to be judged, or what has been changed so far",
     ),
-    plain("changes", "what has changed since it was judged before"),
+    plain("changes", "what has changed since it was last judged"),
     many(
         "checks",
-        &["name", "passed"],
-        "what the orchestrator's own checks found",
+        &["name", "passed", "says"],
+        "what the orchestrator's own checks found; `says` is additional information, such as \
+         what a check could not determine",
     ),
     many(
         "context",
@@ -159,12 +248,12 @@ pub const VARIABLES: &[TemplateVariable] = &[
     many(
         "squeezed",
         &["name", "title", "names", "more"],
-        "what of it is shown shortened for want of room",
+        "what is shortened for lack of room",
     ),
     many(
         "left_out",
         &["name", "title", "names", "more"],
-        "what of it is not shown for want of room",
+        "what is left out for lack of room",
     ),
     list("feedback", "what was wrong before"),
     list("printed", "what was printed then"),
@@ -174,17 +263,17 @@ pub const VARIABLES: &[TemplateVariable] = &[
         "findings that are open; `words` is all of one in a few lines",
     ),
     list("rules", "the configuration's rules for every role"),
-    list("outputs", "what the step is to bring forth"),
+    list("outputs", "what the step must produce"),
     many(
         "documents",
         &["path", "text", "left_out"],
         "the nearest `AGENTS.md` and `.codeteam/context/*.md`; `left_out` counts bytes",
     ),
-    list("unshown", "the documents there was no room for"),
+    list("unshown", "the documents for which there was no room"),
     plain("schema", "the JSON Schema of the answer"),
     plain(
         "schema_given",
-        "whether the worker gets that schema besides the prompt, as `claude` and `codex` do",
+        "whether the worker gets that schema in addition to the prompt, as `claude` and `codex` do",
     ),
     plain("example", "an example of the answer"),
 ];
@@ -200,24 +289,24 @@ pub(super) const TASK: &[&str] = &[
     "phase",
 ];
 
-/// Costs a look at all files.
-pub const REPO_MAP: &str = "REPO_MAP";
-/// Costs reading files.
-pub const RELEVANT_FILES_CONTENT: &str = "RELEVANT_FILES_CONTENT";
-/// Costs rendering.
-pub const VERIFICATION_FEEDBACK: &str = "VERIFICATION_FEEDBACK";
+/// The name of the variable that requires listing all files.
+pub(crate) const REPO_MAP: &str = "REPO_MAP";
+/// The name of the variable that requires reading files.
+pub(crate) const RELEVANT_FILES_CONTENT: &str = "RELEVANT_FILES_CONTENT";
+/// The name of the variable that requires rendering another template.
+pub(crate) const VERIFICATION_FEEDBACK: &str = "VERIFICATION_FEEDBACK";
 
 /// A filter of templates.
 #[derive(Clone, Copy, Debug)]
-pub struct TemplateFilter {
-    /// Its name.
+pub(crate) struct TemplateFilter {
+    /// The name by which templates use it.
     pub name: &'static str,
-    /// What it does.
+    /// Its description in the reference.
     pub meaning: &'static str,
 }
 
-/// Every filter.
-pub const FILTERS: &[TemplateFilter] = &[
+/// All filters.
+pub(crate) const FILTERS: &[TemplateFilter] = &[
     TemplateFilter {
         name: "fenced",
         meaning: "quotes a text so that nothing in it can end the quotation; `fenced(\"diff\")` \
@@ -225,27 +314,27 @@ pub const FILTERS: &[TemplateFilter] = &[
     },
     TemplateFilter {
         name: "item",
-        meaning: "indents the further lines of a list's item",
+        meaning: "indents the further lines of a list item",
     },
     TemplateFilter {
         name: "name",
-        meaning: "keeps the name of a file in one line",
+        meaning: "keeps the name of a file on one line",
     },
     TemplateFilter {
         name: "trim",
-        meaning: "without blanks at the ends",
+        meaning: "removes whitespace at both ends",
     },
     TemplateFilter {
         name: "lower",
-        meaning: "in small letters",
+        meaning: "in lower case",
     },
     TemplateFilter {
         name: "upper",
-        meaning: "in capitals",
+        meaning: "in upper case",
     },
     TemplateFilter {
         name: "length",
-        meaning: "how many",
+        meaning: "the number of elements",
     },
     TemplateFilter {
         name: "first",
@@ -257,11 +346,11 @@ pub const FILTERS: &[TemplateFilter] = &[
     },
     TemplateFilter {
         name: "default",
-        meaning: "`config.x | default(\"…\")`: what to say where there is nothing",
+        meaning: "`config.x | default(\"…\")`: the value to use if there is none",
     },
     TemplateFilter {
         name: "join",
-        meaning: "a list in one line: `join(\", \")`",
+        meaning: "a list on one line: `join(\", \")`",
     },
     TemplateFilter {
         name: "tojson",
@@ -269,12 +358,12 @@ pub const FILTERS: &[TemplateFilter] = &[
     },
 ];
 
-/// A variable by name.
+/// Returns a variable by its name.
 pub fn variable(name: &str) -> Option<&'static TemplateVariable> {
     VARIABLES.iter().find(|variable| variable.name == name)
 }
 
-/// The tables as the reference has them.
+/// Returns the tables for the reference documentation.
 pub fn reference() -> String {
     let mut text = String::from("\n| variable | what |\n|---|---|\n");
     for variable in VARIABLES {

@@ -1,5 +1,5 @@
-//! The checkout that a session works in: what it holds when a task begins, what it has that was not
-//! submitted, and what workers have made meanwhile.
+//! The checkout that a session works in: its content when a task begins, its changes that were not
+//! submitted, and what workers have committed meanwhile.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -7,20 +7,22 @@ use std::sync::Arc;
 
 use codeteam_core::event::{RunStarted, UnsubmittedChange};
 use codeteam_core::frame::{SlotState, SlotWork};
-use codeteam_core::hands::Operator;
-use codeteam_core::ids::{RunId, Tree};
+use codeteam_core::ids::Tree;
+use codeteam_core::operator::Operator;
 use codeteam_core::role::RoleKind;
 use codeteam_core::{Event, Run};
 
+use crate::clock::now;
 use crate::config::base_ref;
 use crate::engine::{Engine, Error, Project, RunRequest};
 use crate::env::Env;
-use crate::git::{self, CheckoutHead, CommitSignature, ExpectedRef, Oid, Repo};
-use crate::perform::{SCRATCH, frame_change, now, trailer, workspace_name};
+use crate::perform::{SCRATCH, frame_change, workspace_name};
+use codeteam_host::git::{self, CheckoutHead, CommitSignature, ExpectedRef, Oid, Repo};
+use codeteam_report::trailers::trailer;
 
-/// Waits until nobody else starts a task in this repository; others wait as long as what is returned
-/// is kept. Whether one is open must be looked at after that.
-pub fn alone(start: &Path, env: &Env) -> Result<File, Error> {
+/// Waits until nobody else is starting a task in this repository. Others wait for as long as the
+/// returned file is held. Check for open tasks only after that.
+pub fn lock_task_start(start: &Path, env: &Env) -> Result<File, Error> {
     let folder = Engine::repository(start, env)?.common_dir().to_owned();
     let locked = File::open(&folder).and_then(|file| file.lock().map(|()| file));
     locked.map_err(|source| Error::Io {
@@ -30,7 +32,7 @@ pub fn alone(start: &Path, env: &Env) -> Result<File, Error> {
     })
 }
 
-/// Opens what a task in a session needs, with what the checkout holds as its base. Nothing is left
+/// Prepares a task in a session, with the content of the checkout as its base. Leaves nothing
 /// behind if anything is wrong.
 pub fn prepare(
     start: &Path,
@@ -44,12 +46,14 @@ pub fn prepare(
         ..request.clone()
     };
     let head = project.head.clone();
-    // Once to find what is wrong, before anything is written; then on what the checkout holds.
+    // Prepare once to find mistakes before anything is written, then again on the checkout's
+    // content.
     project.prepare(&request)?;
-    let tree = project.repo.snapshot(&scratch(&project.repo))?;
+    let tree = project.repo.snapshot(&scratch_index(&project.repo))?;
     if tree != head.tree {
-        // Git would keep no more of it than the name of a commit that nobody else has.
-        let nested = project.repo.new_links(&head.tree, &tree)?;
+        // Git would record no more of a nested repository than the id of a commit that nobody else
+        // has.
+        let nested = project.repo.new_gitlinks(&head.tree, &tree)?;
         if let Some(nested) = nested.into_iter().next() {
             return Err(Error::Nested(nested));
         }
@@ -71,51 +75,47 @@ pub fn prepare(
     let engine = Arc::new(Engine::open(project, codeteam)?);
     let started = engine.plan_run(prepared, now())?;
     if let Some(base) = &request.base {
-        // Until something is submitted nothing else leads to it, and git may clear it away.
+        // Until something is submitted, nothing else refers to this commit, and git might prune it.
         let name = base_ref(started.run.as_str());
         engine.repo.update_ref(&name, base, ExpectedRef::Anywhere)?;
     }
     Ok((engine, started))
 }
 
-/// The commit of what the checkout held uncommitted when a task began, if it held any: the base of
-/// its run then, on top of what was checked out.
-pub fn start(repo: &Repo, run: &RunId) -> Result<Option<Oid>, git::Error> {
-    repo.read_ref(&base_ref(run.as_str()))
-}
-
-/// Moves the user's branch to a commit, if their checkout holds exactly what it holds; no file is
-/// touched then. Of use for runs that a session has worked on: it did so in this checkout.
-pub fn advance(
+/// Moves the user's branch to a commit, if their checkout contains exactly that tree; no file is
+/// touched then. This applies to runs that a session has worked on, because it did so in this
+/// checkout.
+pub fn advance_branch(
     repo: &Repo,
     head: &CheckoutHead,
     run: &Run,
     branch: &str,
     to: &Oid,
 ) -> Result<bool, git::Error> {
-    if run.began_in != Operator::Session {
+    if run.started_by != Operator::Session {
         return Ok(false);
     }
-    repo.advance_to_same(branch, &head.commit, to, &scratch(repo))
+    repo.advance_if_same_tree(branch, &head.commit, to, &scratch_index(repo))
 }
 
-/// The index that a look at the user's checkout is made by, where there is no run yet.
-fn scratch(repo: &Repo) -> PathBuf {
+/// Returns the git index used to read the user's checkout before there is a run.
+fn scratch_index(repo: &Repo) -> PathBuf {
     repo.common_dir().join("codeteam-index")
 }
 
-/// How the checkout stands to what a run has made of it.
+/// The state of the checkout relative to the result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckoutUpdate {
-    /// It holds just that.
+    /// The checkout contains exactly the run's tree.
     Same,
-    /// It did not, and does now; these files are other than they were.
+    /// The checkout was updated to it; these files have changed.
     Changed(Vec<PathBuf>),
-    /// It holds something that the run does not know, which was left alone; these files differ.
+    /// The checkout contains changes that the run does not know, and was left alone; these files
+    /// differ.
     Differs(Vec<PathBuf>),
 }
 
-/// The commits that were made in the checkout since a run began, by others than codeteam.
+/// Returns the commits made in the checkout since a run began by others than codeteam.
 pub fn commits_since(engine: &Engine, run: &Run) -> Result<Vec<String>, git::Error> {
     let (head, Some(base)) = (engine.repo.head()?, Oid::parse(&run.base.commit.0)) else {
         return Ok(Vec::new());
@@ -134,8 +134,8 @@ pub fn commits_since(engine: &Engine, run: &Run) -> Result<Vec<String>, git::Err
     Ok(lines.collect())
 }
 
-/// Whether a run was taken back from workers and nothing was submitted since: what they made may not
-/// have been brought, if whoever took it back has died.
+/// Returns true if a run was taken back from workers and nothing was submitted since: if the
+/// process that took it back has died, the workers' changes may not be in the checkout yet.
 pub fn was_taken_back(engine: &Engine, run: &Run) -> Result<bool, Error> {
     let mut is_so = false;
     engine.each_event(&run.id, 0, |_, _, event| match event {
@@ -146,27 +146,27 @@ pub fn was_taken_back(engine: &Engine, run: &Run) -> Result<bool, Error> {
     Ok(is_so)
 }
 
-/// Brings what workers have made into the checkout of a session that goes on, unless the checkout
-/// has something of its own.
-pub fn bring(engine: &Engine, run: &Run) -> Result<CheckoutUpdate, Error> {
+/// Brings the workers' changes into the checkout of a session that continues, unless the checkout
+/// has changes of its own.
+pub fn update_checkout(engine: &Engine, run: &Run) -> Result<CheckoutUpdate, Error> {
     let frames = run.frames.values().filter(|frame| !frame.is_ended());
     let Some(frame) = frames.max_by_key(|frame| frame.path.as_str().len()) else {
         return Ok(CheckoutUpdate::Same);
     };
     let unknown = |rev: &Tree| git::Error::UnknownRevision { rev: rev.0.clone() };
     let wanted = Oid::parse(&frame.tree.0).ok_or_else(|| unknown(&frame.tree))?;
-    let scratch = engine.workspaces_of(&run.id).join(SCRATCH);
+    let scratch = engine.run_workspaces_folder(&run.id).join(SCRATCH);
     let held = engine.repo.snapshot(&scratch)?;
     if held == wanted {
         return Ok(CheckoutUpdate::Same);
     }
-    // What workers made may be in their worktree only, and is judged in any case.
+    // The workers' changes may exist in their worktree only, and are judged in any case.
     let workspace = engine.workspace(&run.id, run.sandbox, &workspace_name(&frame.path))?;
     let base = Oid::parse(&frame.base.commit.0).ok_or_else(|| unknown(&frame.base.tree))?;
     if !workspace.is_missing() {
         workspace.transfer(&wanted, &base)?;
     }
-    let files = engine.repo.differing(&held, &wanted)?;
+    let files = engine.repo.differing_files(&held, &wanted)?;
     let mut known = held.as_str() == run.base.tree.as_str();
     engine.each_event(&run.id, 0, |_, _, event| {
         let tree = match &event {
@@ -184,11 +184,12 @@ pub fn bring(engine: &Engine, run: &Run) -> Result<CheckoutUpdate, Error> {
     if !known {
         return Ok(CheckoutUpdate::Differs(files));
     }
-    engine.repo.bring(&held, &wanted, &scratch)?;
+    engine.repo.update_checkout(&held, &wanted, &scratch)?;
     Ok(CheckoutUpdate::Changed(files))
 }
 
-/// What the checkout holds that the session has not submitted, if an implementer is at work.
+/// Returns the changes in the checkout that the session has not submitted, if it works as an
+/// implementer.
 pub fn unsubmitted(engine: &Engine, run: &Run) -> Result<Option<UnsubmittedChange>, Error> {
     let making = run.frames.values().find(|frame| {
         frame.slots.iter().any(|slot| match &slot.work {
@@ -200,10 +201,10 @@ pub fn unsubmitted(engine: &Engine, run: &Run) -> Result<Option<UnsubmittedChang
             _ => false,
         })
     });
-    let Some(frame) = making.filter(|_| run.hands == Operator::Session) else {
+    let Some(frame) = making.filter(|_| run.operator == Operator::Session) else {
         return Ok(None);
     };
-    let scratch = engine.workspaces_of(&run.id).join(SCRATCH);
+    let scratch = engine.run_workspaces_folder(&run.id).join(SCRATCH);
     let tree = engine.repo.snapshot(&scratch)?;
     let base = Oid::parse(&frame.base.tree.0).ok_or(git::Error::UnknownRevision {
         rev: frame.base.tree.0.clone(),
@@ -215,7 +216,7 @@ pub fn unsubmitted(engine: &Engine, run: &Run) -> Result<Option<UnsubmittedChang
     if diff.gitlinks().next().is_some() {
         return Ok(None);
     }
-    let by = frame.slots.first().map(|slot| slot.id.lasting());
+    let by = frame.slots.first().map(|slot| slot.id.without_fence());
     Ok(Some(UnsubmittedChange {
         frame: frame.path.clone(),
         tree: Tree(tree.as_str().to_owned()),

@@ -1,20 +1,21 @@
-//! From a session to workers and back: which runs there are, who has them, and who lets go.
+//! Passes runs from a session to workers and back: which runs exist, who holds them, and who
+//! releases them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use codeteam_core::Event;
-use codeteam_core::hands::Operator;
 use codeteam_core::ids::RunId;
 use codeteam_core::input::{Decision, Input};
+use codeteam_core::operator::Operator;
 
 use super::SessionRun;
+use crate::clock::now;
 use crate::driver;
 use crate::engine::{Engine, Error};
-use crate::perform::now;
-use crate::store::ProcessIdentity;
+use codeteam_host::store::ProcessIdentity;
 
-/// The runs that a session has begun or holds and that have not ended, the newest first.
+/// Returns the runs that a session has begun and that have not ended, newest first.
 pub fn open_runs(engine: &Engine) -> Result<Vec<RunId>, Error> {
     let mut open = Vec::new();
     for row in engine.store.runs()? {
@@ -22,16 +23,16 @@ pub fn open_runs(engine: &Engine) -> Result<Vec<RunId>, Error> {
             continue;
         }
         let id = RunId(row.id);
-        let run = engine.load(&id)?;
-        if run.began_in == Operator::Session && !run.is_terminal() {
+        let run = engine.load_run(&id)?;
+        if run.started_by == Operator::Session && !run.is_terminal() {
             open.push(id);
         }
     }
     Ok(open)
 }
 
-/// Takes a run back from workers, and leads it from here. Whoever drives it with workers is asked to
-/// let go, and waited for.
+/// Takes a run back from workers and leads it in this process. A process that drives it with
+/// workers is asked to release it, and waited for.
 pub fn take_back(
     engine: &Arc<Engine>,
     run: &RunId,
@@ -44,7 +45,7 @@ pub fn take_back(
         change: None,
     };
     if is_driven(engine, run)? {
-        return match hand_over(engine, run, &back, by, wait)? {
+        return match request_handover(engine, run, &back, by, wait)? {
             HandoverResult::LetGo => Ok(SessionRun::attach(engine, run, label)?),
             HandoverResult::Refused(why) => Err(TakeBackError::Refused(why)),
             HandoverResult::Busy => Err(TakeBackError::Busy),
@@ -54,9 +55,10 @@ pub fn take_back(
     let input = Input::Decided {
         at: now(),
         by: by.to_owned(),
+        identity: None,
         decision: back,
     };
-    let session = SessionRun::lead(
+    let session = SessionRun::spawn_driver(
         engine,
         id.clone(),
         label,
@@ -67,71 +69,77 @@ pub fn take_back(
     Ok(session)
 }
 
-/// Why a run was not taken back.
+/// The reasons why a run was not taken back.
 #[derive(Debug, thiserror::Error)]
 pub enum TakeBackError {
-    /// The engine.
+    /// The project could not be read or written.
     #[error(transparent)]
     Engine(#[from] Error),
-    /// The driver.
+    /// The driver could not be started.
     #[error(transparent)]
     Driver(#[from] driver::Error),
-    /// Whoever drives it does not let go.
-    #[error("whoever drives the run does not let it go")]
+    /// The process that drives the run does not release it in time.
+    #[error("the process that drives the run does not release it")]
     Busy,
-    /// It could not be.
+    /// The run refused the decision.
     #[error("the run could not be taken back: {0}")]
     Refused(String),
 }
 
-/// Whether a living process drives a run.
+/// Returns true if a living process drives a run.
 pub fn is_driven(engine: &Engine, run: &RunId) -> Result<bool, Error> {
     let own = ProcessIdentity::this_process("");
     let holder = engine.store.holder(run.as_str())?;
     Ok(holder.is_some_and(|holder| !holder.owner.is_gone(&own)))
 }
 
-/// What whoever drives a run did when it was asked to let it go.
+/// The answer of the process that drives a run to the request to release it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HandoverResult {
-    /// It is let go, and in the hands that were asked for.
+    /// The run is released, and has the operator that was asked for.
     LetGo,
-    /// It stays where it is, for this reason.
+    /// The run keeps its operator, for this reason.
     Refused(String),
-    /// Nothing was heard in time.
+    /// There was no answer in time.
     Busy,
 }
 
-/// Asks whoever drives a run to let it go into other hands, and waits for that.
-pub fn hand_over(
+/// How often a driver that writes nothing is looked for.
+const DEAD_DRIVER_CHECK: Duration = Duration::from_secs(1);
+
+/// Asks the process that drives a run to hand it over to another operator, and waits for that.
+pub fn request_handover(
     engine: &Engine,
     run: &RunId,
     reassign: &Decision,
     by: &str,
     wait: Duration,
 ) -> Result<HandoverResult, Error> {
-    let before = engine.load(run)?;
-    let posted = engine.post(run, reassign, by)?;
+    let before = engine.load_run(run)?;
+    let mut watch = engine.store.watch()?;
+    let posted = engine.post_for_session(run, reassign, by)?;
     let deadline = Instant::now() + wait;
     loop {
         let is_driven = is_driven(engine, run)?;
         let waits = engine.store.inbox(run.as_str())?;
         if !waits.iter().any(|message| message.id == posted) {
-            if engine.load(run)?.hands == before.hands {
+            if engine.load_run(run)?.operator == before.operator {
                 return refusal(engine, run, before.seq).map(HandoverResult::Refused);
             }
             if !is_driven {
                 return Ok(HandoverResult::LetGo);
             }
         }
-        if Instant::now() >= deadline {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
             return Ok(HandoverResult::Busy);
         }
-        std::thread::sleep(Duration::from_millis(20));
+        // Whatever the driver does is written; a driver that dies writes nothing.
+        watch.wait(Some(left.min(DEAD_DRIVER_CHECK)))?;
     }
 }
 
-/// Why the last decision after an event was refused.
+/// Returns why the last decision after an event was refused.
 fn refusal(engine: &Engine, run: &RunId, after: u64) -> Result<String, Error> {
     let mut last = "it has gone on meanwhile".to_owned();
     engine.each_event(run, after, |_, _, event| {

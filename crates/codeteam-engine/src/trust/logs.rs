@@ -1,8 +1,9 @@
-//! The logs that this user's codeteam has made, each by its place, inode and birth.
+//! The logs that this user's codeteam has created, each identified by its path, inode and birth
+//! time.
 //!
-//! A log says what a person decided and how a run is confined, and it lies in the repository's folder.
-//! One that came with a clone, a pull or an archive was written by somebody else: it counts only after the
-//! user has taken it over.
+//! A log records what a person decided and how a run is confined, and it lies in the repository's
+//! folder. A log that came with a clone, a pull or an archive was written by somebody else: it is
+//! used only after the user has adopted it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -16,11 +17,11 @@ use crate::env::Env;
 /// The folder of the records, in codeteam's own state folder.
 const FOLDER: &str = "codeteam/logs";
 
-/// Which file a log is.
+/// The identity of a log file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct LogRecord {
     log: PathBuf,
-    /// When it was made, in nanoseconds since 1970, where the file system says so.
+    /// When it was created, in nanoseconds since 1970, if the file system records it.
     born: Option<u64>,
     inode: u64,
 }
@@ -31,13 +32,14 @@ pub struct LogRecords {
 }
 
 impl LogRecords {
-    /// The user's own.
+    /// Returns the user's own records.
     pub fn for_user(env: &Env) -> Option<Self> {
         let folder = env.state_home.as_ref()?.join(FOLDER);
         Some(Self { folder })
     }
 
-    /// Whether this file is the log that codeteam made in its place, or that the user took over.
+    /// Returns true if this file is the log that codeteam created in its place, or that the user
+    /// has adopted.
     pub fn knows(&self, log: &Path) -> bool {
         let Some(found) = identify(log) else {
             return false;
@@ -47,7 +49,7 @@ impl LogRecords {
         known == Some(found)
     }
 
-    /// Records that a log is the user's own. Records of logs that are gone are removed.
+    /// Records that a log is the user's own. Removes records of logs that are gone.
     pub fn record(&self, log: &Path) -> Result<(), Error> {
         let Some(found) = identify(log) else {
             return Ok(());
@@ -57,7 +59,42 @@ impl LogRecords {
         write_record(&self.folder, &self.file(&found.log), &text)
     }
 
-    /// Whether the records are in this folder, and so could have come with it.
+    /// Keeps a second name for a log that is the user's own, so that it survives if git puts
+    /// another file in its place: git considers ignored files expendable. It is a hard link, so it
+    /// takes no space and is always as new as the log; where hard links are impossible (another
+    /// file system), nothing is kept.
+    pub fn keep(&self, log: &Path) {
+        let Some(found) = identify(log) else {
+            return;
+        };
+        let kept = self.kept_file(&found.log);
+        match kept.symlink_metadata() {
+            Ok(known) if known.ino() == found.inode => return,
+            // The previous log stays until the next one replaces it.
+            Ok(_) => {
+                let _ = fs::rename(&kept, kept.with_extension("before.db"));
+            }
+            Err(_) => {}
+        }
+        let _ = fs::hard_link(log, kept);
+    }
+
+    /// Returns the user's own log, if another file has taken its place.
+    pub fn find_replaced(&self, log: &Path) -> Option<PathBuf> {
+        let log_path = log.parent()?.canonicalize().ok()?.join(log.file_name()?);
+        let kept = self.kept_file(&log_path);
+        let known = kept.symlink_metadata().ok()?;
+        let text = read_text(&self.file(&log_path))?;
+        let record: LogRecord = serde_json::from_str(&text).ok()?;
+        let is_other = log.symlink_metadata().ok()?.ino() != known.ino();
+        (known.ino() == record.inode && is_other).then_some(kept)
+    }
+
+    fn kept_file(&self, log: &Path) -> PathBuf {
+        self.file(log).with_extension("db")
+    }
+
+    /// Returns true if the records are in this folder, and so could have come with it.
     pub fn is_inside(&self, root: &Path) -> bool {
         super::is_inside(&self.folder, root)
     }
@@ -68,7 +105,9 @@ impl LogRecords {
             let record = read_text(&path);
             let record = record.and_then(|text| serde_json::from_str::<LogRecord>(&text).ok());
             if record.is_some_and(|record| !record.log.exists()) {
-                let _ = fs::remove_file(path);
+                for extension in ["before.db", "db", "json"] {
+                    let _ = fs::remove_file(path.with_extension(extension));
+                }
             }
         }
     }

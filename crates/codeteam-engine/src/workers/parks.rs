@@ -1,8 +1,8 @@
-//! Accounts that rest, told to every run of this user: a small file in codeteam's own folder, so
-//! that runs of other projects and of other processes know it too.
+//! Shares parked accounts among all runs of this user: a small file in codeteam's own folder, so
+//! that runs of other projects and other processes know about them too.
 //!
-//! It is a hint, not the truth: each run keeps its own parks in its events. A file that cannot be
-//! read says nothing, and one that cannot be written loses no more than a try.
+//! The file is a hint, not the truth: each run records its own parks in its events. A file that
+//! cannot be read counts as empty, and failing to write it costs no more than one futile attempt.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,25 +15,25 @@ use codeteam_core::park::MAX_REST_MS;
 
 const NAME: &str = "parks.json";
 
-/// The file, and how it was when it was last read.
+/// The file with parked accounts, and its state when it was last read.
 #[derive(Debug)]
-pub struct ParkedAccountsFile {
+pub(crate) struct ParkedAccountsFile {
     path: PathBuf,
-    /// Its time and its number: whoever tells something writes another file.
+    /// Its modification time and inode: every change writes a new file.
     seen: Option<(i64, i64, u64)>,
 }
 
 impl ParkedAccountsFile {
-    /// The parks that are told in codeteam's own folder.
-    pub fn of(state: &Path) -> Self {
+    /// Uses the file in codeteam's own state folder.
+    pub(crate) fn in_folder(state: &Path) -> Self {
         Self {
             path: state.join(NAME),
             seen: None,
         }
     }
 
-    /// What rests at `now`, if anything was told since the last time.
-    pub fn news(&mut self, now: EpochMillis) -> Vec<(Account, EpochMillis)> {
+    /// Returns the accounts that are parked at `now`, if the file has changed since the last call.
+    pub(crate) fn read_changes(&mut self, now: EpochMillis) -> Vec<(Account, EpochMillis)> {
         let meta = fs::metadata(&self.path).ok();
         let found = meta.map(|meta| (meta.mtime(), meta.mtime_nsec(), meta.ino()));
         if found == self.seen {
@@ -41,19 +41,19 @@ impl ParkedAccountsFile {
         }
         self.seen = found;
         let parks = read(&self.path).into_iter();
-        // By another clock it could be years.
+        // A time from a wrong clock could be years ahead.
         let latest = now.plus(MAX_REST_MS);
         let parks = parks.map(|(account, until)| (account, until.min(latest)));
         parks.filter(|(_, until)| *until > now).collect()
     }
 
-    /// Tells every run that an account rests.
-    pub fn tell(&self, account: &Account, until: EpochMillis, now: EpochMillis) {
+    /// Tells every run that an account is parked.
+    pub(crate) fn announce(&self, account: &Account, until: EpochMillis, now: EpochMillis) {
         let mut parks = read(&self.path);
         parks.retain(|_, until| *until > now);
         let known = parks.entry(account.clone()).or_insert(until);
         *known = (*known).max(until);
-        // See above: nothing depends on it.
+        // Errors are ignored, since nothing depends on the file.
         let _ = write(&self.path, &parks);
     }
 }
@@ -83,20 +83,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("codeteam");
         let (teller, mut other) = (
-            ParkedAccountsFile::of(&state),
-            ParkedAccountsFile::of(&state),
+            ParkedAccountsFile::in_folder(&state),
+            ParkedAccountsFile::in_folder(&state),
         );
-        assert_eq!(other.news(EpochMillis(10)), []);
-        teller.tell(&"claude".into(), EpochMillis(500), EpochMillis(10));
+        assert_eq!(other.read_changes(EpochMillis(10)), []);
+        teller.announce(&"claude".into(), EpochMillis(500), EpochMillis(10));
         assert_eq!(
-            other.news(EpochMillis(10)),
+            other.read_changes(EpochMillis(10)),
             [("claude".into(), EpochMillis(500))]
         );
-        assert_eq!(other.news(EpochMillis(10)), [], "no news");
-        teller.tell(&"codex".into(), EpochMillis(900), EpochMillis(600));
-        let mut late = ParkedAccountsFile::of(&state);
+        assert_eq!(other.read_changes(EpochMillis(10)), [], "no news");
+        teller.announce(&"codex".into(), EpochMillis(900), EpochMillis(600));
+        let mut late = ParkedAccountsFile::in_folder(&state);
         assert_eq!(
-            late.news(EpochMillis(600)),
+            late.read_changes(EpochMillis(600)),
             [("codex".into(), EpochMillis(900))],
             "what is over is gone"
         );
@@ -106,9 +106,9 @@ mod tests {
     fn a_broken_file_says_nothing_and_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(NAME), "{").unwrap();
-        let mut parks = ParkedAccountsFile::of(folder.path());
-        assert_eq!(parks.news(EpochMillis(1)), []);
-        parks.tell(&"a".into(), EpochMillis(5), EpochMillis(1));
-        assert_eq!(parks.news(EpochMillis(1)).len(), 1);
+        let mut parks = ParkedAccountsFile::in_folder(folder.path());
+        assert_eq!(parks.read_changes(EpochMillis(1)), []);
+        parks.announce(&"a".into(), EpochMillis(5), EpochMillis(1));
+        assert_eq!(parks.read_changes(EpochMillis(1)).len(), 1);
     }
 }

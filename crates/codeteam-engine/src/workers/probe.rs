@@ -1,12 +1,9 @@
-//! What a CLI is and can do, asked once and kept.
+//! Probes a CLI's version and options once, and caches the result.
 //!
 //! A CLI is asked for its version and its options in the sandbox, without a network, before its
-//! first assignment; what it says is kept for as long as the program is the same file. One that is
-//! missing, too old or lacks an option gets an error that says so, instead of an empty result.
-
-mod ask;
-
-pub(crate) use self::ask::{ProgramAnswer, ProgramQuery, locate};
+//! first assignment; the result is cached for as long as the program is the same file. If a program
+//! is missing, too old or lacks an option, the user gets an error that says so, instead of an empty
+//! result.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,18 +16,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::dialect::CliRequirements;
 
-/// What a CLI said of itself.
+/// The result of probing a CLI.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProgramProbe {
-    /// Its version, as it says it.
+pub(crate) struct ProgramProbe {
+    /// Its version, as it reports it.
     pub version: String,
-    /// The options that it should have and does not.
+    /// The required options that it does not have.
     pub lacks: Vec<String>,
 }
 
 impl ProgramProbe {
-    /// Reads what it answered to `--version` and to the question for its options.
-    pub fn read(needs: &CliRequirements, version: &str, help: &str) -> Self {
+    /// Parses its output for `--version` and for the list of its options.
+    pub(crate) fn read(needs: &CliRequirements, version: &str, help: &str) -> Self {
         let has = |flag: &str| {
             let mut words = help.split(|c: char| !(c.is_alphanumeric() || c == '-'));
             words.any(|word| word == flag)
@@ -49,14 +46,14 @@ impl ProgramProbe {
         }
     }
 
-    /// Why it cannot be used, if it cannot, and what to do about it.
-    pub fn objection(&self, needs: &CliRequirements) -> Option<String> {
+    /// Returns why it cannot be used and what to do about it, if it cannot.
+    pub(crate) fn objection(&self, needs: &CliRequirements) -> Option<String> {
         let ProgramFault { why, remedy } = self.fault(needs)?;
         Some(format!("{why}; {remedy}"))
     }
 
-    /// The same in two parts.
-    pub fn fault(&self, needs: &CliRequirements) -> Option<ProgramFault> {
+    /// Returns the same as cause and remedy.
+    pub(crate) fn fault(&self, needs: &CliRequirements) -> Option<ProgramFault> {
         let (program, package) = (needs.program, needs.package);
         let (a, b, c) = needs.oldest;
         let said = &self.version;
@@ -79,17 +76,17 @@ impl ProgramProbe {
     }
 }
 
-/// What is wrong with a program.
+/// The fault of a program that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProgramFault {
-    /// What.
+pub(crate) struct ProgramFault {
+    /// The cause, in words.
     pub why: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
 }
 
-/// What is reported of a worker whose program cannot be used.
-pub fn unusable(trouble: FailureCause, message: String) -> FailureFacts {
+/// Builds the failure of a worker whose program cannot be used.
+pub(crate) fn unusable_program(trouble: FailureCause, message: String) -> FailureFacts {
     FailureFacts {
         stage: FailureStage::Spawn,
         trouble: Some(trouble),
@@ -98,7 +95,7 @@ pub fn unusable(trouble: FailureCause, message: String) -> FailureFacts {
     }
 }
 
-/// The first three numbers with dots between them.
+/// Returns the first three numbers that are separated by dots.
 fn version_in(text: &str) -> Option<(u32, u32, u32)> {
     text.split(|c: char| !(c.is_ascii_digit() || c == '.'))
         .find_map(|word| {
@@ -107,40 +104,42 @@ fn version_in(text: &str) -> Option<(u32, u32, u32)> {
         })
 }
 
-/// Answers that are kept, by the program they are of.
+/// Cached results of probes, by program.
 #[derive(Debug)]
-pub struct ProbeCache {
+pub(crate) struct ProbeCache {
     path: PathBuf,
 }
 
+/// A cached result, and what it depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ProbeCacheEntry {
-    /// The file's size, its times and its number: another file is another program. What npm installs
-    /// has the same time of writing whatever the version, and a small starter the same size too.
+    /// The file's size, modification and change times, and inode: another file is another program.
+    /// Files that npm installs have the same modification time whatever the version, and a small
+    /// launcher script has the same size too.
     file: (u64, i64, i64, u64),
-    /// What was needed when it was asked.
+    /// The options that were required when it was probed.
     needed: Vec<String>,
     probed: ProgramProbe,
 }
 
 impl ProbeCache {
-    /// Those in codeteam's own folder.
-    pub fn of(state: &Path) -> Self {
+    /// Uses the cache in codeteam's own state folder.
+    pub(crate) fn in_folder(state: &Path) -> Self {
         Self {
             path: state.join("workers.json"),
         }
     }
 
-    /// What is known of a program, if it still is that program.
-    pub fn get(&self, program: &Path, needs: &CliRequirements) -> Option<ProgramProbe> {
+    /// Returns the cached result for a program, if it still is the same file.
+    pub(crate) fn get(&self, program: &Path, needs: &CliRequirements) -> Option<ProgramProbe> {
         let entry = self.read().remove(&program.display().to_string())?;
         let same = entry.file == file(program)? && entry.needed == needed(needs);
         same.then_some(entry.probed)
     }
 
-    /// Keeps an answer. If it cannot be kept, it is asked for again the next time.
-    pub fn put(&self, program: &Path, needs: &CliRequirements, probed: &ProgramProbe) {
-        // Several are asked at once, and each keeps what the others have kept.
+    /// Stores a result. If that fails, the program is probed again the next time.
+    pub(crate) fn put(&self, program: &Path, needs: &CliRequirements, probed: &ProgramProbe) {
+        // Several programs are probed at once, and each write must keep the others' entries.
         static WRITING: Mutex<()> = Mutex::new(());
         let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(file) = file(program) else {
@@ -181,21 +180,6 @@ fn file(program: &Path) -> Option<(u64, i64, i64, u64)> {
     Some((meta.len(), meta.mtime(), meta.ctime(), meta.ino()))
 }
 
-/// Where a program is, as a shell would find it.
-pub fn find(program: &Path, path: &std::ffi::OsStr) -> Option<PathBuf> {
-    let is_program = |path: &Path| {
-        fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.mode() & 0o111 != 0)
-    };
-    if program.components().count() > 1 {
-        return is_program(program).then(|| program.to_owned());
-    }
-    // One that is named by no whole path lies wherever one happens to be: in a repository of others.
-    std::env::split_paths(path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(program))
-        .find(|candidate| is_program(candidate))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,20 +192,6 @@ mod tests {
         flags: &["--json-schema", "--print"],
         login: "claude auth login",
     };
-
-    #[test]
-    fn no_program_is_taken_from_wherever_one_happens_to_be() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let here = std::env::current_dir().unwrap();
-        let folder = tempfile::tempdir_in(&here).unwrap();
-        let program = folder.path().join("xclip");
-        fs::write(&program, "#!/bin/sh\n").unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        let relative = folder.path().strip_prefix(&here).unwrap();
-        let find = |path: &Path| find(Path::new("xclip"), path.as_os_str());
-        assert_eq!(find(relative), None);
-        assert_eq!(find(folder.path()), Some(program));
-    }
 
     fn objection(version: &str, help: &str) -> String {
         let probed = ProgramProbe::read(&NEEDS, version, help);
@@ -244,7 +214,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("claude");
         fs::write(&program, "one").unwrap();
-        let kept = ProbeCache::of(folder.path());
+        let kept = ProbeCache::in_folder(folder.path());
         let probed = ProgramProbe::read(&NEEDS, "2.1.197", "--print");
         kept.put(&program, &NEEDS, &probed);
         assert_eq!(kept.get(&program, &NEEDS), Some(probed));
@@ -255,7 +225,7 @@ mod tests {
     #[test]
     fn what_is_kept_at_once_is_all_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = ProbeCache::of(folder.path());
+        let kept = ProbeCache::in_folder(folder.path());
         let probed = ProgramProbe::read(&NEEDS, "2.1.197", "--print");
         let programs: Vec<PathBuf> = (0..8).map(|n| folder.path().join(n.to_string())).collect();
         std::thread::scope(|scope| {

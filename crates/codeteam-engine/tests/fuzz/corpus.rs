@@ -1,14 +1,14 @@
-//! What cases are made of: every file that ships with codeteam, every sample of the seeds, and
+//! The material for cases: every file that ships with codeteam, every sample of the seeds, and
 //! values that have broken parsers before.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use codeteam_core::yaml::{SourceFiles, SourcePosition, YamlNode, YamlScalar, YamlValue, read};
 use codeteam_engine::built_in;
+use codeteam_workflow::yaml::{SourceFiles, SourcePosition, YamlNode, YamlScalar, YamlValue, read};
 
-/// How the files of one case call each other.
+/// The names by which the files of one case refer to each other.
 pub(crate) const NAMES: [&str; 3] = ["one", "two", "three"];
 
 pub(crate) struct FuzzCorpus {

@@ -4,20 +4,21 @@ use std::fs;
 use std::path::PathBuf;
 
 use codeteam_core::ids::StepId;
-use codeteam_core::plan;
-use codeteam_core::role::{RoleCatalog, SourceLayer};
 use codeteam_core::submission::{self, AnswerForm};
-use codeteam_core::workflow::{self, CompileInputs, CompiledWorkflow, ExitTarget, StepKind};
-use codeteam_core::yaml::{
-    Diagnostic, OriginComments as Written, SourceFiles, YamlNode, read, write,
-};
+use codeteam_core::workflow::{self, EachItem, ExitTarget, StepKind};
 use codeteam_engine::built_in;
 use codeteam_engine::config::{Config, ConfigOrigins};
 use codeteam_engine::library::{Library, LibraryFolders};
+use codeteam_workflow::language::{self, CompileInputs, CompiledWorkflow};
+use codeteam_workflow::plan_file;
+use codeteam_workflow::roles::{RoleCatalog, SourceLayer};
+use codeteam_workflow::yaml::{
+    Diagnostic, OriginComments as Written, SourceFiles, YamlNode, read, write,
+};
 
 use super::corpus::NAMES;
 
-/// How much of what loaded.
+/// The number of files that loaded, by kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LoadTally {
     pub(crate) cases: u64,
@@ -27,7 +28,7 @@ pub(crate) struct LoadTally {
     pub(crate) workflows: u64,
     pub(crate) plans: u64,
     pub(crate) submissions: u64,
-    /// What the slowest case took of a processor, in milliseconds.
+    /// The processor time of the slowest case, in milliseconds.
     pub(crate) slowest: u128,
 }
 
@@ -41,7 +42,7 @@ impl FuzzLoaders {
     pub(crate) fn new() -> Self {
         let library = Library::read(LibraryFolders::default(), SourceFiles::default(), None);
         Self {
-            book: library.book,
+            book: library.role_catalog,
             folder: tempfile::tempdir().unwrap(),
             tally: LoadTally::default(),
         }
@@ -62,11 +63,12 @@ impl FuzzLoaders {
             };
             node.iter().for_each(survives);
             trees.push(node);
-            if let Ok(loaded) = plan::from_yaml("plan.yml", text, 1_000) {
+            if let Ok(loaded) = plan_file::from_yaml("plan.yml", text, 1_000) {
                 self.tally.plans += 1;
                 let pending = |_: &_| codeteam_core::schedule::TaskStatus::Pending;
-                let again = plan::to_yaml(&loaded.plan, loaded.accepted, &loaded.runs, pending);
-                let again = plan::from_yaml("plan.yml", &again, 1_000);
+                let again =
+                    plan_file::to_yaml(&loaded.plan, loaded.accepted, &loaded.runs, pending);
+                let again = plan_file::from_yaml("plan.yml", &again, 1_000);
                 assert_eq!(again.map(|again| again.plan), Ok(loaded.plan));
             }
             for form in AnswerForm::all() {
@@ -113,11 +115,11 @@ impl FuzzLoaders {
         for (name, node) in NAMES.iter().zip(trees) {
             let Some(node) = node else { continue };
             let mut surroundings = CompileInputs {
-                book: self.book.clone(),
+                roles: self.book.clone(),
                 security_role: Some("security_auditor".to_owned()),
                 ..CompileInputs::default()
             };
-            match workflow::build(name, node.clone(), &mut surroundings, &mut find) {
+            match language::compile_workflow(name, node.clone(), &mut surroundings, &mut find) {
                 Ok(compiled) => {
                     self.tally.workflows += 1;
                     holds(&compiled);
@@ -135,7 +137,7 @@ impl FuzzLoaders {
             project: Some(project),
             ..ConfigOrigins::default()
         };
-        let Ok((config, layers)) = Config::layers(&origins) else {
+        let Ok((config, layers)) = Config::load_with_layers(&origins) else {
             return;
         };
         self.tally.configs += 1;
@@ -152,7 +154,7 @@ impl FuzzLoaders {
         {
             holds(&compiled);
             for role in compiled.roles.values() {
-                config.furnish(&mut role.clone());
+                config.apply_role_defaults(&mut role.clone());
             }
         }
     }
@@ -161,25 +163,25 @@ impl FuzzLoaders {
 /// At least one thing is wrong, and it can be told.
 fn told(sources: &SourceFiles, faults: Vec<Diagnostic>) {
     assert!(!faults.is_empty(), "refused without a reason");
-    let problems = sources.problems(faults);
+    let problems = sources.to_problems(faults);
     let text = problems.to_string();
     assert!(!text.trim().is_empty());
 }
 
 /// A tree that is written reads back, and reads the same.
 fn survives(node: &YamlNode) {
-    let text = write(node, Written::Left);
+    let text = write(node, Written::Omitted);
     let back = read(&mut SourceFiles::default(), "written.yml", &text);
     let back =
         back.unwrap_or_else(|fault| panic!("what was written does not read: {fault:?}\n{text}"));
     assert_eq!(
-        write(&back, Written::Left),
+        write(&back, Written::Omitted),
         text,
         "it reads as something else"
     );
 }
 
-/// What the kernel relies on.
+/// Checks what the kernel relies on.
 fn holds(compiled: &CompiledWorkflow) {
     let workflow = &compiled.workflow;
     let step = |id: &StepId| workflow.steps.get(id);
@@ -225,6 +227,17 @@ fn holds(compiled: &CompiledWorkflow) {
             StepKind::Person { answers, .. } => assert!(!answers.is_empty()),
             StepKind::Publish { .. } => assert_ne!(*id, workflow.start),
             StepKind::Deliver { .. } => panic!("no file says it"),
+            StepKind::Lock => {
+                let scope = from.scope.as_ref().and_then(step).map(|step| &step.kind);
+                let is_phase = matches!(
+                    scope,
+                    Some(StepKind::Each {
+                        over: EachItem::Phase,
+                        ..
+                    })
+                );
+                assert!(is_phase, "`{id}` locks the interfaces of no phase");
+            }
             StepKind::Gate { .. } | StepKind::Commit { .. } => {}
         }
     }

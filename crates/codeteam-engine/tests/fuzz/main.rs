@@ -32,12 +32,12 @@ use corpus::FuzzCorpus;
 use load::{FuzzLoaders, LoadTally};
 use random::RandomSource;
 
-/// What one case may take of a processor.
+/// The most processor time that one case may take.
 const MOST_TIME: Duration = Duration::from_secs(1);
 /// A case that takes this long will not end.
 const HANGS: Duration = Duration::from_mins(1);
-/// What one case may add to the memory in use, in KiB. The largest trees that are read take 200,000
-/// nodes, and a few of them are held at once.
+/// The most that one case may add to the memory in use, in KiB. The largest trees that are read
+/// take 200,000 nodes, and a few of them are held at once.
 const MOST_MEMORY: u64 = 512 << 10;
 
 #[test]
@@ -173,7 +173,7 @@ fn memory() -> MemoryUse {
     }
 }
 
-/// What this thread has had of a processor: other work on the machine does not count.
+/// Returns this thread's processor time: other work on the machine does not count.
 fn processor_time() -> Duration {
     let said = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = said.split_whitespace().next().and_then(|n| n.parse().ok());

@@ -1,8 +1,8 @@
-//! How a case is made: files that are valid, changed in their structure, then in their text.
+//! Makes cases: valid files, changed in their structure, then in their text.
 
 use std::fmt::Write as _;
 
-use codeteam_core::yaml::{
+use codeteam_workflow::yaml::{
     OriginComments, SourcePosition, YamlKey, YamlNode, YamlScalar, YamlValue, write,
 };
 
@@ -32,7 +32,7 @@ fn file(corpus: &FuzzCorpus, random: &mut RandomSource) -> String {
     for _ in 0..random.below(5) {
         change(corpus, random, &mut node);
     }
-    let mut text = write(&node, OriginComments::Left);
+    let mut text = write(&node, OriginComments::Omitted);
     if random.one_in(6) {
         text = harm(corpus, random, &text);
     }

@@ -9,20 +9,20 @@ use std::time::Duration;
 
 use codeteam_core::event::SandboxKind;
 use codeteam_engine::Engine;
+use codeteam_engine::api_keys::ApiKeys;
 use codeteam_engine::engine::Project;
 use codeteam_engine::env::{Env, ProxyExceptions};
-use codeteam_engine::git::{CommitSignature, GitEnvironment, GitIdentity, GitProgram};
 use codeteam_engine::logins::WorkerCli;
-use codeteam_engine::logins::keys::ApiKeys;
 use codeteam_engine::perform::{self, WorkerAccess};
-use codeteam_engine::process::{
+use codeteam_engine::workers::Worker;
+use codeteam_host::git::{CommitSignature, GitEnvironment, GitIdentity, GitProgram};
+use codeteam_host::process::{
     self, CancelToken, CommandLimits, CommandSpec, ExitReason, HostView, MARK, NetworkLedger,
     OutputStream, SandboxProfile,
 };
-use codeteam_engine::workers::Worker;
 use codeteam_sandbox::MountAccess;
 
-/// What is in the user's home beside the logins, and what nobody inside may ever print.
+/// A text in the user's home, beside the logins, that nobody inside may ever print.
 pub(crate) const SECRET: &str = "the-users-own-secret";
 
 const LIMITS: CommandLimits = CommandLimits {
@@ -38,7 +38,7 @@ pub(crate) struct EngineFixture {
     pub(crate) engine: Arc<Engine>,
 }
 
-/// How a program inside ended, and what it said.
+/// The end of a program inside the sandbox, and its output.
 #[derive(Debug)]
 pub(crate) struct ProgramResult {
     pub(crate) status: ExitReason,
@@ -47,7 +47,7 @@ pub(crate) struct ProgramResult {
 }
 
 impl ProgramResult {
-    /// What it said, if all went well.
+    /// Returns its output, if all went well.
     pub(crate) fn said(self) -> String {
         assert_eq!(self.status, ExitReason::Exited(0), "{self:?}");
         assert_eq!(self.stderr, "", "{self:?}");
@@ -89,7 +89,8 @@ impl EngineFixture {
         folder.join(cli.credentials.file)
     }
 
-    /// What a worker of that name is given. Its private files are in a folder of that name too.
+    /// Returns the access of a worker of that name. Its private files are in a folder of that name,
+    /// too.
     pub(crate) fn reach(&self, worker: &str, folder: &str) -> WorkerAccess {
         self.try_reach(worker, folder).unwrap()
     }
@@ -102,7 +103,7 @@ impl EngineFixture {
     ) -> Result<WorkerAccess, perform::Error> {
         let folder = self.path(folder);
         let worker = Worker::find(&self.engine.config, &worker.into()).unwrap();
-        WorkerAccess::of(
+        WorkerAccess::for_worker(
             &worker,
             None,
             &self.engine,
@@ -127,7 +128,7 @@ impl EngineFixture {
         fs::create_dir_all(&tree).unwrap();
         let mut view = HostView::default();
         view.show(tree.clone(), MountAccess::Writable);
-        reach.show(&mut view);
+        reach.mount_private_files(&mut view);
         let mut env = vec![(MARK.into(), "tests/engine".into())];
         env.extend(reach.env.clone());
         let spec = CommandSpec {
@@ -152,7 +153,8 @@ impl EngineFixture {
         };
         let cancel = CancelToken::new();
         let (worker, launcher) = (SandboxProfile::Worker, &*launcher);
-        let exit = process::run(launcher, worker, &spec, &LIMITS, &cancel, &mut sink).unwrap();
+        let exit =
+            process::run_command(launcher, worker, &spec, &LIMITS, &cancel, &mut sink).unwrap();
         ProgramResult {
             status: exit.status,
             stdout,
@@ -197,12 +199,13 @@ fn env(root: &Path, variables: &[(&str, &str)]) -> Env {
         state_home: Some(root.join("state")),
         config_home: Some(root.join("config")),
         keys: ApiKeys::from_env(found),
-        cloud: BTreeMap::new(),
+        cloud_variables: BTreeMap::new(),
         claude_retries: None,
-        moved: BTreeMap::new(),
+        certificate_files: BTreeMap::new(),
+        moved_directories: BTreeMap::new(),
         proxy: None,
-        direct: ProxyExceptions::default(),
-        author: Some(codeteam_engine::git::GitIdentity::default()),
+        proxy_exceptions: ProxyExceptions::default(),
+        author: Some(codeteam_host::git::GitIdentity::default()),
         user: "tester".to_owned(),
         mcp_token: None,
         lease_stale_ms: None,

@@ -1,15 +1,15 @@
-//! What the built-in workflows look like.
+//! The drawings of the built-in workflows.
 
 use std::path::Path;
 
-use codeteam_core::workflow::CompileInputs;
-use codeteam_core::workflow::graph::WorkflowGraph;
-use codeteam_core::yaml::SourceFiles;
 use codeteam_engine::config::{Config, ConfigOrigins};
 use codeteam_engine::library::{Library, LibraryFolders};
+use codeteam_workflow::graph::WorkflowGraph;
+use codeteam_workflow::language::CompileInputs;
+use codeteam_workflow::yaml::SourceFiles;
 use expect_test::expect_file;
 
-/// What workflows are compiled with if nothing is configured.
+/// Returns the inputs of the compiler if nothing is configured.
 pub(crate) fn usual() -> CompileInputs {
     let config = Config::load(&ConfigOrigins::default());
     config.unwrap().surroundings()
@@ -22,7 +22,7 @@ fn every_built_in_workflow_is_drawn_as_it_was() {
     for listed in library.workflows() {
         let name = listed.name;
         let compiled = library.compile(&name, usual());
-        let graph = WorkflowGraph::of(&compiled.unwrap());
+        let graph = WorkflowGraph::from_compiled(&compiled.unwrap());
         expect_file![folder.join(format!("{name}.txt"))].assert_eq(&graph.text());
         expect_file![folder.join(format!("{name}.mmd"))].assert_eq(&graph.mermaid());
     }

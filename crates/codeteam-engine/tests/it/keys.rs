@@ -1,6 +1,6 @@
 //! A key of the user's environment: used by a worker, seen by nobody.
 
-use codeteam_engine::logins::clis::{CLAUDE, CODEX};
+use codeteam_engine::worker_clis::{CLAUDE, CODEX};
 
 use codeteam_engine::workers::Worker;
 
@@ -51,7 +51,7 @@ fn a_request_gets_the_key_on_its_way_and_nothing_inside_has_it() {
     // With a key there is no login, and no way past the endpoint.
     assert!(reach.network.rules.find("api.anthropic.com", 443).is_none());
     assert!(!format!("{reach:?}").contains("-real-key"));
-    assert_eq!(reach.end(), None);
+    assert_eq!(reach.release(), None);
     assert!(!bench.path("w").exists());
     assert!(bench.user(&CLAUDE).exists());
 }
@@ -81,8 +81,8 @@ fn a_server_that_cannot_be_asked_is_named_by_its_variable_alone() {
         ("ANTHROPIC_BASE_URL", "https://me:hush@gateway.example"),
     ]);
     let worker = Worker::find(&bench.engine.config, &"claude".into()).unwrap();
-    let account = codeteam_engine::process::NetworkLedger::default();
-    let of = codeteam_engine::perform::WorkerAccess::of;
+    let account = codeteam_host::process::NetworkLedger::default();
+    let of = codeteam_engine::perform::WorkerAccess::for_worker;
     let error = of(&worker, None, &bench.engine, &bench.path("w"), account).unwrap_err();
     let text = format!("{error} {error:?}");
     assert!(text.contains("ANTHROPIC_BASE_URL"), "{text}");

@@ -11,9 +11,9 @@ use codeteam_core::frame::Tip;
 use codeteam_core::ids::{AttemptId, Commit, FramePath, Tree};
 use codeteam_core::input::Input;
 use codeteam_core::workflow::{Check, CheckKind};
-use codeteam_engine::logins::clis::{CLAUDE, CODEX, GEMINI, WorkerCli};
 use codeteam_engine::perform::{self, Job, JobContext, JobKind};
-use codeteam_engine::process::CancelToken;
+use codeteam_engine::worker_clis::{CLAUDE, CODEX, GEMINI, WorkerCli};
+use codeteam_host::process::CancelToken;
 use rustix::fs::{CWD, FileType, Mode};
 
 use crate::bench::{EngineFixture, SECRET};
@@ -63,7 +63,7 @@ fn a_worker_sees_its_own_login_and_nothing_else_of_the_users() {
         assert_eq!((lines[0], lines[2]), (&*format!("./{file}"), "1"), "{said}");
         assert!(lines[1].contains("access-first"), "{said}");
         assert!(!said.contains(SECRET), "{said}");
-        assert_eq!(reach.end(), None);
+        assert_eq!(reach.release(), None);
         assert!(!bench.path(cli.name).exists());
     }
 }
@@ -76,7 +76,7 @@ fn a_renewed_login_is_the_users_afterwards() {
         let before = text(&bench.user(cli));
         let reach = bench.reach(cli.name, "w");
         assert_eq!(bench.work(&reach, renew).said(), "");
-        let told = reach.end().unwrap();
+        let told = reach.release().unwrap();
         assert_eq!(told, format!("the login of `{}` was renewed", cli.name));
         let after = before.replace("-first", "-second");
         let after = after.replace("1790000000001", "1790000000002");
@@ -93,7 +93,7 @@ fn what_cannot_be_given_back_stays_and_is_told() {
     let reach = bench.reach("claude", "w");
     bench.work(&reach, BY_RENAME).said();
     fs::set_permissions(bench.user(&CLAUDE), fs::Permissions::from_mode(0o440)).unwrap();
-    let told = reach.end().unwrap();
+    let told = reach.release().unwrap();
     let kept = bench.path("w");
     assert!(told.contains("could not be given back"), "{told}");
     assert!(told.contains(kept.to_str().unwrap()), "{told}");
@@ -136,7 +136,7 @@ fn two_workers_have_one_login_and_a_renewal_reaches_the_other() {
     assert_eq!(first, "renewed\naccess-second\n");
     assert_eq!(second, "access-second\n");
     assert!(text(&bench.user(&CLAUDE)).contains("access-second"));
-    assert_eq!((one.end(), other.end()), (None, None));
+    assert_eq!((one.release(), other.release()), (None, None));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_login_leads_to_its_own_hosts_and_to_no_others() {
         print substr(<$socket>, 0, 12), "\n";
     '"#;
     assert_eq!(bench.work(&reach, ask).said(), "HTTP/1.1 403\n");
-    let hosts = reach.network.account.hosts();
+    let hosts = reach.network.ledger.reached_hosts();
     assert_eq!(hosts.len(), 1, "{hosts:?}");
     assert_eq!((&*hosts[0].host, hosts[0].denied), ("chatgpt.com:443", 1));
     // Without a login there is nothing to be asked there.
@@ -181,7 +181,7 @@ fn a_gate_sees_no_login_while_a_worker_has_it() {
     // The same is found where it is.
     let found = bench.work(&reach, &format!("{command} && exit 3; echo seen"));
     assert_eq!(found.said(), "seen\n");
-    assert_eq!(reach.end(), None);
+    assert_eq!(reach.release(), None);
 }
 
 /// Runs a check as the gate of a run, and says what came of it.
@@ -205,7 +205,8 @@ fn gate(bench: &EngineFixture, command: &str) -> String {
         timeout_ms: 60_000,
     };
     let job = Job {
-        basis: None,
+        side_slot: None,
+        gate_settings: None,
         baseline: std::sync::Arc::default(),
         old_failures: codeteam_engine::perform::OldFailures::Configured,
         strategies: std::sync::Arc::default(),
@@ -219,11 +220,11 @@ fn gate(bench: &EngineFixture, command: &str) -> String {
         tree: codeteam_core::ids::Tree(String::new()),
         changed: Vec::new(),
         audit: false,
-        in_session: false,
-        by_session: false,
+        started_by: codeteam_core::operator::Operator::Workers,
+        operator: codeteam_core::operator::Operator::Workers,
         templates: std::sync::Arc::default(),
         sandbox: SandboxKind::Bubblewrap,
-        what: JobKind::Check {
+        kind: JobKind::RunGate {
             tree: tip.tree,
             checks: vec![check],
             about: Box::default(),

@@ -9,6 +9,7 @@
 
 mod accepted_keys;
 mod bench;
+mod collecting;
 mod graphs;
 mod keys;
 mod logins;

@@ -1,20 +1,20 @@
-//! What was lent when codeteam was killed.
+//! Logins that were lent when codeteam was killed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use codeteam_core::event::FrameOutcome;
+use codeteam_core::frame::FrameOutcome;
 use codeteam_core::ids::{AttemptId, EpochMillis, RunId};
 use codeteam_core::input::Decision;
 use codeteam_core::{Effect, Event, Run};
+use codeteam_engine::clock::now;
 use codeteam_engine::driver::{self, DriverOptions, RunObserver, StopReason};
 use codeteam_engine::engine::{Project, RunRequest};
-use codeteam_engine::logins::clis::CLAUDE;
 use codeteam_engine::maintenance::prune;
-use codeteam_engine::perform::now;
-use codeteam_engine::process::CancelToken;
+use codeteam_engine::worker_clis::CLAUDE;
+use codeteam_host::process::CancelToken;
 use rustix::process::{Resource, getrlimit};
 
 use crate::bench::EngineFixture;
@@ -30,7 +30,7 @@ struct WarningRecorder {
 impl RunObserver for WarningRecorder {
     fn event(&self, _: &Run, _: EpochMillis, _: &Event) {}
     fn line(&self, _: &AttemptId, _: &str) {}
-    fn waits(&self, _: &Run, _: &[Effect]) {}
+    fn waiting(&self, _: &Run, _: &[Effect]) {}
     fn warn(&self, message: &str) {
         self.warnings.lock().unwrap().push(message.to_owned());
     }
@@ -65,7 +65,11 @@ impl WaitingRun {
 
     /// Leaves behind what a worker had when codeteam was killed: a login, renewed.
     fn leave(&self) -> PathBuf {
-        let attempts = self.bench.engine.workspaces_of(&self.run).join(".attempts");
+        let attempts = self
+            .bench
+            .engine
+            .run_workspaces_folder(&self.run)
+            .join(".attempts");
         let home = attempts.join("7.home");
         drop(self.bench.engine.logins.lend(&CLAUDE, None, &home).unwrap());
         let copy = home.join(".claude/.credentials.json");
@@ -102,7 +106,7 @@ impl WaitingRun {
             change: None,
         };
         let engine = &self.bench.engine;
-        engine.post(&self.run, &decision, "tester").unwrap();
+        engine.post_decision(&self.run, &decision).unwrap();
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -174,7 +178,7 @@ fn pruning_leaves_alone_what_has_not_ended() {
     let waiting = WaitingRun::new();
     let home = waiting.leave();
     let engine = &waiting.bench.engine;
-    fs::create_dir(engine.workspaces_of(&waiting.run).join("frame")).unwrap();
+    fs::create_dir(engine.run_workspaces_folder(&waiting.run).join("frame")).unwrap();
     let pruned = prune(engine, false).unwrap();
     let left: Vec<_> = pruned.left.into_iter().collect();
     let name = format!("{}/frame", waiting.run);
@@ -201,5 +205,5 @@ fn the_end_of_a_run_and_pruning_keep_it_until_it_is_given_back() {
     assert!(home.exists());
     assert_eq!(prune(engine, false).unwrap().notes, [""; 0]);
     assert!(waiting.users().contains("access-second"));
-    assert!(!engine.workspaces_of(&waiting.run).exists());
+    assert!(!engine.run_workspaces_folder(&waiting.run).exists());
 }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use codeteam_core::rehearse::{RehearsalCase, RehearsalSuite};
-use codeteam_core::workflow::CompiledWorkflow;
-use codeteam_core::yaml::{SourceFiles, SourcePosition, YamlKey, YamlNode, YamlScalar, YamlValue};
 use codeteam_engine::built_in;
 use codeteam_engine::library::{Library, LibraryFolders};
+use codeteam_workflow::language::CompiledWorkflow;
+use codeteam_workflow::rehearsal::{RehearsalCase, RehearsalSuite};
+use codeteam_workflow::yaml::{
+    SourceFiles, SourcePosition, YamlKey, YamlNode, YamlScalar, YamlValue,
+};
 
 use crate::graphs::usual;
 
@@ -24,7 +26,7 @@ fn compiled(library: &mut Library, name: &str, case: &RehearsalCase) -> Compiled
         "settings",
         YamlNode::at(place, YamlValue::Map(settings.collect())),
     );
-    let built = library.build("a case", node, usual());
+    let built = library.compile_node("a case", node, usual());
     built.unwrap_or_else(|e| panic!("{name}, {}: {e}", case.name))
 }
 

@@ -6,12 +6,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use codeteam_core::json;
 use codeteam_core::role::Role;
 use codeteam_core::submission::{self, AnswerForm, Submission};
-use codeteam_core::workflow::{CompiledWorkflow, StepKind};
-use codeteam_core::{json, plan};
+use codeteam_core::workflow::StepKind;
 use codeteam_engine::config::{Config, ConfigOrigins};
 use codeteam_engine::library::{Library, LibraryFolders};
+use codeteam_workflow::language::CompiledWorkflow;
+use codeteam_workflow::plan_file;
 
 mod table;
 
@@ -146,13 +148,13 @@ fn the_templates_load_beside_each_other() {
     }
 }
 
-/// What came of a sample.
+/// The result of loading a sample.
 #[derive(Debug)]
 pub(crate) enum LoadedSample {
     Config(Box<Config>, Box<CompiledWorkflow>),
     Role(Box<Role>),
     Workflow(Box<CompiledWorkflow>),
-    Plan(plan::LoadedPlan),
+    Plan(plan_file::LoadedPlan),
     Submission(Submission),
     Log(Vec<serde_json::Value>),
 }
@@ -206,7 +208,7 @@ fn load(is: SampleKind, text: &str) -> Result<LoadedSample, String> {
                 .map(|compiled| LoadedSample::Workflow(Box::new(compiled)))
         }
         SampleKind::Plan => {
-            let loaded = plan::from_yaml("plan.yml", text, 100);
+            let loaded = plan_file::from_yaml("plan.yml", text, 100);
             loaded
                 .map(LoadedSample::Plan)
                 .map_err(|error| error.to_string())
@@ -258,7 +260,7 @@ impl SampleProject {
             project: Some(self.folder()),
             ..ConfigOrigins::default()
         };
-        let opened = Config::layers(&origins);
+        let opened = Config::load_with_layers(&origins);
         let (config, layers) = opened.map_err(|error| self.plain(&error.to_string()))?;
         let places = LibraryFolders {
             user: None,

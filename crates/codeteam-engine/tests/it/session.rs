@@ -7,16 +7,16 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codeteam_core::event::FrameOutcome;
+use codeteam_core::frame::FrameOutcome;
 use codeteam_core::frame::QuestionKind;
-use codeteam_core::hands::Operator;
 use codeteam_core::ids::{AttemptId, FramePath};
 use codeteam_core::input::Decision;
-use codeteam_core::session::{SessionTurn, turn};
+use codeteam_core::operator::Operator;
+use codeteam_core::session::{SessionTurn, next_turn};
 use codeteam_engine::Engine;
 use codeteam_engine::engine::RunRequest;
 use codeteam_engine::session::{self, SessionEnd, SessionRun};
-use codeteam_engine::store;
+use codeteam_host::store;
 use serde_json::{Value, json};
 
 use crate::bench::EngineFixture;
@@ -63,8 +63,12 @@ impl SessionTask {
     }
 
     fn turn(&self) -> SessionTurn {
-        assert!(self.session.settled(LONG), "{:?}", self.session.state());
-        turn(&self.session.state().run)
+        assert!(
+            self.session.wait_for_turn(LONG),
+            "{:?}",
+            self.session.state()
+        );
+        next_turn(&self.session.state().run)
     }
 
     /// The step that the session is at.
@@ -146,8 +150,11 @@ fn from_start_to_end_with_the_messages_of_a_team_and_the_users_checkout_as_it_wa
         "the check found it out"
     );
     let run = task.session.state().run;
-    let told = codeteam_core::assignment::assignment(&run, &id).unwrap();
-    assert!(told.feedback[0].contains("`tests` failed"), "{told:?}");
+    let told = codeteam_core::assignment::build_assignment(&run, &id).unwrap();
+    assert!(
+        told.feedback.messages[0].contains("`tests` failed"),
+        "{told:?}"
+    );
     task.write("reset.txt", "works\n");
     task.code();
     assert_eq!(task.at().step.as_str(), "qa");
@@ -361,10 +368,10 @@ fn a_session_dies_and_another_goes_on_but_not_two_at_once() {
     let before = task.at();
     drop(task.session);
     let session = SessionRun::attach(&engine, &run, "another").unwrap();
-    assert!(session.settled(LONG));
-    assert_eq!(turn(&session.state().run), SessionTurn::Work(before));
+    assert!(session.wait_for_turn(LONG));
+    assert_eq!(next_turn(&session.state().run), SessionTurn::Work(before));
     session.abort("a test", "enough").unwrap();
-    assert!(session.settled(LONG));
+    assert!(session.wait_for_turn(LONG));
     assert!(matches!(
         session.state().end,
         Some(SessionEnd::Over(FrameOutcome::Aborted(_)))
@@ -384,7 +391,7 @@ fn a_person_outside_takes_what_checks_reject_and_gives_the_run_to_workers() {
         frame: None,
         note: "known".to_owned(),
     };
-    engine.post(&run, &accept, "ann").unwrap();
+    engine.post_decision(&run, &accept).unwrap();
     let accepted = || matches!(task.turn(), SessionTurn::Work(id) if id.step.as_str() == "qa");
     until(accepted);
     task.approve();
@@ -400,10 +407,10 @@ fn a_person_outside_takes_what_checks_reject_and_gives_the_run_to_workers() {
         to: Operator::Workers,
         change: Some(Box::new(made)),
     };
-    engine.post(&run, &give, "ann").unwrap();
-    until(|| task.session.state().end == Some(SessionEnd::Handed));
-    let run = engine.load(&run).unwrap();
-    assert_eq!(run.hands, Operator::Workers);
+    engine.post_decision(&run, &give).unwrap();
+    until(|| task.session.state().end == Some(SessionEnd::HandedOver));
+    let run = engine.load_run(&run).unwrap();
+    assert_eq!(run.operator, Operator::Workers);
     assert_eq!(run.frames[&FramePath::root()].tree, tree);
 }
 
@@ -422,7 +429,7 @@ fn questions_are_passed_on_and_no_answer_approves_anything() {
     // Said again, it is for a question that is over.
     task.session.reply("a test", &question.id, "mail").unwrap();
     assert_eq!(task.at().step.as_str(), "architect");
-    let refused = task.session.refused().unwrap();
+    let refused = task.session.last_refusal().unwrap();
     assert_eq!(refused, "that question is no longer open");
     let stale = task.session.submit(&ba, "{}".to_owned()).unwrap_err();
     assert_eq!(stale, "this assignment is over");

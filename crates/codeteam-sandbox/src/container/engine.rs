@@ -1,4 +1,4 @@
-//! Podman and docker as programs: where they are and how they are started.
+//! Finds the podman and docker programs and starts them.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 /// A program that starts containers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerEngine {
-    /// Which one it is.
+    /// The kind of engine.
     pub kind: ContainerEngineKind,
-    /// Where it is.
+    /// The path of the program.
     pub program: PathBuf,
-    /// The low-level runtime, if not the one it takes by itself.
+    /// The low-level runtime, if it is not the engine's default.
     pub runtime: Option<String>,
-    /// Where it looks for its own helpers.
+    /// The `PATH` in which the engine looks for its own helpers.
     pub path: OsString,
 }
 
-/// The engines that are known.
+/// The supported engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContainerEngineKind {
     /// Podman, which needs no daemon and no root.
@@ -33,7 +33,7 @@ pub enum ContainerEngineKind {
 }
 
 impl ContainerEngineKind {
-    /// Its program, which is also the name of its package.
+    /// Returns the name of the program, which is also the name of its package.
     pub fn name(self) -> &'static str {
         match self {
             Self::Podman => "podman",
@@ -49,10 +49,10 @@ impl fmt::Display for ContainerEngineKind {
 }
 
 impl ContainerEngine {
-    /// Those that a `PATH` leads to, the preferred one first.
+    /// Returns the engines found in a `PATH`, the preferred one first.
     pub fn find(path: &OsStr) -> Vec<Self> {
         let engine = |kind: ContainerEngineKind| {
-            program(path, kind.name()).map(|program| Self {
+            find_program(path, kind.name()).map(|program| Self {
                 kind,
                 program,
                 runtime: None,
@@ -65,19 +65,20 @@ impl ContainerEngine {
             .collect()
     }
 
-    /// The same with `runc` as its runtime, if it is podman and there is one:
+    /// Returns this engine with `runc` as its runtime, if it is podman and `runc` is installed:
     /// podman's own choice, `crun`, does not start everywhere.
     #[must_use]
     pub fn with_runc(&self) -> Option<Self> {
-        let has_runc = program(&self.path, RUNC).is_some();
+        let has_runc = find_program(&self.path, RUNC).is_some();
         (self.kind == ContainerEngineKind::Podman && has_runc).then(|| Self {
             runtime: Some(RUNC.to_owned()),
             ..self.clone()
         })
     }
 
-    /// Ready to be given a subcommand. Of the caller's environment the engine
-    /// gets what it finds its own storage by, and the command inside nothing.
+    /// Creates a command to which a subcommand can be added. The engine gets only the variables of
+    /// the caller's environment by which it finds its own storage, and the command inside gets
+    /// none.
     #[expect(
         clippy::disallowed_methods,
         reason = "the engine is spawned by the shim, by the probe and to build an image"
@@ -104,7 +105,7 @@ impl ContainerEngine {
         command
     }
 
-    pub(crate) fn output<A: AsRef<OsStr>>(
+    pub(crate) fn run_command<A: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = A>,
     ) -> io::Result<Output> {
@@ -114,7 +115,7 @@ impl ContainerEngine {
 
 const RUNC: &str = "runc";
 
-fn program(path: &OsStr, name: &str) -> Option<PathBuf> {
+fn find_program(path: &OsStr, name: &str) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| path.is_absolute() && Path::is_file(path);
     let mut all = env::split_paths(path).map(|directory| directory.join(name));
     all.find(is_program)

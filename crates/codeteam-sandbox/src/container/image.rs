@@ -1,4 +1,4 @@
-//! Makes the image that commands run in.
+//! Builds the image that commands run in.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead as _, BufReader, Write as _, pipe};
@@ -8,44 +8,44 @@ use rustix::process::{Resource, getrlimit};
 
 use super::{ContainerEngine, ContainerEngineKind};
 
-/// What the image is made from, unless a project has its own.
+/// The Containerfile of the image, unless a project has its own.
 pub const CONTAINERFILE: &str = include_str!("../../containers/Containerfile");
 
 /// The name of the image, unless a project has its own.
 pub const NAME: &str = "localhost/codeteam:latest";
 
-/// Why there is no new image.
+/// The reason no new image was built.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no engine.
+    /// There is no container engine.
     #[error("neither podman nor docker was found; install the packages `podman` and `runc`")]
     NotInstalled,
-    /// It did not work; what was wrong is in the output.
+    /// The build failed; the output says why.
     #[error("{engine} could not build the image `{name}`")]
     Failed {
-        /// Which engine.
+        /// The engine that was used.
         engine: ContainerEngineKind,
-        /// The name it should have got.
+        /// The name of the image.
         name: String,
     },
     /// The engine could not be run.
     #[error("could not run {engine}")]
     System {
-        /// Which engine.
+        /// The engine that was used.
         engine: ContainerEngineKind,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// An image to be made.
+/// An image to build.
 #[derive(Debug, Clone)]
 pub struct ImageRecipe<'a> {
-    /// The text of the Containerfile; no other file can be copied from.
+    /// The text of the Containerfile. It cannot copy other files.
     pub containerfile: &'a str,
     /// The name of the image.
     pub name: &'a str,
-    /// Values for its `ARG`s.
+    /// The values of its `ARG`s.
     pub args: Vec<(&'a str, &'a str)>,
 }
 
@@ -59,9 +59,9 @@ impl Default for ImageRecipe<'_> {
     }
 }
 
-/// Builds an image with the engine that [`probe`](super::probe()) would try
-/// first. Each line it prints is handed on as it comes.
-pub fn build(
+/// Builds an image with the engine that [`probe_containers`](crate::probe::probe_containers) would
+/// try first. Each line of output is passed on as it comes.
+pub fn build_image(
     path: &OsStr,
     recipe: &ImageRecipe<'_>,
     line: impl FnMut(&str),
@@ -70,7 +70,7 @@ pub fn build(
     let engine = engine.ok_or(Error::NotInstalled)?;
     let engine = engine.with_runc().unwrap_or(engine);
     let kind = engine.kind;
-    let built = run(&engine, recipe, line).map_err(|source| Error::System {
+    let built = run_build(&engine, recipe, line).map_err(|source| Error::System {
         engine: kind,
         source,
     })?;
@@ -83,7 +83,7 @@ pub fn build(
     })
 }
 
-fn run(
+fn run_build(
     engine: &ContainerEngine,
     recipe: &ImageRecipe<'_>,
     mut line: impl FnMut(&str),
@@ -91,14 +91,14 @@ fn run(
     let (lines, writer) = pipe()?;
     let mut command = engine.command();
     command.args(["build", "--tag", recipe.name]);
-    // The engine would raise it, which its caller may not be allowed to.
+    // The engine would raise the limit, which its caller may not be allowed to do.
     if let Some(most) = getrlimit(Resource::Nofile).maximum {
         command.args(["--ulimit", &format!("nofile={most}:{most}")]);
     }
     for (name, value) in &recipe.args {
         command.args(["--build-arg", &format!("{name}={value}")]);
     }
-    // From standard input, and with it no directory of the host.
+    // The Containerfile comes from standard input, so no directory of the host is needed.
     let from = match engine.kind {
         ContainerEngineKind::Podman => ["--file", "-"].as_slice(),
         ContainerEngineKind::Docker => &["-"],
@@ -109,7 +109,7 @@ fn run(
         .stdout(writer.try_clone()?)
         .stderr(writer);
     let mut child = command.spawn()?;
-    // It holds the writing end, which must be closed for the reading to end.
+    // The command holds the writing end, which must be closed for the reading to end.
     drop(command);
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(recipe.containerfile.as_bytes())?;

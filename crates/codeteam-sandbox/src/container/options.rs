@@ -1,9 +1,8 @@
-//! The words of podman and docker: a policy as options of `run`.
+//! Translates a policy into podman's and docker's options for `run`.
 //!
-//! Pure but for the files that stand in for what is not on the host, which are
-//! asked for. Nothing secret is among the options, which every user of the host
-//! can read: the command, its arguments and its environment reach the shim
-//! inside over its connection to the shim outside.
+//! The translation is pure except for generated files and directories, which the caller creates.
+//! The options contain no secrets, since every user of the host can read them: the command, its
+//! arguments and its environment reach the shim inside over its connection to the shim outside.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -11,79 +10,82 @@ use std::path::{Path, PathBuf};
 
 use super::{ContainerBackend, ContainerEngineKind};
 use crate::policy::{self, MountAccess, MountEntry, SandboxLimits, SandboxPolicy};
-use crate::spec::CONTAINED;
 use crate::system;
 
-/// Where the shim is inside.
+/// The role of the shim that is the first process of a container.
+pub(crate) const CONTAINED: &str = "contained";
+
+/// The path of the shim inside.
 pub(crate) const SHIM: &str = "/run/codeteam/shim";
-/// Where the shim inside finds the shim outside: a directory with one socket.
+/// The directory inside with the socket through which the shim inside connects to the shim outside.
 pub(crate) const DOOR: &str = "/run/codeteam/door";
-/// The label that says which process a container belongs to.
+/// The label that names the process a container belongs to.
 pub(crate) const OWNER: &str = "codeteam.owner";
 
-/// What of this host and this start is among the options.
+/// The facts about the host and this particular start that the options contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContainerHost {
+pub(crate) struct ContainerHost {
     /// The name of the container.
-    pub name: String,
-    /// Who removes it.
-    pub owner: String,
-    /// The caller, who is also the user inside: what it writes belongs to it.
-    pub uid: u32,
-    /// The caller's group.
-    pub gid: u32,
+    pub(crate) name: String,
+    /// The label of the process that removes it.
+    pub(crate) owner: String,
+    /// The caller's user id, which is also the user inside: the files it writes belong to the
+    /// caller.
+    pub(crate) uid: u32,
+    /// The caller's group id.
+    pub(crate) gid: u32,
     /// Whether the engine runs without root.
-    pub is_rootless: bool,
+    pub(crate) is_rootless: bool,
     /// Whether the engine can limit memory, processors and processes.
-    pub is_limited: bool,
-    /// How many processors there are.
-    pub processors: usize,
-    /// The most that the caller's own limits allow for open files.
-    pub open_files: Option<u64>,
-    /// The same for processes.
-    pub processes: Option<u64>,
-    /// The shim's program.
-    pub shim: PathBuf,
-    /// The arguments that bring it into [`shim::main`](crate::shim::main).
-    pub entry: Vec<String>,
+    pub(crate) is_limited: bool,
+    /// The number of processors.
+    pub(crate) processors: usize,
+    /// The caller's own limit of open files.
+    pub(crate) open_files: Option<u64>,
+    /// The caller's own limit of processes.
+    pub(crate) processes: Option<u64>,
+    /// The path of the shim's program.
+    pub(crate) shim: PathBuf,
+    /// The arguments that make it run [`shim::main`](crate::shim::main).
+    pub(crate) entry: Vec<String>,
     /// The directory with the socket.
-    pub door: PathBuf,
+    pub(crate) socket_dir: PathBuf,
 }
 
-/// What is mounted and is not a path of the host yet.
+/// Content to mount that does not exist on the host yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GeneratedMount<'a> {
-    /// A file that says this.
+pub(crate) enum GeneratedMount<'a> {
+    /// A file with this text.
     File(&'a str),
     /// An empty directory.
     Directory,
 }
 
-/// Why a policy cannot be kept by a container engine.
+/// The reason a container engine cannot implement a policy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The engines have no way to write such a path.
+    /// The path contains characters that the engines cannot express.
     #[error(
         "`{}` cannot be mounted into a container: its name has a comma, a colon, a quote or a \
          line break in it; rename it, or use bubblewrap",
         path.display()
     )]
     Name {
-        /// The path.
+        /// The path with those characters.
         path: PathBuf,
     },
-    /// A link cannot be mounted.
+    /// The policy contains a symbolic link, which cannot be mounted.
     #[error("`{}` would be a symbolic link, which no container engine can add to an image", path.display())]
     Link {
-        /// Where it should appear.
+        /// The path of the link.
         path: PathBuf,
     },
-    /// A stand-in could not be made.
+    /// Content to mount could not be written.
     #[error("could not write what is mounted into the container")]
     StandIn(#[from] io::Error),
 }
 
-/// What no policy can change, for both engines.
+/// The options that no policy can change, for both engines.
 const ALWAYS: &[&str] = &[
     "run",
     "--rm",
@@ -102,8 +104,8 @@ const ALWAYS: &[&str] = &[
     "--security-opt=label=disable",
 ];
 
-/// What podman would otherwise take from its configuration, or add by itself.
-/// `/dev` is read-only, so that root inside cannot fill it.
+/// Options that podman would otherwise take from its configuration, or add by itself. `/dev` is
+/// read-only, so that root inside cannot fill it.
 const PODMAN: &[&str] = &[
     "--pid=private",
     "--uts=private",
@@ -117,13 +119,13 @@ const PODMAN: &[&str] = &[
     "--mount=type=devpts,dst=/dev/pts",
 ];
 
-/// Podman itself has no more. Not the limit of the command, for which the engine
-/// makes a cgroup: this one may count all processes of the user.
+/// The limit of processes, which is podman's own maximum. It is not the command's limit, for which
+/// the engine creates a cgroup: this one may count all processes of the user.
 const PROCESSES: u64 = 32768;
 
-/// The arguments for the engine to run a command under `policy`. `stand_in`
-/// makes what is mounted and is not on the host.
-pub fn arguments(
+/// Returns the engine's arguments to run a command under `policy`. `stand_in` creates content to
+/// mount that is not on the host.
+pub(crate) fn container_arguments(
     container: &ContainerBackend,
     policy: &SandboxPolicy,
     host: &ContainerHost,
@@ -138,14 +140,14 @@ pub fn arguments(
     options.add("--user=", format!("{}:{}", host.uid, host.gid));
     if container.engine.kind == ContainerEngineKind::Podman {
         options.all.extend(PODMAN.iter().map(OsString::from));
-        options.add("--security-opt=mask=", masked());
+        options.add("--security-opt=mask=", masked_paths());
         let namespace = if host.is_rootless { "keep-id" } else { "host" };
         options.add("--userns=", namespace);
     }
     options.limits(&policy.limits, host);
     options.entries(policy, host)?;
     options.bind(&host.shim, Path::new(SHIM), MountAccess::ReadOnly)?;
-    options.bind(&host.door, Path::new(DOOR), MountAccess::ReadOnly)?;
+    options.bind(&host.socket_dir, Path::new(DOOR), MountAccess::ReadOnly)?;
     options.add("--workdir=", &policy.cwd);
     options.add("--entrypoint=", SHIM);
     let mut all = options.all;
@@ -155,9 +157,9 @@ pub fn arguments(
     Ok(all)
 }
 
-/// What the kernel shows of itself to the owner of the host's root, who is the
+/// Returns the paths at which the kernel exposes itself to the owner of the host's root, who is the
 /// user inside when root starts a container.
-fn masked() -> String {
+fn masked_paths() -> String {
     let mut all = vec!["/sys"];
     all.extend(system::KERNEL);
     all.join(":")
@@ -175,9 +177,8 @@ impl<F: FnMut(GeneratedMount<'_>) -> io::Result<PathBuf>> ContainerOptions<F> {
         self.all.push(option);
     }
 
-    /// Of the limits of single processes only those that the engine would
-    /// otherwise raise, which its caller may not be allowed to. The shim inside
-    /// sets the rest.
+    /// Adds resource limits. Of the limits per process, it sets only those that the engine would
+    /// otherwise raise, which its caller may not be allowed to do. The shim inside sets the rest.
     fn limits(&mut self, limits: &SandboxLimits, host: &ContainerHost) {
         let open_files = limits.open_files.min(host.open_files.unwrap_or(u64::MAX));
         self.add("--ulimit=nofile=", format!("{open_files}:{open_files}"));
@@ -187,7 +188,7 @@ impl<F: FnMut(GeneratedMount<'_>) -> io::Result<PathBuf>> ContainerOptions<F> {
             self.add("--memory=", limits.memory.to_string());
             self.add("--memory-swap=", limits.memory.to_string());
             self.add("--pids-limit=", limits.processes.to_string());
-            // Others, and the person in front of it, keep the other half.
+            // The other half is left to other programs and the person at the machine.
             let processors = (host.processors / 2).max(1);
             self.add("--cpus=", processors.to_string());
         }
@@ -198,12 +199,12 @@ impl<F: FnMut(GeneratedMount<'_>) -> io::Result<PathBuf>> ContainerOptions<F> {
             target: "/var/tmp".into(),
             bytes: policy.limits.scratch,
         };
-        let mut entries = Vec::from(system::names(host.uid, host.gid));
+        let mut entries = Vec::from(system::name_files(host.uid, host.gid));
         entries.push(other_scratch);
         entries.extend(policy.entries.iter().cloned());
         for (at, entry) in entries.iter().enumerate() {
-            // The engine mounts from the top down, whatever the order: what
-            // lies under a later entry must not come out on top of it.
+            // The engine mounts from the top down, whatever the order: an entry that lies under a
+            // later one must not end up on top of it.
             let mut later = entries[at + 1..].iter();
             if !later.any(|later| entry.target().starts_with(later.target())) {
                 self.entry(entry)?;
@@ -263,8 +264,8 @@ impl<F: FnMut(GeneratedMount<'_>) -> io::Result<PathBuf>> ContainerOptions<F> {
     }
 }
 
-/// The engines take a mount apart at commas, and a directory in memory at
-/// colons.
+/// Refuses characters at which the engines split their options: commas in a mount, colons in a
+/// directory in memory.
 fn check_name(path: &Path) -> Result<(), Error> {
     let is_special = |byte: &u8| matches!(byte, b',' | b':' | b'"' | b'\n' | b'\r');
     if path.as_os_str().as_encoded_bytes().iter().any(is_special) {
@@ -308,7 +309,7 @@ mod tests {
             processes: None,
             shim: "/opt/codeteam".into(),
             entry: vec!["sandbox-shim".to_owned()],
-            door: "/state/room/door".into(),
+            socket_dir: "/state/room/door".into(),
         }
     }
 
@@ -337,7 +338,7 @@ mod tests {
         host: &ContainerHost,
     ) -> Result<String, Error> {
         let mut count = 0;
-        let all = arguments(&container(kind), policy, host, |_| {
+        let all = container_arguments(&container(kind), policy, host, |_| {
             count += 1;
             Ok(format!("/state/room/{count}").into())
         })?;

@@ -1,12 +1,12 @@
-//! Which addresses are public.
+//! Decides which addresses are public.
 //!
-//! After the registries of special-purpose addresses of the IANA, on the side
-//! of refusing: an address that only some networks route is not public.
+//! This follows the IANA registries of special-purpose addresses and refuses when in doubt: an
+//! address that only some networks route is not public.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address belongs to the internet at large and not to this host,
-/// its networks, its provider's services, or nobody.
+/// Returns true if an address belongs to the internet at large and not to this host, its networks,
+/// its provider's services, or nobody.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -14,11 +14,11 @@ pub(super) fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Networks as their first address and the length of their prefix.
+/// Special networks, as their first address and the length of their prefix.
 const SPECIAL_V4: &[(Ipv4Addr, u32)] = &[
     (Ipv4Addr::UNSPECIFIED, 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
-    // Shared by providers, and where some clouds have their metadata.
+    // Shared by providers; some clouds have their metadata service here.
     (Ipv4Addr::new(100, 64, 0, 0), 10),
     (Ipv4Addr::new(127, 0, 0, 0), 8),
     (Ipv4Addr::new(168, 63, 129, 16), 32), // Azure's metadata, though it looks public
@@ -42,7 +42,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     })
 }
 
-/// The only part of the address space from which public addresses are given.
+/// The only part of the address space from which public addresses are assigned.
 const GLOBAL_UNICAST: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
 const SPECIAL_V6: &[(Ipv6Addr, u32)] = &[
@@ -54,7 +54,7 @@ const SPECIAL_V6: &[(Ipv6Addr, u32)] = &[
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
 
-/// Networks without IPv4 have names resolve to IPv4 addresses behind this.
+/// In networks without IPv4, names resolve to IPv4 addresses behind this prefix.
 const NAT64: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
 fn is_public_v6(address: Ipv6Addr) -> bool {

@@ -1,4 +1,4 @@
-//! Connecting to an allowed host: the only place that opens connections.
+//! Connects to an allowed host. This is the only place that opens connections.
 
 use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -14,33 +14,33 @@ use super::address::is_public;
 use super::endpoint::Secret;
 use super::http::{self, percent_decoded};
 use super::resolve::{NameResolver, SystemResolver, resolve};
-use super::rules::{AllowedHost, split};
+use super::rules::{AllowedHost, split_host_port};
 use super::server::{StopSignal, prepare};
-use super::wire::StoppableStream;
+use super::stream::StoppableStream;
 
-/// For the whole of it: the name, the connection, the user's own proxy.
+/// The time for the whole: resolving the name, connecting, and the user's own proxy.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// After how much silence the other side is asked whether it is still there.
+/// The idle time after which the other side is probed (TCP keep-alive).
 const SILENCE: Duration = Duration::from_mins(1);
 
-/// The proxy that the user's own network wants connections to go through.
+/// The proxy that the user's own network requires for connections.
 #[derive(Debug, Clone)]
 pub struct UserProxy {
     proxy: AllowedHost,
     authorization: Option<Secret>,
 }
 
-/// Why a proxy cannot be used. Its address may hold a password and is not named.
+/// The reason a proxy cannot be used. Its address may hold a password and is not included.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the proxy of the environment cannot be used: {why}")]
 pub struct BadProxy {
-    /// What is wrong with it.
+    /// A description of the problem.
     pub why: &'static str,
 }
 
 impl UserProxy {
-    /// Reads what `HTTPS_PROXY` says: `http://[user:password@]host[:port]`.
+    /// Parses the value of `HTTPS_PROXY`: `http://[user:password@]host[:port]`.
     pub fn parse(text: &str) -> Result<Self, BadProxy> {
         let bad = |why| BadProxy { why };
         let rest = text
@@ -54,21 +54,21 @@ impl UserProxy {
         if address.is_empty() || address.contains(['/', '?', '#', ' ']) {
             return Err(bad("it is not a host and a port"));
         }
-        let (host, port) = split(address).map_err(bad)?;
+        let (host, port) = split_host_port(address).map_err(bad)?;
         let authorization = user.map(|user| {
             let credentials = base64(&percent_decoded(user));
             Secret::new(format!("Basic {credentials}"))
         });
         let host = host.trim_matches(['[', ']']).to_owned();
         Ok(Self {
-            proxy: AllowedHost::to(host, port.unwrap_or(80)).private(),
+            proxy: AllowedHost::new(host, port.unwrap_or(80)).allow_private(),
             authorization,
         })
     }
 
-    /// Asks the proxy for a connection. Every byte after its answer belongs to
-    /// that, so that none may be read ahead.
-    fn ask(
+    /// Asks the proxy for a tunnel. Every byte after its answer belongs to the tunnel, so nothing
+    /// may be read ahead.
+    fn request_tunnel(
         &self,
         stream: &TcpStream,
         to: &AllowedHost,
@@ -109,12 +109,12 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Why there is no connection.
+/// The reason there is no connection.
 #[derive(Debug)]
 pub(super) enum DialError {
-    /// All its addresses are where nobody inside may go.
+    /// All addresses of the host are private.
     NotPublic(Vec<IpAddr>),
-    /// It was not to be had.
+    /// The connection failed.
     Failed(io::Error),
 }
 
@@ -126,39 +126,39 @@ impl From<io::Error> for DialError {
 
 pub(super) struct Dialler {
     pub(super) resolver: Arc<dyn NameResolver>,
-    pub(super) through: Option<UserProxy>,
+    pub(super) user_proxy: Option<UserProxy>,
 }
 
-/// As this host does it.
+/// Resolves names with this host's resolver, and without a proxy.
 impl Default for Dialler {
     fn default() -> Self {
         Self {
             resolver: Arc::new(SystemResolver),
-            through: None,
+            user_proxy: None,
         }
     }
 }
 
 impl Dialler {
-    /// A connection, and the address it was made to. Through the user's proxy
-    /// the name is its business; private hosts are not behind it.
+    /// Connects and returns the connection with its address. If the user's proxy is used, it
+    /// resolves the name; private hosts are contacted directly.
     pub(super) fn dial(
         &self,
         to: &AllowedHost,
         stop: &StopSignal,
     ) -> Result<(TcpStream, SocketAddr), DialError> {
         let at = Instant::now() + PATIENCE;
-        match &self.through {
+        match &self.user_proxy {
             Some(through) if !to.is_private() => {
-                let dialled = self.directly(&through.proxy, stop, at)?;
-                through.ask(&dialled.0, to, stop, at)?;
+                let dialled = self.dial_directly(&through.proxy, stop, at)?;
+                through.request_tunnel(&dialled.0, to, stop, at)?;
                 Ok(dialled)
             }
-            _ => self.directly(to, stop, at),
+            _ => self.dial_directly(to, stop, at),
         }
     }
 
-    fn directly(
+    fn dial_directly(
         &self,
         to: &AllowedHost,
         stop: &StopSignal,
@@ -168,15 +168,14 @@ impl Dialler {
             Ok(address) => vec![address],
             Err(_) => resolve(&self.resolver, to.host(), stop, at)?,
         };
-        let address = choose(addresses, to.is_private())?;
+        let address = choose_address(addresses, to.is_private())?;
         let address = SocketAddr::new(address, to.port());
-        Ok((connected(address, stop, at)?, address))
+        Ok((connect_to(address, stop, at)?, address))
     }
 }
 
-/// The one address that will be dialled. If it does not answer, no other one is
-/// tried.
-fn choose(addresses: Vec<IpAddr>, private: bool) -> Result<IpAddr, DialError> {
+/// Returns the one address to connect to. If it does not answer, no other one is tried.
+fn choose_address(addresses: Vec<IpAddr>, private: bool) -> Result<IpAddr, DialError> {
     if addresses.is_empty() {
         return Err(io::Error::new(io::ErrorKind::NotFound, "it has no address").into());
     }
@@ -185,7 +184,7 @@ fn choose(addresses: Vec<IpAddr>, private: bool) -> Result<IpAddr, DialError> {
     chosen.ok_or(DialError::NotPublic(addresses))
 }
 
-fn connected(address: SocketAddr, stop: &StopSignal, at: Instant) -> io::Result<TcpStream> {
+fn connect_to(address: SocketAddr, stop: &StopSignal, at: Instant) -> io::Result<TcpStream> {
     let family = match address {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
@@ -249,13 +248,16 @@ mod tests {
     fn the_first_public_address_is_chosen_and_no_other() {
         let addresses = |all: &[&str]| all.iter().map(|one| one.parse().unwrap()).collect();
         let mixed: Vec<IpAddr> = addresses(&["127.0.0.1", "::1", "8.8.8.8", "1.1.1.1"]);
-        let chosen = choose(mixed.clone(), false).unwrap();
+        let chosen = choose_address(mixed.clone(), false).unwrap();
         assert_eq!(chosen.to_string(), "8.8.8.8");
-        assert_eq!(choose(mixed, true).unwrap().to_string(), "127.0.0.1");
-        let none = choose(addresses(&["10.0.0.1", "fe80::1"]), false);
+        assert_eq!(
+            choose_address(mixed, true).unwrap().to_string(),
+            "127.0.0.1"
+        );
+        let none = choose_address(addresses(&["10.0.0.1", "fe80::1"]), false);
         assert!(matches!(none, Err(DialError::NotPublic(all)) if all.len() == 2));
         assert!(matches!(
-            choose(Vec::new(), true),
+            choose_address(Vec::new(), true),
             Err(DialError::Failed(_))
         ));
     }

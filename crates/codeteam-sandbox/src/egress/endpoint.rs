@@ -1,39 +1,38 @@
-//! The endpoint: one API, with the key that stays outside.
+//! The endpoint: passes requests on to one API and adds a key that stays outside the sandbox.
 
 use std::fmt;
 use std::io::{self, BufReader};
 use std::net::{IpAddr, TcpListener};
 use std::sync::Arc;
 
+use super::connection::{RefusedRequest, SandboxConnection};
 use super::dial::{Dialler, UserProxy};
 use super::exchange::{ExchangeError, OutgoingRequest};
 use super::http::{RequestHead, percent_decoded};
 use super::relay::TransferredBytes;
 use super::resolve::NameResolver;
-use super::rules::{AllowedHost, check_name, split};
+use super::rules::{AllowedHost, check_name, split_host_port};
 use super::server::{PortServer, serve};
+use super::stream::StoppableStream;
 use super::tls::TrustRoots;
-use super::visit::{RefusedRequest, SandboxConnection};
-use super::wire::StoppableStream;
 use super::{EgressLog, EgressVerdict};
 
-/// Something that is not to be shown.
+/// A value that must not be shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps it.
+    /// Wraps a secret value.
     pub fn new(value: impl Into<String>) -> Self {
         Self(value.into())
     }
 
-    /// The value itself, for whoever has to send it.
+    /// Returns the value itself, for the code that has to send it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Whether it can be read off these bytes. Of `Bearer …` only the token is
-    /// secret.
+    /// Returns true if these bytes contain the secret. For `Bearer …`, only the token is secret.
     pub(super) fn is_in(&self, bytes: &[u8]) -> bool {
         let token = self.0.rsplit(' ').next().unwrap_or_default().as_bytes();
         !token.is_empty() && bytes.windows(token.len()).any(|window| window == token)
@@ -46,25 +45,25 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A line of a request's head that says who asks, such as `x-api-key`.
+/// A request header that authenticates the caller, such as `x-api-key`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretHeader {
     name: String,
     value: Secret,
 }
 
-/// Why a header cannot be sent. Its value is not named.
+/// The reason a header cannot be sent. Its value is not included.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the header `{name}` cannot be sent: {why}")]
 pub struct BadHeader {
-    /// Its name.
+    /// The name of the header.
     pub name: String,
-    /// What is wrong with it.
+    /// A description of the problem.
     pub why: &'static str,
 }
 
 impl SecretHeader {
-    /// One whose value is secret.
+    /// Creates a header with a secret value.
     pub fn new(name: &str, value: Secret) -> Result<Self, BadHeader> {
         let bad = |why| BadHeader {
             name: name.escape_debug().to_string(),
@@ -85,8 +84,8 @@ impl SecretHeader {
     }
 }
 
-/// One thing that may be asked of an API: a method and a path. A `*` in the path stands for
-/// anything but a `/`.
+/// A request that may be made to an API: a method and a path. A `*` in the path matches anything
+/// but a `/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiRoute {
     method: &'static str,
@@ -94,7 +93,7 @@ pub struct ApiRoute {
 }
 
 impl ApiRoute {
-    /// What is asked with `method` at `path`, which begins with a `/` and has at most one `*`.
+    /// Creates a route for `method` at `path`, which begins with a `/` and has at most one `*`.
     pub fn new(method: &'static str, path: impl Into<String>) -> Self {
         Self {
             method,
@@ -102,7 +101,7 @@ impl ApiRoute {
         }
     }
 
-    fn fits(&self, method: &str, path: &str) -> bool {
+    fn matches(&self, method: &str, path: &str) -> bool {
         let has_path = match self.path.split_once('*') {
             None => self.path == path,
             Some((before, after)) => path
@@ -114,30 +113,33 @@ impl ApiRoute {
     }
 }
 
-/// The API that requests are passed on to, and the headers they are given.
+/// The API that requests are passed on to, and the headers that are added to them.
+///
+/// [`ApiUpstream::parse`] reads its address. The other methods adapt it: secret headers replace
+/// whatever the worker sends under the same names, and a list of routes limits the requests,
+/// because a key is good for much that no worker needs. Without a list, every request is passed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiUpstream {
     host: AllowedHost,
     is_secure: bool,
     prefix: String,
     headers: Vec<(String, Secret)>,
-    /// All that may be asked; anything, if nobody has said.
+    /// The permitted requests; `None` permits all.
     routes: Option<Vec<ApiRoute>>,
 }
 
-/// Why requests cannot be passed on to an address.
+/// The reason an address cannot be used as an API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{url}` cannot be the address of an API: {why}")]
 pub struct BadUpstream {
-    /// The address.
+    /// The address that was given.
     pub url: String,
-    /// What is wrong with it.
+    /// A description of the problem.
     pub why: &'static str,
 }
 
 impl ApiUpstream {
-    /// Reads `https://host[:port][/prefix]`, or `http://…` for what runs on
-    /// this host or near it.
+    /// Parses `https://host[:port][/prefix]`, or `http://…` for APIs on this host or near it.
     pub fn parse(url: &str) -> Result<Self, BadUpstream> {
         read_upstream(url).map_err(|why| BadUpstream {
             url: url.escape_debug().to_string(),
@@ -145,50 +147,49 @@ impl ApiUpstream {
         })
     }
 
-    /// The same, whatever address the name leads to.
+    /// Returns this upstream with any address permitted, even a private one.
     #[must_use]
-    pub fn private(self) -> Self {
+    pub fn allow_private(self) -> Self {
         Self {
-            host: self.host.private(),
+            host: self.host.allow_private(),
             ..self
         }
     }
 
-    /// Adds a header to every request, in place of what the worker may send
-    /// under that name.
+    /// Adds a header to every request. It replaces whatever the worker sends under that name.
     #[must_use]
-    pub fn with(mut self, header: SecretHeader) -> Self {
+    pub fn with_header(mut self, header: SecretHeader) -> Self {
         self.headers.push((header.name, header.value));
         self
     }
 
-    /// Passes on nothing but these requests: a key is good for much that no worker needs. Their paths
-    /// are as the worker asks for them, before the prefix of the address.
+    /// Limits the requests that are passed on to these routes: a key is good for much that no
+    /// worker needs. Their paths are as the worker requests them, before the prefix of the address.
     #[must_use]
-    pub fn only(mut self, routes: impl IntoIterator<Item = ApiRoute>) -> Self {
+    pub fn with_routes(mut self, routes: impl IntoIterator<Item = ApiRoute>) -> Self {
         self.routes = Some(routes.into_iter().collect());
         self
     }
 
     fn admits(&self, method: &str, target: &str) -> bool {
         let path = target.split('?').next().unwrap_or(target);
-        // Encoded letters would be read in different ways here and there.
+        // Percent-encoded letters could be interpreted differently here and at the API.
         let is_plain = !path.contains('%');
         let mut routes = self.routes.iter().flatten();
-        self.routes.is_none() || is_plain && routes.any(|route| route.fits(method, path))
+        self.routes.is_none() || is_plain && routes.any(|route| route.matches(method, path))
     }
 
-    /// The host that is asked.
+    /// Returns the host of the API.
     pub fn host(&self) -> &str {
         self.host.host()
     }
 
-    /// The host as it is named in addresses, with its port if that is not the usual one.
+    /// Returns the host as URLs name it, with its port if that is not the default.
     pub fn authority(&self) -> String {
         self.host_field()
     }
 
-    /// Whether nobody on the way can read what is asked.
+    /// Returns true if the connection is encrypted.
     pub fn is_secure(&self) -> bool {
         self.is_secure
     }
@@ -219,7 +220,7 @@ fn read_upstream(url: &str) -> Result<ApiUpstream, &'static str> {
         return Err("its path is not a plain one");
     }
     let bracketed = authority.strip_suffix(']').map(|_| (authority, None));
-    let (host, port) = bracketed.map_or_else(|| split(authority), Ok)?;
+    let (host, port) = bracketed.map_or_else(|| split_host_port(authority), Ok)?;
     let host = host.to_ascii_lowercase();
     let inner = host
         .strip_prefix('[')
@@ -232,7 +233,7 @@ fn read_upstream(url: &str) -> Result<ApiUpstream, &'static str> {
         }
     };
     Ok(ApiUpstream {
-        host: AllowedHost::to(host, port.unwrap_or(if is_secure { 443 } else { 80 })),
+        host: AllowedHost::new(host, port.unwrap_or(if is_secure { 443 } else { 80 })),
         is_secure,
         prefix: prefix.to_owned(),
         headers: Vec::new(),
@@ -240,12 +241,15 @@ fn read_upstream(url: &str) -> Result<ApiUpstream, &'static str> {
     })
 }
 
-/// Serves one API on one port of a sandbox: the base URL of the CLI's API
-/// inside is `http://127.0.0.1:<port>`.
+/// Serves one API on one port of a sandbox. Inside, the base URL of the CLI's API is
+/// `http://127.0.0.1:<port>`.
 ///
-/// The worker never has the key. It may *use* it for the requests that the
-/// upstream admits: that is what it is for. If the API sends the key back in a header it is taken
-/// out; in a body it would go unnoticed.
+/// The worker never has the key. It can *use* it for the requests that the upstream permits: that
+/// is the purpose. If the API sends the key back in a header, it is removed; in a body it would go
+/// unnoticed.
+///
+/// [`ApiEndpoint::serve`] starts serving a listener from inside the sandbox, and dropping the
+/// [`PortServer`] it returns ends that.
 pub struct ApiEndpoint {
     upstream: ApiUpstream,
     roots: TrustRoots,
@@ -254,7 +258,7 @@ pub struct ApiEndpoint {
 }
 
 impl ApiEndpoint {
-    /// One that passes everything on to `upstream`, and tells the log.
+    /// Creates an endpoint that passes requests on to `upstream` and reports decisions to the log.
     pub fn new(upstream: ApiUpstream, roots: TrustRoots, log: EgressLog) -> Self {
         Self {
             upstream,
@@ -264,22 +268,22 @@ impl ApiEndpoint {
         }
     }
 
-    /// Finds addresses in another way than this host does.
+    /// Uses another resolver than this host's.
     #[must_use]
-    pub fn resolver(mut self, resolver: Arc<dyn NameResolver>) -> Self {
+    pub fn with_resolver(mut self, resolver: Arc<dyn NameResolver>) -> Self {
         self.dialler.resolver = resolver;
         self
     }
 
     /// Connects through the user's own proxy, except to private hosts.
     #[must_use]
-    pub fn through(mut self, proxy: UserProxy) -> Self {
-        self.dialler.through = Some(proxy);
+    pub fn through_proxy(mut self, proxy: UserProxy) -> Self {
+        self.dialler.user_proxy = Some(proxy);
         self
     }
 
-    /// Serves a listener from inside until what is returned is dropped. Not if
-    /// that would send a key in the open through public networks.
+    /// Serves a listener from inside until the result is dropped. Refuses if that would send a key
+    /// unencrypted through public networks.
     pub fn serve(self, listener: TcpListener) -> io::Result<PortServer> {
         let ApiUpstream {
             is_secure,
@@ -292,18 +296,18 @@ impl ApiEndpoint {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, open));
         }
         let log = Arc::clone(&self.log);
-        serve(listener, log, move |visit| self.visit(&visit))
+        serve(listener, log, move |visit| self.handle_connection(&visit))
     }
 
-    fn visit(&self, visit: &SandboxConnection<'_>) {
+    fn handle_connection(&self, visit: &SandboxConnection<'_>) {
         let mut reader = visit.reader();
-        let served = match visit.request(&mut reader) {
+        let served = match visit.read_request(&mut reader) {
             Ok(Some(request)) => self.forward(visit, &request, reader),
             Ok(None) => Ok(()),
             Err(refused) => Err(refused),
         };
         if let Err(refused) = served {
-            // Whatever was asked, it was asked of this host.
+            // Whatever the request said, it was meant for this host.
             let refused = RefusedRequest {
                 host: self.upstream.host.host().to_owned(),
                 port: self.upstream.host.port(),
@@ -319,12 +323,12 @@ impl ApiEndpoint {
         request: &RequestHead,
         mut reader: BufReader<StoppableStream<'_>>,
     ) -> Result<(), RefusedRequest> {
-        if request.fields.iter().any(|field| field.is("upgrade")) {
-            // Codex asks for a WebSocket first, and goes on without one if it
-            // is told just this.
+        if request.fields.iter().any(|field| field.has_name("upgrade")) {
+            // Codex tries a WebSocket first, and continues without one if it gets exactly this
+            // answer.
             return Err(RefusedRequest {
                 status: 426,
-                ..RefusedRequest::odd("", "no other protocol is spoken here")
+                ..RefusedRequest::malformed("", "no other protocol is spoken here")
             });
         }
         if !self.upstream.admits(&request.method, &request.target) {
@@ -336,25 +340,25 @@ impl ApiEndpoint {
             );
             return Err(RefusedRequest {
                 status: 403,
-                ..RefusedRequest::odd("", why)
+                ..RefusedRequest::malformed("", why)
             });
         }
-        let odd = |why: String| RefusedRequest::odd("", why);
-        let outgoing = self.outgoing(request).map_err(odd)?;
+        let odd = |why: String| RefusedRequest::malformed("", why);
+        let outgoing = self.outgoing_request(request).map_err(odd)?;
         let (host, port) = (self.upstream.host.host(), self.upstream.host.port());
         let dialled = self.dialler.dial(&self.upstream.host, visit.stop);
         let (server, address) =
-            dialled.map_err(|why| RefusedRequest::not_dialled(host, port, why))?;
+            dialled.map_err(|why| RefusedRequest::from_dial_error(host, port, why))?;
         visit.record(&self.log, host, port, EgressVerdict::Allowed { address });
         let mut wire = StoppableStream::new(&server, visit.stop);
-        wire.for_whom = Some(&visit.client);
-        let (moved, result) = self.speak(&outgoing, &mut reader, visit, wire);
+        wire.peer = Some(&visit.client);
+        let (moved, result) = self.exchange_with_api(&outgoing, &mut reader, visit, wire);
         drop(server);
         visit.finish(&self.log, &self.upstream.host, moved, result);
         Ok(())
     }
 
-    fn speak(
+    fn exchange_with_api(
         &self,
         outgoing: &OutgoingRequest<'_>,
         reader: &mut BufReader<StoppableStream<'_>>,
@@ -362,10 +366,10 @@ impl ApiEndpoint {
         wire: StoppableStream<'_>,
     ) -> (TransferredBytes, Result<(), ExchangeError>) {
         if !self.upstream.is_secure {
-            return outgoing.exchange(reader, visit.wire(), wire);
+            return outgoing.exchange(reader, visit.stream(), wire);
         }
-        match self.roots.secure(self.upstream.host.host(), wire) {
-            Ok(server) => outgoing.exchange(reader, visit.wire(), server),
+        match self.roots.connect(self.upstream.host.host(), wire) {
+            Ok(server) => outgoing.exchange(reader, visit.stream(), server),
             Err(error) => {
                 let (status, why) = (502, error.to_string());
                 (
@@ -376,7 +380,10 @@ impl ApiEndpoint {
         }
     }
 
-    fn outgoing<'a>(&'a self, request: &'a RequestHead) -> Result<OutgoingRequest<'a>, String> {
+    fn outgoing_request<'a>(
+        &'a self,
+        request: &'a RequestHead,
+    ) -> Result<OutgoingRequest<'a>, String> {
         let body = request.body().map_err(|odd| odd.to_string())?;
         if request.minor == 0 {
             return Err("it is HTTP/1.0".to_owned());
@@ -384,21 +391,21 @@ impl ApiEndpoint {
         if request.method == "CONNECT" || !request.target.starts_with('/') {
             return Err("this is not a proxy".to_owned());
         }
-        let target = target(&self.upstream.prefix, &request.target)?;
+        let target = request_target(&self.upstream.prefix, &request.target)?;
         let host = self.upstream.host_field();
         let mut outgoing = OutgoingRequest::new(request, target, host, body);
         let own = &self.upstream.headers;
         outgoing.fields.retain(|field| {
-            let is_own = own.iter().any(|(name, _)| field.is(name));
-            !is_own && !CREDENTIALS.iter().any(|name| field.is(name))
+            let is_own = own.iter().any(|(name, _)| field.has_name(name));
+            !is_own && !CREDENTIALS.iter().any(|name| field.has_name(name))
         });
         outgoing.secrets = own;
         Ok(outgoing)
     }
 }
 
-/// Headers that say who asks. A worker with credentials of somebody else could
-/// hand things over to them.
+/// Headers that authenticate the caller. A worker with somebody else's credentials could hand data
+/// over to them.
 const CREDENTIALS: &[&str] = &[
     "api-key",
     "authorization",
@@ -407,7 +414,7 @@ const CREDENTIALS: &[&str] = &[
     "x-goog-api-key",
 ];
 
-/// The same in a query.
+/// Query parameters that do the same.
 const PARAMETERS: &[&[u8]] = &[
     b"$access_token",
     b"$key",
@@ -416,8 +423,8 @@ const PARAMETERS: &[&[u8]] = &[
     b"key",
 ];
 
-/// What to ask the API for.
-fn target(prefix: &str, asked: &str) -> Result<String, &'static str> {
+/// Returns the target to request from the API.
+fn request_target(prefix: &str, asked: &str) -> Result<String, &'static str> {
     if asked.contains(['#', '\\']) {
         return Err("its path is not a plain one");
     }
@@ -493,7 +500,7 @@ mod tests {
 
     #[test]
     fn targets_lose_their_keys_and_stay_below_the_prefix() {
-        let read = |asked| target("/p", asked).ok();
+        let read = |asked| request_target("/p", asked).ok();
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(read("/v1/messages"), some("/p/v1/messages"));
         assert_eq!(read("/a?beta=true"), some("/p/a?beta=true"));
@@ -519,7 +526,7 @@ mod tests {
     fn only_what_is_named_is_passed_on() {
         let api = ApiUpstream::parse("https://api.example/p").unwrap();
         assert!(api.admits("DELETE", "/anything"));
-        let api = api.only([
+        let api = api.with_routes([
             ApiRoute::new("POST", "/v1/messages"),
             ApiRoute::new("POST", "/v1beta/models/*:generateContent"),
         ]);
@@ -551,7 +558,7 @@ mod tests {
         let header = SecretHeader::new("x-api-key", Secret::new("hush")).unwrap();
         let upstream = ApiUpstream::parse("https://a.example")
             .unwrap()
-            .with(header);
+            .with_header(header);
         assert!(!format!("{upstream:?}").contains("hush"));
         for (name, value) in [("a b", "x"), ("", "x"), ("a", ""), ("a", "hush\r\nb: c")] {
             let error = SecretHeader::new(name, Secret::new(value)).unwrap_err();

@@ -1,16 +1,15 @@
-//! One request to a host and its answer, both written anew.
+//! Sends one request to a host and returns its answer, both written anew.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
 use super::endpoint::Secret;
 use super::http::{
     BodyFraming, CopyError, HEAD, HeaderField, ReadError, RequestHead, ResponseHead, copy_body,
-    is_passed_on, read_head,
+    is_forwarded, read_head,
 };
 use super::relay::TransferredBytes;
 
-/// A request as it goes out: whatever it says about its host, its length and
-/// its connection is ours.
+/// A request as it is sent out. Its host, length and connection headers are set here.
 #[derive(Debug)]
 pub(super) struct OutgoingRequest<'a> {
     pub(super) method: &'a str,
@@ -20,11 +19,11 @@ pub(super) struct OutgoingRequest<'a> {
     pub(super) fields: Vec<&'a HeaderField>,
     pub(super) secrets: &'a [(String, Secret)],
     pub(super) body: BodyFraming,
-    /// The client waits for a word before it sends the body.
+    /// Whether the client waits for `100 Continue` before it sends the body.
     pub(super) is_awaited: bool,
 }
 
-/// Why there is no answer to pass on: what to say instead.
+/// The reason there is no answer to pass on, and what to answer instead.
 #[derive(Debug)]
 pub(super) struct ExchangeError {
     pub(super) status: u16,
@@ -39,7 +38,7 @@ impl ExchangeError {
         }
     }
 
-    fn odd(odd: &ReadError) -> Self {
+    fn from_read_error(odd: &ReadError) -> Self {
         Self::from_host(odd.to_string())
     }
 }
@@ -58,15 +57,15 @@ impl<'a> OutgoingRequest<'a> {
             host,
             fields: all
                 .iter()
-                .filter(|field| is_passed_on(field, all))
+                .filter(|field| is_forwarded(field, all))
                 .collect(),
             secrets: &[],
             body,
-            is_awaited: all.iter().any(|field| field.is("expect")),
+            is_awaited: all.iter().any(|field| field.has_name("expect")),
         }
     }
 
-    fn head(&self) -> Vec<u8> {
+    fn render_head(&self) -> Vec<u8> {
         let first = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
         let mut head = MessageHead(first.into_bytes());
         head.add("Host", self.host.as_bytes());
@@ -79,8 +78,8 @@ impl<'a> OutgoingRequest<'a> {
         head.end(self.body)
     }
 
-    /// Sends it, and the answer back. With the number of bytes that went either
-    /// way, whatever happened.
+    /// Sends the request and passes the answer back. Returns the number of bytes in each direction,
+    /// whatever happened.
     pub(super) fn exchange(
         &self,
         from: &mut impl BufRead,
@@ -89,7 +88,7 @@ impl<'a> OutgoingRequest<'a> {
     ) -> (TransferredBytes, Result<(), ExchangeError>) {
         let mut client = CountedStream::new(client);
         let mut server = BufReader::with_capacity(HEAD, CountedStream::new(server));
-        let result = self.run(from, &mut client, &mut server);
+        let result = self.run_exchange(from, &mut client, &mut server);
         let moved = TransferredBytes {
             up: server.get_ref().bytes,
             down: client.bytes,
@@ -97,7 +96,7 @@ impl<'a> OutgoingRequest<'a> {
         (moved, result)
     }
 
-    fn run<S: Read + Write>(
+    fn run_exchange<S: Read + Write>(
         &self,
         from: &mut impl BufRead,
         client: &mut CountedStream<impl Write>,
@@ -105,8 +104,9 @@ impl<'a> OutgoingRequest<'a> {
     ) -> Result<(), ExchangeError> {
         self.send(from, client, server.get_mut())?;
         let response = loop {
-            let head = read_head(server).map_err(|odd| ExchangeError::odd(&odd))?;
-            let response = ResponseHead::parse(&head).map_err(|odd| ExchangeError::odd(&odd))?;
+            let head = read_head(server).map_err(|odd| ExchangeError::from_read_error(&odd))?;
+            let response =
+                ResponseHead::parse(&head).map_err(|odd| ExchangeError::from_read_error(&odd))?;
             match response.code {
                 101 => return Err(ExchangeError::from_host("the host changed the protocol")),
                 100..200 => {}
@@ -115,10 +115,9 @@ impl<'a> OutgoingRequest<'a> {
         };
         let body = response
             .body(self.method)
-            .map_err(|odd| ExchangeError::odd(&odd))?;
-        let head = self.answer(&response, body);
-        // From here on the client has its answer; if that breaks off, so does
-        // the connection.
+            .map_err(|odd| ExchangeError::from_read_error(&odd))?;
+        let head = self.render_answer(&response, body);
+        // From here on the client has its answer; if that breaks off, so does the connection.
         if client.write_all(&head).is_ok() {
             let _ = copy_body(body, server, client);
         }
@@ -131,10 +130,12 @@ impl<'a> OutgoingRequest<'a> {
         client: &mut impl Write,
         server: &mut impl Write,
     ) -> Result<(), ExchangeError> {
-        let sent = server.write_all(&self.head()).and_then(|()| server.flush());
+        let sent = server
+            .write_all(&self.render_head())
+            .and_then(|()| server.flush());
         sent.map_err(|error| ExchangeError::from_host(error.to_string()))?;
         if self.is_awaited {
-            // A client that is gone will be noticed below.
+            // A client that is gone is noticed below.
             let _ = client.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
         match copy_body(self.body, from, server) {
@@ -142,13 +143,13 @@ impl<'a> OutgoingRequest<'a> {
                 status: 400,
                 why: format!("its body broke off: {error}"),
             }),
-            // A host that does not want all of it may have answered already.
+            // A host that does not want the whole body may have answered already.
             Ok(()) | Err(CopyError::Sink) => Ok(()),
         }
     }
 
-    /// The head of the answer, without anything that gives a secret away.
-    fn answer(&self, response: &ResponseHead, body: BodyFraming) -> Vec<u8> {
+    /// Writes the head of the answer, without anything that reveals a secret.
+    fn render_answer(&self, response: &ResponseHead, body: BodyFraming) -> Vec<u8> {
         let tells = |bytes: &[u8]| self.secrets.iter().any(|(_, secret)| secret.is_in(bytes));
         let reason = Some(response.reason.as_str()).filter(|reason| !tells(reason.as_bytes()));
         let reason = reason.unwrap_or_default();
@@ -156,9 +157,9 @@ impl<'a> OutgoingRequest<'a> {
         let mut head = MessageHead(first.into_bytes());
         let all = &response.fields;
         for field in all {
-            let describes = body == BodyFraming::Empty && field.is("content-length");
+            let describes = body == BodyFraming::Empty && field.has_name("content-length");
             let is_safe = !tells(&field.value) && !tells(field.name.as_bytes());
-            if is_safe && (describes || is_passed_on(field, all)) {
+            if is_safe && (describes || is_forwarded(field, all)) {
                 head.add(&field.name, &field.value);
             }
         }
@@ -190,7 +191,7 @@ impl MessageHead {
     }
 }
 
-/// Counts what is written.
+/// Counts the bytes that are written.
 struct CountedStream<T> {
     inner: T,
     bytes: u64,

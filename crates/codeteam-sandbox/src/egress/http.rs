@@ -1,46 +1,46 @@
-//! Heads and bodies of HTTP/1.1, read strictly.
+//! Parses heads and bodies of HTTP/1.1 strictly.
 
 use std::io::{self, BufRead, ErrorKind, Write};
 
-/// The longest head of a request or a response.
+/// The longest head of a request or a response, in bytes.
 pub(super) const HEAD: usize = 16 * 1024;
 
 const FIELDS: usize = 128;
 
-/// The longest line between the pieces of a body.
+/// The longest line between the chunks of a body, in bytes.
 const LINE: usize = 1024;
 
-/// What is wrong with a message.
+/// The reason a message was rejected.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReadError {
-    /// There is none.
+    /// There is no message.
     #[error("the connection was closed before a request")]
     Nothing,
     #[error("the message has no end, or is not HTTP")]
-    Cut,
+    Truncated,
     #[error("it did not arrive in time")]
     Late,
     #[error("its head is longer than 16 KiB")]
-    Long,
+    TooLong,
     #[error("it is not well-formed: {0}")]
     Malformed(&'static str),
 }
 
-/// Reads to the empty line, and no byte more.
+/// Reads up to the empty line, and not a byte more.
 pub(super) fn read_head(reader: &mut impl BufRead) -> Result<Vec<u8>, ReadError> {
     let mut head = Vec::new();
     loop {
         let available = match reader.fill_buf() {
             Ok(available) => available,
             Err(error) if error.kind() == ErrorKind::TimedOut => return Err(ReadError::Late),
-            Err(_) => return Err(ReadError::Cut),
+            Err(_) => return Err(ReadError::Truncated),
         };
         if available.is_empty() {
             let is_start = head.is_empty();
             return Err(if is_start {
                 ReadError::Nothing
             } else {
-                ReadError::Cut
+                ReadError::Truncated
             });
         }
         let mut used = 0;
@@ -58,7 +58,7 @@ pub(super) fn read_head(reader: &mut impl BufRead) -> Result<Vec<u8>, ReadError>
             return Ok(head);
         }
         if head.len() > HEAD {
-            return Err(ReadError::Long);
+            return Err(ReadError::TooLong);
         }
         if head.ends_with(b"\n\n") {
             return Err(ReadError::Malformed("lines end with CR LF"));
@@ -66,7 +66,7 @@ pub(super) fn read_head(reader: &mut impl BufRead) -> Result<Vec<u8>, ReadError>
     }
 }
 
-/// One line of a head.
+/// One header field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HeaderField {
     pub(super) name: String,
@@ -74,12 +74,12 @@ pub(super) struct HeaderField {
 }
 
 impl HeaderField {
-    pub(super) fn is(&self, name: &str) -> bool {
+    pub(super) fn has_name(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
 
-    /// Whether one of the comma-separated words of its value is this.
-    fn lists(&self, word: &str) -> bool {
+    /// Returns true if `word` is one of the comma-separated items of the value.
+    fn has_list_item(&self, word: &str) -> bool {
         let words = self.value.split(|&byte| byte == b',');
         words
             .map(<[u8]>::trim_ascii)
@@ -110,24 +110,24 @@ impl RequestHead {
         let (Some(method), Some(target), Some(minor)) =
             (request.method, request.path, request.version)
         else {
-            return Err(ReadError::Cut);
+            return Err(ReadError::Truncated);
         };
         let request = Self {
             method: method.to_owned(),
             target: target.to_owned(),
             minor,
-            fields: owned(request.headers),
+            fields: to_fields(request.headers),
         };
-        check_whole(length, head)?;
+        check_complete(length, head)?;
         if count(&request.fields, "host") > 1 {
             return Err(ReadError::Malformed("it has more than one Host"));
         }
         Ok(request)
     }
 
-    /// What follows the head.
+    /// Returns the framing of the body that follows the head.
     pub(super) fn body(&self) -> Result<BodyFraming, ReadError> {
-        Ok(framing(&self.fields)?.unwrap_or(BodyFraming::Empty))
+        Ok(body_framing(&self.fields)?.unwrap_or(BodyFraming::Empty))
     }
 }
 
@@ -136,20 +136,21 @@ impl ResponseHead {
         let mut fields = [httparse::EMPTY_HEADER; FIELDS];
         let mut response = httparse::Response::new(&mut fields);
         let length = response.parse(head).map_err(malformed)?;
-        let code = response.code.ok_or(ReadError::Cut)?;
+        let code = response.code.ok_or(ReadError::Truncated)?;
         let reason = response.reason.unwrap_or_default().to_owned();
         let response = Self {
             code,
             reason,
-            fields: owned(response.headers),
+            fields: to_fields(response.headers),
         };
-        check_whole(length, head)?;
+        check_complete(length, head)?;
         Ok(response)
     }
 
-    /// What follows the head, in answer to a request with this method.
+    /// Returns the framing of the body that follows the head, in answer to a request with this
+    /// method.
     pub(super) fn body(&self, method: &str) -> Result<BodyFraming, ReadError> {
-        let framing = framing(&self.fields)?;
+        let framing = body_framing(&self.fields)?;
         if method == "HEAD" || matches!(self.code, 100..200 | 204 | 304) {
             return Ok(BodyFraming::Empty);
         }
@@ -169,7 +170,7 @@ fn malformed(error: httparse::Error) -> ReadError {
     })
 }
 
-fn owned(fields: &[httparse::Header<'_>]) -> Vec<HeaderField> {
+fn to_fields(fields: &[httparse::Header<'_>]) -> Vec<HeaderField> {
     let field = |field: &httparse::Header<'_>| HeaderField {
         name: field.name.to_owned(),
         value: field.value.to_owned(),
@@ -177,18 +178,17 @@ fn owned(fields: &[httparse::Header<'_>]) -> Vec<HeaderField> {
     fields.iter().map(field).collect()
 }
 
-/// A head that ends, for a reader less strict about lines, before ours does.
-fn check_whole(length: httparse::Status<usize>, head: &[u8]) -> Result<(), ReadError> {
+/// Refuses a head that a reader less strict about lines would consider complete earlier.
+fn check_complete(length: httparse::Status<usize>, head: &[u8]) -> Result<(), ReadError> {
     let is_whole = length == httparse::Status::Complete(head.len());
-    is_whole.then_some(()).ok_or(ReadError::Cut)
+    is_whole.then_some(()).ok_or(ReadError::Truncated)
 }
 
 fn count(fields: &[HeaderField], name: &str) -> usize {
-    fields.iter().filter(|field| field.is(name)).count()
+    fields.iter().filter(|field| field.has_name(name)).count()
 }
 
-/// Fields that are about one connection and not about the message, and those
-/// that are written anew.
+/// Fields that concern one connection and not the message, and fields that are written anew.
 const OF_THE_CONNECTION: &[&str] = &[
     "connection",
     "content-length",
@@ -204,13 +204,14 @@ const OF_THE_CONNECTION: &[&str] = &[
     "upgrade",
 ];
 
-/// Whether a field is passed on.
-pub(super) fn is_passed_on(field: &HeaderField, all: &[HeaderField]) -> bool {
-    let is_listed = |other: &HeaderField| other.is("connection") && other.lists(&field.name);
-    !OF_THE_CONNECTION.iter().any(|name| field.is(name)) && !all.iter().any(is_listed)
+/// Returns true if a field is passed on.
+pub(super) fn is_forwarded(field: &HeaderField, all: &[HeaderField]) -> bool {
+    let is_listed =
+        |other: &HeaderField| other.has_name("connection") && other.has_list_item(&field.name);
+    !OF_THE_CONNECTION.iter().any(|name| field.has_name(name)) && !all.iter().any(is_listed)
 }
 
-/// How long a body is.
+/// How the length of a body is determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyFraming {
     Empty,
@@ -219,11 +220,15 @@ pub(super) enum BodyFraming {
     UntilClosed,
 }
 
-/// What the fields say about it, if they do. Nothing that two readers could
-/// understand in two ways.
-fn framing(fields: &[HeaderField]) -> Result<Option<BodyFraming>, ReadError> {
-    let mut lengths = fields.iter().filter(|field| field.is("content-length"));
-    let mut codings = fields.iter().filter(|field| field.is("transfer-encoding"));
+/// Returns the framing that the fields declare, if they do. Refuses anything that two readers could
+/// interpret differently.
+fn body_framing(fields: &[HeaderField]) -> Result<Option<BodyFraming>, ReadError> {
+    let mut lengths = fields
+        .iter()
+        .filter(|field| field.has_name("content-length"));
+    let mut codings = fields
+        .iter()
+        .filter(|field| field.has_name("transfer-encoding"));
     match (lengths.next(), codings.next()) {
         (Some(_), Some(_)) => Err(ReadError::Malformed(
             "it has both a Content-Length and a Transfer-Encoding",
@@ -247,14 +252,14 @@ fn read_length(value: &[u8]) -> Result<u64, ReadError> {
     length.ok_or(ReadError::Malformed("its Content-Length"))
 }
 
-/// Which side of a copy failed.
+/// The side of a copy that failed.
 #[derive(Debug)]
 pub(super) enum CopyError {
     Source(io::Error),
     Sink,
 }
 
-/// Passes a body on, piece by piece as it comes, and nothing that follows it.
+/// Copies a body piece by piece as it arrives, and nothing after it.
 pub(super) fn copy_body(
     body: BodyFraming,
     from: &mut impl BufRead,
@@ -288,7 +293,7 @@ fn copy_exactly(
     Ok(())
 }
 
-/// What is there, up to a limit; nothing at the end.
+/// Copies the bytes that are available, up to a limit. Returns 0 at the end.
 fn copy_piece(
     most: u64,
     from: &mut impl BufRead,
@@ -305,8 +310,8 @@ fn copy_piece(
     Ok(count as u64)
 }
 
-/// Chunks are made anew, one for each piece that comes; what may stand beside
-/// them (extensions, trailers) stays behind.
+/// Copies a chunked body. A new chunk is written for each piece that arrives; extensions and
+/// trailers are dropped.
 fn copy_chunks(from: &mut impl BufRead, to: &mut impl Write) -> Result<(), CopyError> {
     loop {
         let size = chunk_size(&read_line(from).map_err(CopyError::Source)?);
@@ -345,7 +350,7 @@ fn skip_trailers(from: &mut impl BufRead) -> io::Result<()> {
     Err(ErrorKind::InvalidData.into())
 }
 
-/// A line without its end, which is CR LF.
+/// Reads a line and removes its end, which is CR LF.
 fn read_line(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     while !line.ends_with(b"\r\n") {
@@ -363,7 +368,7 @@ fn read_line(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Text with its `%xx` read as the bytes they stand for.
+/// Decodes each `%xx` to the byte it stands for.
 pub(super) fn percent_decoded(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let digit = |at: usize| {
@@ -507,7 +512,7 @@ mod tests {
         let all = all.unwrap().fields;
         let kept: Vec<_> = all
             .iter()
-            .filter(|field| is_passed_on(field, &all))
+            .filter(|field| is_forwarded(field, &all))
             .collect();
         assert_eq!(kept.len(), 1);
         assert_eq!(kept[0].name, "A");

@@ -1,4 +1,4 @@
-//! Bytes in both directions, until both are done.
+//! Copies bytes in both directions until both have ended.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -12,11 +12,11 @@ use super::server::StopSignal;
 
 const BUFFER: usize = 16 * 1024;
 
-/// How long one side may be silent after the other has said that it is done:
-/// one that was killed looks the same as one that only listens.
+/// How long one side may be silent after the other has closed its direction: a process that was
+/// killed looks the same as one that only listens.
 const HALF_CLOSED: Duration = Duration::from_mins(1);
 
-/// What went through.
+/// The number of bytes transferred in each direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct TransferredBytes {
     pub(super) up: u64,
@@ -29,9 +29,8 @@ impl From<TransferredBytes> for EgressVerdict {
     }
 }
 
-/// Passes on what comes from either side, and its end. `early` is what the
-/// client has sent already. An error on one side ends both, when the caller
-/// closes them.
+/// Passes on what comes from either side, and its end. `early` is what the client has already sent.
+/// An error on one side ends both, when the caller closes them.
 pub(super) fn relay(
     client: &TcpStream,
     server: &TcpStream,
@@ -40,15 +39,15 @@ pub(super) fn relay(
 ) -> TransferredBytes {
     let mut up = RelayDirection::new(client, server, early);
     let mut down = RelayDirection::new(server, client, &[]);
-    // Nobody is left to be told about an error.
-    let _ = run(&mut up, &mut down, stop);
+    // Nobody is left to report an error to.
+    let _ = relay_until_end(&mut up, &mut down, stop);
     TransferredBytes {
         up: up.moved,
         down: down.moved,
     }
 }
 
-fn run(
+fn relay_until_end(
     up: &mut RelayDirection<'_>,
     down: &mut RelayDirection<'_>,
     stop: &StopSignal,
@@ -68,9 +67,14 @@ fn wait(up: &RelayDirection<'_>, down: &RelayDirection<'_>, stop: &StopSignal) -
     let deadline = half.then(|| Instant::now() + HALF_CLOSED);
     let watched: Vec<_> = [(up, down), (down, up)]
         .into_iter()
-        .map(|(from, to)| (from.from, from.reads() | to.writes(), to.is_done))
-        // A side that has nothing left to do would only report its end, again
-        // and again.
+        .map(|(from, to)| {
+            (
+                from.from,
+                from.read_interest() | to.write_interest(),
+                to.is_done,
+            )
+        })
+        // A side that has nothing left to do would report its end again and again.
         .filter(|(_, flags, is_told_all)| !(flags.is_empty() && *is_told_all))
         .collect();
     let sockets: Vec<_> = watched
@@ -86,12 +90,12 @@ fn wait(up: &RelayDirection<'_>, down: &RelayDirection<'_>, stop: &StopSignal) -
     Ok(())
 }
 
-/// One direction.
+/// One direction of a relay.
 struct RelayDirection<'a> {
     from: &'a TcpStream,
     to: &'a TcpStream,
     buffer: Vec<u8>,
-    /// What of the buffer is still to be written.
+    /// The start of the part of the buffer that is still to be written.
     start: usize,
     end: usize,
     has_ended: bool,
@@ -119,7 +123,7 @@ impl<'a> RelayDirection<'a> {
         self.start == self.end
     }
 
-    fn reads(&self) -> PollFlags {
+    fn read_interest(&self) -> PollFlags {
         if self.is_empty() && !self.has_ended {
             PollFlags::IN
         } else {
@@ -127,7 +131,7 @@ impl<'a> RelayDirection<'a> {
         }
     }
 
-    fn writes(&self) -> PollFlags {
+    fn write_interest(&self) -> PollFlags {
         if self.is_empty() {
             PollFlags::empty()
         } else {
@@ -135,19 +139,20 @@ impl<'a> RelayDirection<'a> {
         }
     }
 
-    /// As much as can be done without waiting, but not more than a buffer, so
-    /// that the other direction has its turn.
+    /// Does as much as possible without waiting, but no more than one buffer, so that the other
+    /// direction gets its turn.
     fn step(&mut self) -> io::Result<()> {
         if self.is_empty() && !self.has_ended {
             let mut from = self.from;
-            if let Some(count) = now(from.read(&mut self.buffer))? {
+            if let Some(count) = none_if_blocking(from.read(&mut self.buffer))? {
                 (self.start, self.end) = (0, count);
                 self.has_ended = count == 0;
             }
         }
         while !self.is_empty() {
             let mut to = self.to;
-            let Some(count) = now(to.write(&self.buffer[self.start..self.end]))? else {
+            let Some(count) = none_if_blocking(to.write(&self.buffer[self.start..self.end]))?
+            else {
                 return Ok(());
             };
             self.start += count;
@@ -161,8 +166,8 @@ impl<'a> RelayDirection<'a> {
     }
 }
 
-/// What could be done at once, if anything.
-fn now(result: io::Result<usize>) -> io::Result<Option<usize>> {
+/// Returns `None` if the operation would block.
+fn none_if_blocking(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(count) => Ok(Some(count)),
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {

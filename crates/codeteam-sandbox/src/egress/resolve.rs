@@ -1,4 +1,4 @@
-//! From a name to addresses, once.
+//! Resolves a name to addresses, once.
 
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs as _};
@@ -15,13 +15,13 @@ use super::server::StopSignal;
 
 /// Finds the addresses of a host.
 pub trait NameResolver: Send + Sync {
-    /// Its addresses, the best first.
+    /// Returns the addresses of a host, the best first.
     fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// What this host uses for names.
+/// Resolves names with this host's own resolver.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct SystemResolver;
+pub(crate) struct SystemResolver;
 
 impl NameResolver for SystemResolver {
     fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
@@ -30,19 +30,19 @@ impl NameResolver for SystemResolver {
     }
 }
 
-/// Where a name leads.
+/// The kind of address that a name resolves to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameRoute {
-    /// To an address of the internet at large.
+    /// A public address of the internet.
     Public,
-    /// Only to addresses of this host or its networks.
+    /// Only addresses of this host or its networks.
     Private,
-    /// Nowhere, and why.
+    /// No address, with the reason.
     Nowhere(String),
 }
 
-/// Looks up where a name leads, for so long at most.
-pub fn look_up(host: &str, patience: Duration) -> NameRoute {
+/// Resolves a name and classifies its address, waiting no longer than `patience`.
+pub fn look_up_name(host: &str, patience: Duration) -> NameRoute {
     let (sender, answer) = mpsc::channel();
     let name = host.to_owned();
     let asked = thread::Builder::new()
@@ -62,8 +62,8 @@ pub fn look_up(host: &str, patience: Duration) -> NameRoute {
     }
 }
 
-/// Asks in a thread of its own, which alone may outlast its proxy: the system's
-/// resolver can neither be told to hurry nor be interrupted. It holds nothing.
+/// Resolves a name in a separate thread, the only one that may outlast its proxy: the system's
+/// resolver has no timeout and cannot be interrupted. The thread holds no resources.
 pub(super) fn resolve(
     resolver: &Arc<dyn NameResolver>,
     host: &str,

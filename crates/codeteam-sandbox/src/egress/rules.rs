@@ -1,4 +1,4 @@
-//! Which hosts may be reached: exact pairs, and no pattern of any kind.
+//! Decides which hosts may be reached: exact pairs of host and port, and no patterns of any kind.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,43 +11,43 @@ pub struct AllowedHost {
     private: bool,
 }
 
-/// Why an entry cannot be allowed.
+/// The reason an entry cannot be allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{entry}` cannot be allowed: {why}")]
 pub struct BadEntry {
-    /// The entry.
+    /// The entry as given.
     pub entry: String,
-    /// What is wrong with it.
+    /// A description of the problem.
     pub why: &'static str,
 }
 
 const HTTPS: u16 = 443;
 
 impl AllowedHost {
-    /// Reads `host` or `host:port`; without a port it is 443.
+    /// Parses `host` or `host:port`; the default port is 443.
     pub fn parse(entry: &str) -> Result<Self, BadEntry> {
         let bad = |why| BadEntry {
             entry: entry.escape_debug().to_string(),
             why,
         };
-        let (host, port) = split(entry).map_err(bad)?;
+        let (host, port) = split_host_port(entry).map_err(bad)?;
         let host = host.to_ascii_lowercase();
         check_name(&host).map_err(bad)?;
-        Ok(Self::to(host, port.unwrap_or(HTTPS)))
+        Ok(Self::new(host, port.unwrap_or(HTTPS)))
     }
 
-    /// The same, whatever address the name leads to: for hosts of the user's
-    /// own network. Only the user's own configuration may say so.
+    /// Returns this host with any address permitted: for hosts of the user's own network. Only the
+    /// user's own configuration may say so.
     #[must_use]
-    pub fn private(self) -> Self {
+    pub fn allow_private(self) -> Self {
         Self {
             private: true,
             ..self
         }
     }
 
-    /// A pair that does not come from a list of entries.
-    pub(super) fn to(host: String, port: u16) -> Self {
+    /// Creates a pair that does not come from a list of entries.
+    pub(super) fn new(host: String, port: u16) -> Self {
         Self {
             host,
             port,
@@ -55,17 +55,17 @@ impl AllowedHost {
         }
     }
 
-    /// The name of the host, in lower case.
+    /// Returns the name of the host, in lower case.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port.
+    /// Returns the port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Whether its address need not be public.
+    /// Returns true if the host's address need not be public.
     pub fn is_private(&self) -> bool {
         self.private
     }
@@ -77,20 +77,20 @@ impl fmt::Display for AllowedHost {
     }
 }
 
-/// The pairs that may be connected to.
+/// The pairs of host and port that may be connected to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EgressRules {
     allowed: BTreeMap<String, BTreeMap<u16, AllowedHost>>,
 }
 
 impl EgressRules {
-    /// The rule for exactly this spelling of a host and this port.
+    /// Returns the rule for exactly this spelling of a host and this port.
     pub fn find(&self, host: &str, port: u16) -> Option<&AllowedHost> {
         self.allowed.get(host)?.get(&port)
     }
 }
 
-/// A pair that is named twice is private if one of them says so.
+/// If a pair is listed twice, it is private if either entry says so.
 impl Extend<AllowedHost> for EgressRules {
     fn extend<T: IntoIterator<Item = AllowedHost>>(&mut self, pairs: T) {
         for pair in pairs {
@@ -109,8 +109,8 @@ impl FromIterator<AllowedHost> for EgressRules {
     }
 }
 
-/// A host and perhaps a port.
-pub(super) fn split(text: &str) -> Result<(&str, Option<u16>), &'static str> {
+/// Splits off the port, if there is one.
+pub(super) fn split_host_port(text: &str) -> Result<(&str, Option<u16>), &'static str> {
     match text.rsplit_once(':') {
         Some((host, port)) => Ok((host, Some(read_port(port)?))),
         None => Ok((text, None)),
@@ -126,7 +126,7 @@ fn read_port(text: &str) -> Result<u16, &'static str> {
 const NAME: usize = 253;
 const LABEL: usize = 63;
 
-/// Whether it is the name of a host and cannot be taken for an address.
+/// Checks that the text is the name of a host and cannot be mistaken for an address.
 pub(super) fn check_name(host: &str) -> Result<(), &'static str> {
     if host.contains("//") {
         return Err("it is an address of a page; name only the host");
@@ -151,7 +151,7 @@ pub(super) fn check_name(host: &str) -> Result<(), &'static str> {
         check_label(label)?;
         last = label;
     }
-    // Whatever reads it as an address, in whichever notation, goes by this.
+    // Every notation of an address ends in a number, so this rejects all of them.
     if is_number(last) {
         return Err("it is an IP address; name a host");
     }
@@ -294,7 +294,9 @@ mod tests {
     #[test]
     fn private_is_said_by_one_of_several() {
         let pair = AllowedHost::parse("registry.example").unwrap();
-        let rules: EgressRules = [pair.clone().private(), pair.clone()].into_iter().collect();
+        let rules: EgressRules = [pair.clone().allow_private(), pair.clone()]
+            .into_iter()
+            .collect();
         assert!(rules.find("registry.example", 443).unwrap().is_private());
         let rules: EgressRules = [pair].into_iter().collect();
         assert!(!rules.find("registry.example", 443).unwrap().is_private());

@@ -1,4 +1,4 @@
-//! Accepting connections, each served by a thread, all of them ended together.
+//! Accepts connections, serves each on its own thread, and ends them all together.
 
 use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream};
@@ -11,22 +11,23 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::visit::SandboxConnection;
+use super::connection::SandboxConnection;
 use super::{EgressLog, EgressRecord, EgressVerdict};
 
-/// How many connections are served at once.
+/// The number of connections served at once.
 pub(super) const MOST: usize = 128;
 
-/// How many more are told so; whoever comes after them is hung up on.
+/// The number of further connections that get an error answer; beyond that, connections are closed
+/// at once.
 const TOLD: usize = 32;
 
 pub(super) const TOO_MANY: &str = "there are too many connections at once";
 
-/// How long to wait before accepting again, when the process lacks something.
+/// The pause before accepting again when the process lacks resources.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What serves a port of a sandbox. Dropping it ends the listener and all
-/// connections, and waits for their threads.
+/// Serves a port of a sandbox. Dropping it closes the listener and all connections, and waits for
+/// their threads.
 #[derive(Debug)]
 pub struct PortServer {
     stop: Option<OwnedFd>,
@@ -77,7 +78,7 @@ fn accept_all(
                 number,
                 client,
                 stop,
-                is_crowded: others >= MOST,
+                is_over_capacity: others >= MOST,
             };
             let serve = move || {
                 handle(visit);
@@ -89,15 +90,15 @@ fn accept_all(
                     .spawn_scoped(scope, serve)
                     .is_ok();
             if !is_served {
-                log(hung_up(number));
+                log(overload_record(number));
             }
         }
-        // At once, and not when the last connection has ended.
+        // The listener closes at once, and not when the last connection has ended.
         drop(listener);
     });
 }
 
-fn hung_up(connection: u64) -> EgressRecord {
+fn overload_record(connection: u64) -> EgressRecord {
     EgressRecord {
         connection,
         host: String::new(),
@@ -108,7 +109,7 @@ fn hung_up(connection: u64) -> EgressRecord {
     }
 }
 
-/// One of the open connections, until it is dropped.
+/// Counts one open connection until it is dropped.
 struct OpenConnection<'a>(&'a AtomicUsize);
 
 impl Drop for OpenConnection<'_> {
@@ -117,7 +118,7 @@ impl Drop for OpenConnection<'_> {
     }
 }
 
-/// The next connection, or nothing when it is over.
+/// Returns the next connection, or `None` when the server is stopped.
 fn accept(listener: &TcpListener, stop: &StopSignal) -> Option<TcpStream> {
     loop {
         stop.wait(&[(listener.as_fd(), PollFlags::IN)], None).ok()?;
@@ -125,7 +126,7 @@ fn accept(listener: &TcpListener, stop: &StopSignal) -> Option<TcpStream> {
             Ok((client, _)) if prepare(&client).is_ok() => return Some(client),
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            // Too many open files, say: others will be closed.
+            // For example, too many files are open: some will be closed soon.
             Err(_) => match stop.wait(&[], Some(Instant::now() + PAUSE)) {
                 Err(error) if error.kind() == ErrorKind::TimedOut => {}
                 _ => return None,
@@ -139,14 +140,14 @@ pub(super) fn prepare(socket: &TcpStream) -> io::Result<()> {
     socket.set_nodelay(true)
 }
 
-/// What every wait also waits for: the end of the serving. The other end of
-/// this pipe is closed by it.
+/// Signals the end of serving. Every wait also waits for this pipe, whose other end is closed to
+/// stop the server.
 #[derive(Debug)]
 pub(super) struct StopSignal(OwnedFd);
 
 impl StopSignal {
-    /// Waits until something has happened to one of the sockets, and says what
-    /// to each. An error if the time is over or the serving is.
+    /// Waits until something has happened to one of the sockets, and returns the events of each.
+    /// Fails when the deadline has passed or the server is stopped.
     pub(super) fn wait(
         &self,
         watched: &[(BorrowedFd<'_>, PollFlags)],
@@ -174,7 +175,7 @@ impl StopSignal {
 
 #[cfg(test)]
 impl StopSignal {
-    /// One, and what to drop to end it.
+    /// Creates a signal, and the descriptor to drop in order to trigger it.
     pub(super) fn pair() -> (Self, OwnedFd) {
         let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         (Self(stopped), stop)

@@ -1,4 +1,4 @@
-//! Whom to believe that it is the host it says it is.
+//! Verifies the identity of hosts over TLS.
 
 use std::io;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use super::wire::StoppableStream;
+use super::stream::StoppableStream;
 
-/// The certificates that vouch for hosts. Cheap to clone; to be made once.
+/// The trusted root certificates. Cheap to clone; create it once.
 #[derive(Debug, Clone)]
 pub struct TrustRoots(Arc<ClientConfig>);
 
 impl TrustRoots {
-    /// Those that this host trusts.
-    pub fn system() -> io::Result<Self> {
+    /// Loads the certificates that this host trusts.
+    pub fn from_system() -> io::Result<Self> {
         let found = rustls_native_certs::load_native_certs();
-        let roots = Self::of(found.certs)?;
+        let roots = Self::from_der(found.certs)?;
         match found.errors.into_iter().next() {
             Some(error) if roots.1 == 0 => Err(io::Error::other(error)),
             None if roots.1 == 0 => Err(io::Error::other("this host trusts no certificates")),
@@ -25,14 +25,14 @@ impl TrustRoots {
         }
     }
 
-    /// These alone, each in DER.
-    pub fn only(certificates: impl IntoIterator<Item = Vec<u8>>) -> io::Result<Self> {
+    /// Trusts only these certificates, each in DER.
+    pub fn from_certificates(certificates: impl IntoIterator<Item = Vec<u8>>) -> io::Result<Self> {
         let certificates = certificates.into_iter().map(CertificateDer::from);
-        Ok(Self::of(certificates)?.0)
+        Ok(Self::from_der(certificates)?.0)
     }
 
-    /// And how many of them can be used: hosts have some odd ones.
-    fn of(
+    /// Also returns how many of the certificates can be used: some hosts have unusual ones.
+    fn from_der(
         certificates: impl IntoIterator<Item = CertificateDer<'static>>,
     ) -> io::Result<(Self, usize)> {
         let mut store = RootCertStore::empty();
@@ -45,8 +45,8 @@ impl TrustRoots {
         Ok((Self(Arc::new(config)), usable))
     }
 
-    /// Speaks to a host over a connection to it.
-    pub(super) fn secure<'a>(
+    /// Starts TLS with a host over an existing connection.
+    pub(super) fn connect<'a>(
         &self,
         host: &str,
         wire: StoppableStream<'a>,

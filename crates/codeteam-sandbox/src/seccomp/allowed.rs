@@ -1,13 +1,13 @@
-//! The system calls that are let through, by name.
+//! Lists the system calls that are allowed, by name.
 //!
-//! What compilers, interpreters, package managers, test runners, git and the CLIs of
-//! workers call, and all that a libc may fall back to. What is left out on purpose and
-//! not refused in `seccomp.rs`: `clone3` and `openat2` (filters cannot look at what
-//! their pointers lead to; callers fall back), `memfd_secret`, `quotactl_fd`,
-//! `statmount`, `listmount`, `open_tree_attr` and all that is newer than `mseal`.
+//! These are the calls of compilers, interpreters, package managers, test runners, git and the
+//! workers' CLIs, and all that a libc may fall back to. The following are left out on purpose and
+//! not refused in `seccomp.rs`: `clone3` and `openat2` (filters cannot inspect what their pointers
+//! point to; callers fall back), `memfd_secret`, `quotactl_fd`, `statmount`, `listmount`,
+//! `open_tree_attr` and everything newer than `mseal`.
 
-/// Calls that every architecture has. From 424 on their numbers are the same everywhere,
-/// and newer than some libraries' lists of names.
+/// Calls that every architecture has. From 424 on, their numbers are the same everywhere, and newer
+/// than some libraries' lists of names.
 pub(super) const CALLS: &[i64] = &[
     libc::SYS_read,
     libc::SYS_write,
@@ -258,7 +258,7 @@ pub(super) const CALLS: &[i64] = &[
     462, // mseal
 ];
 
-/// Calls that only some architectures have, or that each has under another number.
+/// Calls that only some architectures have, or that have a different number on each.
 #[cfg(target_arch = "x86_64")]
 pub(super) const CALLS_HERE: &[i64] = &[
     libc::SYS_open,

@@ -1,7 +1,7 @@
-//! The first process in a container, until it has what bubblewrap would have
-//! given it: the lifeline as standard input, the limits, the filters and the
-//! environment. From then on it is [`inner`](super::inner), but also ends with
-//! the shim outside, which bubblewrap sees to by itself.
+//! The first process in a container, until it has received what bubblewrap would have given it: the
+//! lifeline as standard input, the limits, the filters and the environment. From then on it behaves
+//! like [`inner`](super::inner), but also ends with the shim outside, which bubblewrap takes care
+//! of by itself.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -20,7 +20,7 @@ use rustix::process::{Resource, getrlimit};
 use rustix::stdio::dup2_stdin;
 use serde::{Deserialize, Serialize};
 
-use super::outer::limit;
+use super::outer::apply_limits;
 use super::{Error, inner, system};
 use crate::container::options::DOOR;
 use crate::policy::{PATH, SandboxPolicy};
@@ -29,35 +29,34 @@ use crate::seccomp;
 /// The name of the socket in its directory.
 pub(super) const SOCKET: &str = "lifeline";
 
-/// What the shim outside tells the one inside.
+/// The request that the shim outside sends to the one inside.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ShimRequest {
     pub(super) policy: SandboxPolicy,
-    /// How many processes the user inside may have, where this counts only
-    /// those inside.
+    /// The limit of processes for the user inside, if it counts only those inside.
     pub(super) processes: Option<u64>,
     pub(super) program: OsString,
     pub(super) args: Vec<OsString>,
 }
 
 pub(super) fn run() -> Result<Infallible, Error> {
-    let (keeper, lifeline, order) = receive().map_err(system("get the lifeline"))?;
+    let (keeper, lifeline, order) = receive_request().map_err(system("get the lifeline"))?;
     dup2_stdin(lifeline).map_err(system("hold on to the lifeline"))?;
-    limit(&order.policy.limits)?;
-    // After the connection, which the command inside could not make.
+    apply_limits(&order.policy.limits)?;
+    // The filters are applied after the connection is made, since they would forbid it.
     let failed = |error| system("filter system calls")(io::Error::other(error));
-    seccomp::apply(order.policy.profile).map_err(failed)?;
+    seccomp::apply_filters(order.policy.profile).map_err(failed)?;
     let most = getrlimit(Resource::Nproc).maximum;
     let processes = order.processes.into_iter().chain(most).min();
     let mut command = inner::command(&order.program, order.args);
     command
         .env_clear()
-        .envs(environment(image(), &order.policy))
+        .envs(merge_environment(image_environment(), &order.policy))
         .env("PWD", order.policy.cwd);
-    inner::keep(processes, &order.policy.ports, command, &[keeper.as_fd()])
+    inner::supervise(processes, &order.policy.ports, command, &[keeper.as_fd()])
 }
 
-fn receive() -> io::Result<(UnixStream, OwnedFd, ShimRequest)> {
+fn receive_request() -> io::Result<(UnixStream, OwnedFd, ShimRequest)> {
     let mut connection = UnixStream::connect(Path::new(DOOR).join(SOCKET))?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -75,21 +74,22 @@ fn receive() -> io::Result<(UnixStream, OwnedFd, ShimRequest)> {
     Ok((connection, lifeline, serde_json::from_slice(&text)?))
 }
 
-/// What the engine has set for this process: what the image says, and more.
+/// Returns the environment that the engine has set for this process: the image's variables, and
+/// some more.
 #[expect(
     clippy::disallowed_methods,
     reason = "nobody else has the image's variables"
 )]
-fn image() -> impl Iterator<Item = (OsString, OsString)> {
+fn image_environment() -> impl Iterator<Item = (OsString, OsString)> {
     env::vars_os()
 }
 
 /// Variables that engines add to those of the image.
 const ADDED: &[&str] = &["HOSTNAME", "TERM", "container"];
 
-/// The policy's environment on top of the image's. An image knows best where
-/// its programs are: its `PATH` takes the place of the usual one.
-fn environment(
+/// Merges the policy's environment into the image's. An image knows best where its programs are:
+/// its `PATH` takes the place of the default one.
+fn merge_environment(
     image: impl Iterator<Item = (OsString, OsString)>,
     policy: &SandboxPolicy,
 ) -> BTreeMap<OsString, OsString> {
@@ -119,7 +119,7 @@ mod tests {
             ("container", "podman"),
         ];
         let image = image.map(|(name, value)| (name.into(), value.into()));
-        let all = environment(image.into_iter(), policy);
+        let all = merge_environment(image.into_iter(), policy);
         assert_eq!(all[OsStr::new("TOOL_HOME")], "/opt/tool");
         assert_eq!(all[OsStr::new("HOME")], "/home/agent");
         assert!(!all.contains_key(OsStr::new("container")));

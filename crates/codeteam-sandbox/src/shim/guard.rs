@@ -1,5 +1,5 @@
-//! Outside, for a program that is not confined and is not to outlive its parent: git, which can wait
-//! for ever for a file that is a pipe.
+//! Runs an unconfined program that must not outlive its parent: git, which can wait for ever for a
+//! file that is a pipe.
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -10,11 +10,11 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use super::{Error, system};
 
-/// What it ends with if its parent is gone already.
+/// The exit code if the parent is already gone.
 const GONE: i32 = 125;
 
-/// Becomes the program, which is asked to end when the thread that started it does. It stays with
-/// the process across the change of programs.
+/// Becomes the program, which receives a signal to end when the thread that started it does. The
+/// setting survives the change of programs.
 #[expect(
     clippy::disallowed_methods,
     reason = "no process is spawned: this one becomes the program"
@@ -25,7 +25,7 @@ pub(super) fn run(
     args: impl Iterator<Item = OsString>,
 ) -> Result<Infallible, Error> {
     set_parent_process_death_signal(Some(Signal::TERM)).map_err(system("hang on to the parent"))?;
-    // It may have ended before that.
+    // The parent may have ended before the setting was made.
     let now = getppid().map(Pid::as_raw_pid);
     if now.map(|pid| pid.to_string()).as_deref() != parent.to_str() {
         exit(GONE);

@@ -1,4 +1,4 @@
-//! The first process inside: the command's parent, and the reaper of all.
+//! The first process inside: the parent of the command, and the reaper of all processes.
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -17,12 +17,12 @@ use rustix::process::{
 
 use super::{Error, ports, system};
 
-/// How long the dead whose parents are gone may wait to be collected. Nothing
-/// wakes this process for them: a thread would, but with only one thread there
-/// is no moment in which a signal from inside could end it.
+/// How long dead processes whose parents are gone may wait to be reaped. Nothing wakes this process
+/// for them: a thread would, but with only one thread there is no moment in which a signal from
+/// inside could end it.
 const SWEEP: Duration = Duration::from_millis(500);
 
-/// What it ends with when the lifeline is cut. Nobody is left to read it.
+/// The exit code when the lifeline is cut. Nobody is left to read it.
 const CUT: i32 = 125;
 
 pub(super) fn run(
@@ -32,25 +32,29 @@ pub(super) fn run(
     args: impl Iterator<Item = OsString>,
 ) -> Result<Infallible, Error> {
     let processes = processes.to_str().and_then(|text| text.parse().ok());
-    keep(processes, &ports::read(ports)?, command(program, args), &[])
+    supervise(
+        processes,
+        &ports::parse_ports(ports)?,
+        command(program, args),
+        &[],
+    )
 }
 
-/// Starts a command and stays until its end, or that of the lifeline or of one
-/// of the others that it also hangs on.
-pub(super) fn keep(
+/// Starts a command and waits until it ends, the lifeline is cut, or one of the `others` is closed.
+pub(super) fn supervise(
     processes: Option<u64>,
     ports: &[u16],
     command: Command,
     others: &[BorrowedFd<'_>],
 ) -> Result<Infallible, Error> {
-    // Nothing inside can look into this process, nor take its descriptors.
+    // Nothing inside can inspect this process or take its descriptors.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(system("hide from the command"))?;
-    // In case bubblewrap (or what keeps a container) alone is killed, for want of memory say. Its end is
-    // the orchestrator's signal to cut the lifeline, so that coming too late
-    // here is no harm.
+    // This is for the case that bubblewrap (or the keeper of a container) alone is killed, for lack
+    // of memory say. Its end makes the orchestrator cut the lifeline, so it does no harm if this
+    // signal is requested too late.
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(system("hang on to the parent"))?;
-    // Not before: outside it would count every process of the user.
+    // This is set only now: outside, it would count every process of the user.
     let limit = Rlimit {
         current: processes,
         maximum: processes,
@@ -63,8 +67,8 @@ pub(super) fn keep(
     if wait_for(&mut watched, Duration::ZERO)? {
         exit(CUT);
     }
-    // Before the command, so that even its first connection finds a listener.
-    ports::hand_out(ports, lifeline.as_fd())?;
+    // The listeners come before the command, so that even its first connection finds one.
+    ports::send_listeners(ports, lifeline.as_fd())?;
     let child = start(command)?;
     let ended = pidfd_open(child, PidfdFlags::empty()).map_err(system("watch the command"))?;
     let count = watched.len();
@@ -78,7 +82,7 @@ pub(super) fn keep(
     }
 }
 
-/// Whether one of them has something to tell within that time.
+/// Returns true if one of them has an event within that time.
 fn wait_for(watched: &mut [PollFd<'_>], time: Duration) -> Result<bool, Error> {
     let time = Timespec {
         tv_sec: time.as_secs().cast_signed(),
@@ -106,11 +110,11 @@ fn start(mut command: Command) -> Result<Pid, Error> {
     Ok(Pid::from_child(&child))
 }
 
-/// Collects everything that has ended inside, and ends with the command.
+/// Reaps everything that has ended inside, and exits when the command has ended.
 fn reap(child: Pid) -> Result<(), Error> {
     loop {
         match wait(WaitOptions::NOHANG) {
-            Ok(Some((pid, status))) if pid == child => exit(code(status)),
+            Ok(Some((pid, status))) if pid == child => exit(exit_code(status)),
             Ok(Some(_)) | Err(Errno::INTR) => {}
             Ok(None) => return Ok(()),
             Err(error) => return Err(system("wait for the command")(error)),
@@ -118,8 +122,8 @@ fn reap(child: Pid) -> Result<(), Error> {
     }
 }
 
-/// As a shell says it: a signal is 128 more than its number.
-fn code(status: WaitStatus) -> i32 {
+/// Returns the exit code as a shell does: for a signal, 128 plus its number.
+fn exit_code(status: WaitStatus) -> i32 {
     let signal = status.terminating_signal().map(|signal| 128 + signal);
     status.exit_status().or(signal).unwrap_or(CUT)
 }

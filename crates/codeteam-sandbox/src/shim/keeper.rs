@@ -1,13 +1,12 @@
-//! Outside, for a container: starts it, hands the lifeline in, and waits.
+//! The keeper of a container, outside: starts it, passes the lifeline in, and waits.
 //!
-//! Unlike bubblewrap, an engine does not pass a socket on to what it starts. So
-//! the shim inside connects to this one, once, and is given the lifeline and its
-//! orders over that connection.
+//! Unlike bubblewrap, an engine does not pass a socket on to what it starts. So the shim inside
+//! connects to this one, once, and receives the lifeline and its request over that connection.
 //!
-//! The engine is not killed: one that is killed half-way leaves things behind.
-//! It is in a process group of its own, and whatever happens to the orchestrator
-//! or to this process, the shim inside notices, ends, and the engine tidies up.
-//! If it comes too late to find this process, it ends at once.
+//! The engine is not killed: one that is killed half-way leaves things behind. It runs in its own
+//! process group, and whatever happens to the orchestrator or to this process, the shim inside
+//! notices and ends, and the engine cleans up. If the shim inside starts too late to find this
+//! process, it ends at once.
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -31,7 +30,7 @@ use rustix::process::{Pid, PidfdFlags, Resource, getegid, geteuid, getrlimit, pi
 use rustix::stdio::dup2_stdin;
 
 use super::contained::{SOCKET, ShimRequest};
-use super::outer::{check_paths, check_plain, open_plainly};
+use super::outer::{check_no_links, check_paths, open_without_links};
 use super::{Error, system};
 use crate::container::options::{self, ContainerHost, GeneratedMount};
 use crate::container::{ContainerBackend, sweep};
@@ -50,10 +49,12 @@ pub(super) fn run(
     check_sources(&spec.policy)?;
     let mut room = HandoverDirectory::new(room).map_err(system("prepare the container's files"))?;
     let listener = room.listen().map_err(system("listen for the container"))?;
-    let host = host(container, &spec, &room).map_err(system("look at the host"))?;
-    let arguments = options::arguments(container, &spec.policy, &host, |what| room.make(what))?;
-    // Only in a user namespace of its own are the processes inside counted
-    // apart from the user's others.
+    let host = container_host(container, &spec, &room).map_err(system("look at the host"))?;
+    let arguments = options::container_arguments(container, &spec.policy, &host, |what| {
+        room.create_mount(what)
+    })?;
+    // Only in a separate user namespace are the processes inside counted apart from the user's
+    // others.
     let processes = spec.policy.limits.processes;
     let order = ShimRequest {
         processes: host.is_rootless.then_some(processes),
@@ -64,7 +65,7 @@ pub(super) fn run(
     let mut engine = container.engine.command();
     let mut engine = engine
         .args(arguments)
-        // Its monitor leaves a file there when memory runs out.
+        // The engine's monitor leaves a file there when memory runs out.
         .current_dir(&room.path)
         .process_group(0)
         .spawn()
@@ -73,45 +74,44 @@ pub(super) fn run(
             source,
         })?;
     let started = wait_for_start(&listener, &engine)?;
-    // Nobody else can come in.
+    // Nobody else can connect from here on.
     drop(listener);
     if let EngineStart::Connected(connection) = &started {
         room.close().map_err(system("close the container's door"))?;
-        // One that ends before it has heard everything has its reasons, which
-        // the engine will tell.
-        let _ = hand_over(connection, &order);
+        // If the shim inside ends before it has read everything, the engine reports the reason.
+        let _ = send_request(connection, &order);
     }
     if let EngineStart::Late = started {
-        give_up(container, &host.name, &mut engine).map_err(system("end the container"))?;
+        remove_hung(container, &host.name, &mut engine).map_err(system("end the container"))?;
     }
-    // What remains of the lifeline is inside. The connection stays open: the
-    // shim inside ends with it.
+    // The only remaining end of the lifeline is inside. The connection stays open: the shim inside
+    // ends with it.
     let null = File::open("/dev/null").map_err(system("open /dev/null"))?;
     dup2_stdin(null).map_err(system("let go of the lifeline"))?;
     let status = engine.wait().map_err(system("wait for the container"))?;
     drop(room);
-    exit(code(status));
+    exit(exit_code(status));
 }
 
-/// An engine that hangs is killed after all. What it has left by then is
-/// removed, by the next sweep at the latest.
-fn give_up(container: &ContainerBackend, name: &str, engine: &mut Child) -> io::Result<()> {
+/// Kills an engine that hangs after all. What it has left by then is removed, by the next sweep at
+/// the latest.
+fn remove_hung(container: &ContainerBackend, name: &str, engine: &mut Child) -> io::Result<()> {
     engine.kill()?;
-    sweep::remove(&container.engine, name)
+    sweep::remove_container(&container.engine, name)
 }
 
-/// As a shell says it.
-fn code(status: ExitStatus) -> i32 {
+/// Returns the exit code as a shell does.
+fn exit_code(status: ExitStatus) -> i32 {
     let signal = status.signal().map(|signal| 128 + signal);
     status.code().or(signal).unwrap_or(125)
 }
 
-/// The engine opens what it mounts by name.
+/// Checks that the sources contain no links, because the engine opens them by name.
 fn check_sources(policy: &SandboxPolicy) -> Result<(), Error> {
     for entry in &policy.entries {
         if let MountEntry::Bind { source, .. } = entry {
-            check_plain(source)?;
-            open_plainly(source).map_err(|error| Error::Path {
+            check_no_links(source)?;
+            open_without_links(source).map_err(|error| Error::Path {
                 path: source.clone(),
                 source: error,
             })?;
@@ -120,12 +120,12 @@ fn check_sources(policy: &SandboxPolicy) -> Result<(), Error> {
     Ok(())
 }
 
-fn host(
+fn container_host(
     container: &ContainerBackend,
     spec: &ShimSpec,
     room: &HandoverDirectory,
 ) -> io::Result<ContainerHost> {
-    let owner = sweep::owner()?;
+    let owner = sweep::owner_label()?;
     let (_, unique) = owner.split_once('/').unwrap_or_default();
     Ok(ContainerHost {
         name: format!("codeteam-{}", unique.replace('/', "-")),
@@ -138,26 +138,26 @@ fn host(
         processes: getrlimit(Resource::Nproc).maximum,
         shim: fs::read_link("/proc/self/exe")?,
         entry: spec.entry.clone(),
-        door: room.door(),
+        socket_dir: room.socket_dir(),
         owner,
     })
 }
 
-/// How long an engine may take to start what nobody waits for any more.
+/// How long an engine may take to start a container that nobody waits for any more.
 const PATIENCE: Timespec = Timespec {
     tv_sec: 5,
     tv_nsec: 0,
 };
 
-/// How an engine's start ended.
+/// The result of starting the engine.
 enum EngineStart {
     Connected(UnixStream),
     Ended,
     Late,
 }
 
-/// Waits for the shim inside. One that comes after the orchestrator's end is
-/// still let in, to find that out by itself and so to leave nothing behind.
+/// Waits for the shim inside. If it connects after the orchestrator's end, it is still accepted, so
+/// that it notices by itself and leaves nothing behind.
 fn wait_for_start(listener: &UnixListener, engine: &Child) -> Result<EngineStart, Error> {
     let failed = system("wait for the container's first process");
     let ended = pidfd_open(Pid::from_child(engine), PidfdFlags::empty()).map_err(&failed)?;
@@ -181,8 +181,8 @@ fn wait_for_start(listener: &UnixListener, engine: &Child) -> Result<EngineStart
     Ok(EngineStart::Ended)
 }
 
-/// The lifeline goes along with the first byte, a space; the orders follow.
-fn hand_over(mut connection: &UnixStream, order: &ShimRequest) -> io::Result<()> {
+/// Sends the lifeline along with the first byte, a space; the request follows.
+fn send_request(mut connection: &UnixStream, order: &ShimRequest) -> io::Result<()> {
     let stdin = io::stdin();
     let lifeline = [stdin.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -196,8 +196,8 @@ fn hand_over(mut connection: &UnixStream, order: &ShimRequest) -> io::Result<()>
     connection.shutdown(Shutdown::Write)
 }
 
-/// A directory that only the caller can enter, with what the container is given
-/// besides the host's own files. Removed with everything in it.
+/// A directory that only the caller can enter, with what the container gets in addition to the
+/// host's own files. It is removed with everything in it.
 struct HandoverDirectory {
     path: PathBuf,
     made: u32,
@@ -210,31 +210,32 @@ impl HandoverDirectory {
             path: path.canonicalize()?,
             made: 0,
         };
-        fs::create_dir(room.door())?;
+        fs::create_dir(room.socket_dir())?;
         Ok(room)
     }
 
-    fn door(&self) -> PathBuf {
+    fn socket_dir(&self) -> PathBuf {
         self.path.join("door")
     }
 
-    /// The name of a socket has at most 108 bytes, so its directory is named by
-    /// a descriptor. Whoever can see it may connect: that is only the container.
+    /// Listens on the socket. The name of a socket has at most 108 bytes, so its directory is
+    /// addressed through a descriptor. Whoever can see the socket may connect: that is only the
+    /// container.
     fn listen(&self) -> io::Result<UnixListener> {
         let flags = OFlags::PATH | OFlags::DIRECTORY;
-        let door = open(self.door(), flags, Mode::empty())?;
+        let door = open(self.socket_dir(), flags, Mode::empty())?;
         let socket = format!("/proc/self/fd/{}/{SOCKET}", door.as_raw_fd());
         let listener = UnixListener::bind(&socket)?;
         fs::set_permissions(&socket, Permissions::from_mode(0o666))?;
-        fs::set_permissions(self.door(), Permissions::from_mode(0o755))?;
+        fs::set_permissions(self.socket_dir(), Permissions::from_mode(0o755))?;
         Ok(listener)
     }
 
     fn close(&self) -> io::Result<()> {
-        fs::remove_file(self.door().join(SOCKET))
+        fs::remove_file(self.socket_dir().join(SOCKET))
     }
 
-    fn make(&mut self, what: GeneratedMount<'_>) -> io::Result<PathBuf> {
+    fn create_mount(&mut self, what: GeneratedMount<'_>) -> io::Result<PathBuf> {
         self.made += 1;
         let path = self.path.join(self.made.to_string());
         match what {
@@ -253,7 +254,7 @@ impl HandoverDirectory {
 
 impl Drop for HandoverDirectory {
     fn drop(&mut self) {
-        // Otherwise the orchestrator does it.
+        // If this fails, the orchestrator does it.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

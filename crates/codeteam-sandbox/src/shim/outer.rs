@@ -1,4 +1,4 @@
-//! Outside: from a spec to bubblewrap, in one process.
+//! Outside: goes from a specification to bubblewrap, in one process.
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -23,10 +23,10 @@ use rustix::thread::{self, UnshareFlags};
 use super::{Error, keeper, ports, system};
 use crate::MARK;
 use crate::bwrap::{self, DescriptorSource};
-use crate::policy::{MountEntry, SandboxLimits, SandboxProfile, grounds};
-use crate::spec::{INNER, ShimSpec, SpecBackend, room};
+use crate::policy::{MountEntry, SandboxLimits, SandboxProfile, entries_underneath};
+use crate::spec::{INNER, ShimSpec, SpecBackend, handover_path};
 
-/// Where the shim is inside.
+/// The path of the shim inside.
 const SHIM: &str = "/run/codeteam/shim";
 
 pub(super) fn run(
@@ -34,10 +34,10 @@ pub(super) fn run(
     program: &OsStr,
     args: impl Iterator<Item = OsString>,
 ) -> Result<Infallible, Error> {
-    // Whatever the orchestrator has inherited and not marked itself.
+    // This covers whatever the orchestrator has inherited and not marked itself.
     close_fds::set_fds_cloexec(3, &[]);
     check_streams()?;
-    let spec = ShimSpec::take(path).map_err(|source| Error::Spec {
+    let spec = ShimSpec::read_and_remove(path).map_err(|source| Error::Spec {
         path: path.to_owned(),
         source,
     })?;
@@ -49,7 +49,7 @@ pub(super) fn run(
             bubblewrap(&spec, &bwrap, &cgroups, program, args)
         }
         SpecBackend::Container(container) => {
-            keeper::run(&room(path), spec, &container, program, args)
+            keeper::run(&handover_path(path), spec, &container, program, args)
         }
     }
 }
@@ -68,7 +68,7 @@ fn bubblewrap(
             source,
         })?;
     }
-    limit(&spec.policy.limits)?;
+    apply_limits(&spec.policy.limits)?;
     if geteuid().is_root() {
         protect_devices().map_err(system("protect the devices of the host"))?;
     }
@@ -76,9 +76,9 @@ fn bubblewrap(
     let mut given = InheritedDescriptors(Vec::new());
     let own = open("/proc/self/exe", OFlags::PATH, Mode::empty())
         .map_err(system("open the shim's own program"))?;
-    let own = given.keep(own);
-    let options = bwrap::options(&spec.policy, |source| given.open(source))?;
-    // First, so that nothing of the policy can be below it.
+    let own = given.inherit(own);
+    let options = bwrap::bwrap_options(&spec.policy, |source| given.open(source))?;
+    // The shim comes first, so that nothing of the policy can be below it.
     let shim = ["--ro-bind-fd".into(), own.to_string().into(), SHIM.into()];
     let mut bytes = Vec::new();
     for option in shim.iter().chain(&options) {
@@ -102,14 +102,14 @@ fn become_bwrap(
 ) -> Error {
     let source = Command::new(bwrap)
         .env_clear()
-        .envs(mark())
+        .envs(mark_variable())
         .arg("--args")
         .arg(options.to_string())
         .args(["--", SHIM])
         .args(&spec.entry)
         .arg(INNER)
         .arg(spec.policy.limits.processes.to_string())
-        .arg(ports::written(&spec.policy.ports))
+        .arg(ports::format_ports(&spec.policy.ports))
         .arg(program)
         .args(args)
         .exec();
@@ -119,14 +119,14 @@ fn become_bwrap(
     }
 }
 
-/// The one thing of its environment that bubblewrap keeps, outside: an
-/// orchestrator that takes over from one that hangs finds it by that.
+/// Returns the mark, the only variable that bubblewrap keeps outside: an orchestrator that takes
+/// over from one that hangs uses it to find the process.
 #[expect(clippy::disallowed_methods, reason = "nobody else can pass it on")]
-fn mark() -> Option<(&'static str, OsString)> {
+fn mark_variable() -> Option<(&'static str, OsString)> {
     Some((MARK, std::env::var_os(MARK)?))
 }
 
-/// What bwrap binds into the `/dev` of a command.
+/// The devices that bwrap binds into the `/dev` of a command.
 const DEVICES: &[&str] = &[
     "/dev/full",
     "/dev/null",
@@ -136,21 +136,21 @@ const DEVICES: &[&str] = &[
     "/dev/zero",
 ];
 
-/// The devices inside are those of the host, and when root starts a sandbox the
-/// user inside owns them: `chmod 0 /dev/null` would be felt by everybody. So
-/// bwrap is given a view of the host in which they are mounted read-only, which
-/// does not keep anyone from reading and writing them. bwrap itself cannot do
-/// it: what it makes read-only it also makes no device.
+/// Makes the host's devices read-only for bwrap. The devices inside are those of the host, and when
+/// root starts a sandbox the user inside owns them: `chmod 0 /dev/null` would affect everybody. So
+/// bwrap gets a view of the host in which they are mounted read-only, which does not keep anyone
+/// from reading and writing them. bwrap itself cannot do this: what it makes read-only is no longer
+/// a device.
 ///
-/// As a rule all of them are in one mount, which needs only to be told; bwrap
-/// reads the list of mounts so often that six more would be felt.
+/// Usually all of them are in one mount, so one remount is enough; bwrap reads the list of mounts
+/// so often that six more would be noticeable.
 #[expect(
     deprecated,
     reason = "it is unsafe only for descriptor tables, and there is one thread"
 )]
 fn protect_devices() -> rustix::io::Result<()> {
     thread::unshare(UnshareFlags::NEWNS)?;
-    // Where it is a mount; whether it has helped is seen below.
+    // This works if `/dev` is a mount; whether it helped is checked below.
     let _ = make_read_only("/dev");
     let mut others = Vec::new();
     for &device in DEVICES {
@@ -176,7 +176,8 @@ fn make_read_only(mount: &str) -> rustix::io::Result<()> {
     mount_remount(mount, flags, c"")
 }
 
-/// Standard input is the lifeline; the others lead to whoever listens, or nowhere.
+/// Checks the standard streams: standard input must be the lifeline, the others must lead to a
+/// reader or nowhere.
 fn check_streams() -> Result<(), Error> {
     const WANTED: &str = "a pipe, one of a pair of sockets, or /dev/null";
     let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
@@ -193,7 +194,7 @@ fn check_streams() -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a socket was made with its only peer, and so leads nowhere else.
+/// Returns true if a socket was created together with its only peer, and so leads nowhere else.
 fn is_of_a_pair(socket: BorrowedFd<'_>) -> bool {
     let is_unnamed = |address: SocketAddrAny| {
         SocketAddrUnix::try_from(address).is_ok_and(|unix| {
@@ -220,12 +221,13 @@ fn check_stream(
     Err(Error::Stream { fd, wanted })
 }
 
-/// bwrap and the engines resolve where they mount by name. Where the contents of the place are
-/// not ours, that must mean what it says: no symbolic links, nothing created.
+/// Checks the paths of the policy. bwrap and the engines resolve mount points by name. Where others
+/// control the contents of a directory, the name must lead to exactly that place: no symbolic
+/// links, and nothing is created.
 pub(super) fn check_paths(entries: &[&MountEntry], cwd: &Path) -> Result<(), Error> {
-    for (entry, below) in entries.iter().zip(grounds(entries)) {
+    for (entry, below) in entries.iter().zip(entries_underneath(entries)) {
         let target = entry.target();
-        check_plain(target)?;
+        check_no_links(target)?;
         if let Some(MountEntry::Bind {
             source,
             target: base,
@@ -234,13 +236,13 @@ pub(super) fn check_paths(entries: &[&MountEntry], cwd: &Path) -> Result<(), Err
             && let Ok(rest) = target.strip_prefix(base)
         {
             let path = source.join(rest);
-            open_plainly(&path).map_err(|source| Error::Cover { path, source })?;
+            open_without_links(&path).map_err(|source| Error::Cover { path, source })?;
         }
     }
-    check_plain(cwd)
+    check_no_links(cwd)
 }
 
-pub(super) fn check_plain(path: &Path) -> Result<(), Error> {
+pub(super) fn check_no_links(path: &Path) -> Result<(), Error> {
     let mut components = path.components();
     let is_plain = components.next() == Some(Component::RootDir)
         && components.all(|component| matches!(component, Component::Normal(_)));
@@ -252,8 +254,8 @@ pub(super) fn check_plain(path: &Path) -> Result<(), Error> {
     })
 }
 
-/// All but the number of processes, which means something else outside.
-pub(super) fn limit(limits: &SandboxLimits) -> Result<(), Error> {
+/// Applies all limits except the number of processes, which has another meaning outside.
+pub(super) fn apply_limits(limits: &SandboxLimits) -> Result<(), Error> {
     let all = [
         (Resource::Core, 0),
         (Resource::As, limits.address_space),
@@ -261,7 +263,7 @@ pub(super) fn limit(limits: &SandboxLimits) -> Result<(), Error> {
         (Resource::Nofile, limits.open_files),
     ];
     for (resource, wanted) in all {
-        // Never more than the caller has; only root could raise it.
+        // The limit is never above the caller's own; only root could raise it.
         let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
         let value = Some(wanted.min(most));
         let limit = Rlimit {
@@ -277,7 +279,7 @@ pub(super) fn limit(limits: &SandboxLimits) -> Result<(), Error> {
 struct InheritedDescriptors(Vec<OwnedFd>);
 
 impl InheritedDescriptors {
-    fn keep(&mut self, fd: OwnedFd) -> RawFd {
+    fn inherit(&mut self, fd: OwnedFd) -> RawFd {
         let number = fd.as_raw_fd();
         self.0.push(fd);
         number
@@ -285,27 +287,27 @@ impl InheritedDescriptors {
 
     fn open(&mut self, source: DescriptorSource<'_>) -> Result<RawFd, Error> {
         let fd = match source {
-            DescriptorSource::Path(path) => given(path, OFlags::PATH)?,
-            DescriptorSource::Contents(path) => given(path, OFlags::RDONLY)?,
-            DescriptorSource::Data([]) => given("/dev/null".as_ref(), OFlags::RDONLY)?,
+            DescriptorSource::Path(path) => open_inherited(path, OFlags::PATH)?,
+            DescriptorSource::Contents(path) => open_inherited(path, OFlags::RDONLY)?,
+            DescriptorSource::Data([]) => open_inherited("/dev/null".as_ref(), OFlags::RDONLY)?,
             DescriptorSource::Data(bytes) => {
                 in_memory(bytes).map_err(system("pass data to bubblewrap"))?
             }
         };
-        Ok(self.keep(fd))
+        Ok(self.inherit(fd))
     }
 }
 
-fn given(path: &Path, flags: OFlags) -> Result<OwnedFd, Error> {
-    check_plain(path)?;
+fn open_inherited(path: &Path, flags: OFlags) -> Result<OwnedFd, Error> {
+    check_no_links(path)?;
     open_as(path, flags).map_err(|source| Error::Path {
         path: path.to_owned(),
         source,
     })
 }
 
-/// Opens a path no component of which is a symbolic link.
-pub(super) fn open_plainly(path: &Path) -> io::Result<OwnedFd> {
+/// Opens a path none of whose components is a symbolic link.
+pub(super) fn open_without_links(path: &Path) -> io::Result<OwnedFd> {
     open_as(path, OFlags::PATH)
 }
 
@@ -316,7 +318,7 @@ fn open_as(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
 
 fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
     let file = File::from(memfd_create("codeteam", MemfdFlags::empty())?);
-    // Not from where the reader will begin.
+    // This does not move the position from which the reader will start.
     file.write_all_at(bytes, 0)?;
     Ok(file.into())
 }

@@ -1,7 +1,7 @@
-//! The ports of the sandbox's loopback that the orchestrator serves.
+//! Binds the ports of the sandbox's loopback that the orchestrator serves.
 //!
-//! Only from inside can they be bound, since the network inside is another one;
-//! what is bound goes out over the lifeline, and nothing of it stays here.
+//! They can be bound only from inside, since the network inside is a separate one; the listeners
+//! are sent out over the lifeline, and no copy of them stays here.
 
 use std::ffi::OsStr;
 use std::io::{self, IoSlice};
@@ -13,13 +13,13 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 
 use super::{Error, system};
 
-/// The ports as one argument, which is empty when there are none.
-pub(super) fn written(ports: &[u16]) -> String {
+/// Formats the ports as one argument, which is empty if there are none.
+pub(super) fn format_ports(ports: &[u16]) -> String {
     let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
     ports.join(",")
 }
 
-pub(super) fn read(argument: &OsStr) -> Result<Vec<u16>, Error> {
+pub(super) fn parse_ports(argument: &OsStr) -> Result<Vec<u16>, Error> {
     let text = argument.to_str().ok_or(Error::Arguments)?;
     text.split(',')
         .filter(|port| !port.is_empty())
@@ -27,9 +27,9 @@ pub(super) fn read(argument: &OsStr) -> Result<Vec<u16>, Error> {
         .collect()
 }
 
-/// Says that the sandbox is there, in the only message that ever travels on a
-/// lifeline, and sends listeners on the ports along, in their order.
-pub(super) fn hand_out(ports: &[u16], lifeline: BorrowedFd<'_>) -> Result<(), Error> {
+/// Announces that the sandbox is ready, in the only message that ever travels on a lifeline, and
+/// sends the listeners on the ports along, in their order.
+pub(super) fn send_listeners(ports: &[u16], lifeline: BorrowedFd<'_>) -> Result<(), Error> {
     let listeners: Vec<_> = ports
         .iter()
         .map(|&port| {

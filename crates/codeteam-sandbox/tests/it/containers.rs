@@ -10,9 +10,8 @@ use std::process::Stdio;
 use std::sync::OnceLock;
 
 use codeteam_sandbox::container::image::{self, ImageRecipe};
-use codeteam_sandbox::container::{
-    self, ContainerEngine, ContainerEngineKind, ContainersUnavailable,
-};
+use codeteam_sandbox::container::{ContainerEngine, ContainerEngineKind};
+use codeteam_sandbox::probe::{self, ContainersUnavailable};
 use codeteam_sandbox::{MountAccess, SandboxBackend, SandboxProfile};
 
 use crate::harness::{SECRET, SandboxCase, TestHost, command, shim, spawn, unconfined};
@@ -50,7 +49,8 @@ fn find(path: &OsStr) -> Result<SandboxBackend, String> {
     let image = output(Path::new(script), &[], b"")?;
     let image = String::from_utf8(image).unwrap();
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    container::probe(path, &shim(), image.trim(), scratch).map_err(|missing| missing.to_string())
+    probe::probe_containers(path, &shim(), image.trim(), scratch)
+        .map_err(|missing| missing.to_string())
 }
 
 /// The containers, running or not, that see something of this host.
@@ -101,7 +101,7 @@ fn what_a_command_is_given_is_nowhere_to_be_read() {
     let line = lines.next().unwrap().unwrap();
     assert_eq!(line, format!("{SECRET} argument"));
 
-    let engine = &case.backend.containers().unwrap().engine;
+    let engine = &case.backend.container_backend().unwrap().engine;
     let names = of(engine, &host);
     assert_eq!(names.len(), 1, "{names:?}");
     let name = names[0].split(' ').next().unwrap();
@@ -169,7 +169,7 @@ fn names_that_would_be_options_of_a_mount_are_refused() {
 fn what_a_crash_has_left_is_swept_and_nothing_else() {
     let Some(case) = contained() else { return };
     let host = TestHost::new();
-    let container = case.backend.containers().unwrap();
+    let container = case.backend.container_backend().unwrap();
     let confined = host.confine(
         case,
         host.policy(case),
@@ -190,7 +190,7 @@ fn what_a_crash_has_left_is_swept_and_nothing_else() {
     let create = [&create[..], &[&container.image, "true"]].concat();
     output(&container.engine.program, &create, b"").unwrap();
     assert_eq!(of(&container.engine, &host).len(), 2);
-    assert!(case.backend.sweep().unwrap() >= 1);
+    assert!(case.backend.remove_stale().unwrap() >= 1);
     let left = of(&container.engine, &host);
     assert_eq!(left.len(), 1, "{left:?}");
     assert!(left[0].contains(&format!("codeteam-{}-", child.id())));
@@ -200,10 +200,30 @@ fn what_a_crash_has_left_is_swept_and_nothing_else() {
 }
 
 #[test]
+fn an_image_that_another_process_removes_meanwhile_makes_no_difference() {
+    let Some(case) = contained() else { return };
+    let host = TestHost::new();
+    let container = case.backend.container_backend().unwrap();
+    let script = format!(
+        "#!/bin/sh\nif [ \"$1\" = image ] && [ ! -e '{seen}' ]; then
+            : >'{seen}'; echo 'Error: locating item named \"manifest\" for image' >&2; exit 125
+         fi\nPATH={path} exec {podman} --runtime runc \"$@\"\n",
+        seen = host.path("seen").display(),
+        path = container.engine.path.display(),
+        podman = container.engine.program.display(),
+    );
+    let fake = host.write("bin/podman", &script);
+    fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = fake.parent().unwrap().as_os_str();
+    probe::probe_containers(path, &shim(), &container.image, &host.path("")).unwrap();
+    assert!(host.path("seen").exists());
+}
+
+#[test]
 fn an_engine_that_hangs_does_not_outlive_the_orchestrator() {
     let Some(case) = contained() else { return };
     let host = TestHost::new();
-    let container = case.backend.containers().unwrap();
+    let container = case.backend.container_backend().unwrap();
     let script = format!(
         "#!/bin/sh\ncase \"$1 $4\" in
             *run*) [ ! -e '{hang}' ] || exec sleep 1000 '{hang}';; rm*) exit 0;;
@@ -215,7 +235,7 @@ fn an_engine_that_hangs_does_not_outlive_the_orchestrator() {
     let fake = host.write("bin/podman", &script);
     fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).unwrap();
     let path = fake.parent().unwrap().as_os_str();
-    let backend = container::probe(path, &shim(), &container.image, &host.path("")).unwrap();
+    let backend = probe::probe_containers(path, &shim(), &container.image, &host.path("")).unwrap();
     let hang = host.write("hang", "");
     let confined = host.confine_with(&backend, host.policy(case), "true", &[]);
     let (lifeline, mut child) = spawn(&confined);
@@ -232,7 +252,7 @@ fn an_engine_that_hangs_does_not_outlive_the_orchestrator() {
 fn an_image_is_built_from_the_containerfile_and_used() {
     let Some(case) = contained() else { return };
     let host = TestHost::new();
-    let container = case.backend.containers().unwrap();
+    let container = case.backend.container_backend().unwrap();
     let name = format!("localhost/codeteam-built:{}", std::process::id());
     let recipe = ImageRecipe {
         name: &name,
@@ -241,7 +261,7 @@ fn an_image_is_built_from_the_containerfile_and_used() {
     };
     let mut lines = Vec::new();
     let path = &container.engine.path;
-    let built = image::build(path, &recipe, |line| lines.push(line.to_owned()));
+    let built = image::build_image(path, &recipe, |line| lines.push(line.to_owned()));
     // An ordinary user's containers need a helper for the network while an image is built, and not
     // every machine lets it work (a container without `/dev/net/tun` does not).
     if built.is_err() && lines.iter().any(|line| line.contains("slirp4netns")) {
@@ -253,11 +273,11 @@ fn an_image_is_built_from_the_containerfile_and_used() {
     );
     assert!(lines.iter().any(|line| line.contains("STEP")), "{lines:?}");
 
-    let backend = container::probe(path, &shim(), &name, &host.path("")).unwrap();
-    assert_eq!(backend.containers().unwrap().image, name);
+    let backend = probe::probe_containers(path, &shim(), &name, &host.path("")).unwrap();
+    assert_eq!(backend.container_backend().unwrap().image, name);
     output(&container.engine.program, &["rmi", "--force", &name], b"").unwrap();
 
-    let missing = container::probe(path, &shim(), &name, &host.path("")).unwrap_err();
+    let missing = probe::probe_containers(path, &shim(), &name, &host.path("")).unwrap_err();
     let told = missing.to_string();
     assert!(
         told.contains(&format!("podman has no image `{name}`")),
@@ -272,14 +292,14 @@ fn an_image_is_built_from_the_containerfile_and_used() {
 #[test]
 fn a_build_that_fails_says_why() {
     let Some(case) = contained() else { return };
-    let container = case.backend.containers().unwrap();
+    let container = case.backend.container_backend().unwrap();
     let recipe = ImageRecipe {
         containerfile: &format!("FROM {}\nRUN echo no luck today; exit 3\n", container.image),
         name: "localhost/codeteam-never",
         args: Vec::new(),
     };
     let mut lines = String::new();
-    let failed = image::build(&container.engine.path, &recipe, |line| lines += line);
+    let failed = image::build_image(&container.engine.path, &recipe, |line| lines += line);
     let told = failed.unwrap_err().to_string();
     assert_eq!(
         told,
@@ -292,7 +312,7 @@ fn a_build_that_fails_says_why() {
 fn an_image_with_another_c_library_is_explained() {
     let Some(case) = contained() else { return };
     let host = TestHost::new();
-    let container = case.backend.containers().unwrap();
+    let container = case.backend.container_backend().unwrap();
     let name = format!("localhost/codeteam-empty:{}", std::process::id());
     let packed = unconfined(&host.path(""), "mkdir etc; tar cf image.tar etc");
     assert_eq!(packed.code, Some(0), "{packed:?}");
@@ -300,7 +320,7 @@ fn an_image_with_another_c_library_is_explained() {
     let import = ["import", file.to_str().unwrap(), &name];
     output(&container.engine.program, &import, b"").unwrap();
     let path = &container.engine.path;
-    let missing = container::probe(path, &shim(), &name, &host.path("")).unwrap_err();
+    let missing = probe::probe_containers(path, &shim(), &name, &host.path("")).unwrap_err();
     output(&container.engine.program, &["rmi", "--force", &name], b"").unwrap();
     assert!(
         matches!(missing, ContainersUnavailable::Library { .. }),
@@ -314,13 +334,13 @@ fn complaint(script: &str) -> String {
     let fake = host.write("bin/podman", &format!("#!/bin/sh\n{script}\n"));
     fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).unwrap();
     let path = fake.parent().unwrap().as_os_str();
-    let missing = container::probe(path, &shim(), "image", &host.path(""));
+    let missing = probe::probe_containers(path, &shim(), "image", &host.path(""));
     missing.unwrap_err().to_string()
 }
 
 #[test]
 fn missing_packages_are_named() {
-    let missing = container::probe(
+    let missing = probe::probe_containers(
         OsStr::new("/nowhere"),
         &shim(),
         "image",

@@ -48,10 +48,10 @@ fn log() -> (EgressLog, mpsc::Receiver<EgressRecord>) {
 fn proxy(pairs: &[String]) -> (EgressProxy, mpsc::Receiver<EgressRecord>) {
     let rules: EgressRules = pairs
         .iter()
-        .map(|pair| AllowedHost::parse(pair).unwrap().private())
+        .map(|pair| AllowedHost::parse(pair).unwrap().allow_private())
         .collect();
     let (log, records) = log();
-    (EgressProxy::new(rules, log).resolver(home()), records)
+    (EgressProxy::new(rules, log).with_resolver(home()), records)
 }
 
 fn listener() -> (TcpListener, u16) {
@@ -90,7 +90,7 @@ fn start(
     let script = format!("{PERL}{script}");
     let confined = host.confine(SandboxProfile::Worker, policy, "perl", &["-e", &script]);
     let (lifeline, child) = spawn(&confined);
-    let mut listeners = lifeline.listeners(1, PATIENCE).unwrap();
+    let mut listeners = lifeline.receive_listeners(1, PATIENCE).unwrap();
     let serving = serve(listeners.remove(0)).unwrap();
     (lifeline, child, serving)
 }
@@ -272,7 +272,7 @@ fn an_allowed_name_cannot_lead_to_a_private_address() {
             .collect();
         let (log, records) = log();
         let lead = Arc::new(FixedResolver(vec![address.parse().unwrap()]));
-        let proxy = EgressProxy::new(rules, log).resolver(lead);
+        let proxy = EgressProxy::new(rules, log).with_resolver(lead);
         let requests = [
             format!("CONNECT rebind.example:{port} HTTP/1.1\r\n\r\n"),
             format!("GET http://rebind.example:{port}/ HTTP/1.1\r\n\r\n"),
@@ -541,8 +541,8 @@ fn the_users_own_proxy_is_used() {
     let rules = [AllowedHost::parse("allowed.example").unwrap()];
     let through = UserProxy::parse(&format!("http://me:secret@proxy.example:{port}")).unwrap();
     let proxy = EgressProxy::new(rules.into_iter().collect(), log)
-        .resolver(home())
-        .through(through);
+        .with_resolver(home())
+        .through_proxy(through);
     let (inside, inner) = listener();
     let _serving = proxy.serve(inside).unwrap();
     let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, inner)).unwrap();

@@ -299,7 +299,7 @@ fn a_toolchain_in_the_users_home_runs_and_the_home_stays_hidden() {
     let found = Toolchains::find(tool.parent().unwrap().as_os_str(), &home, &[]);
     for case in everywhere() {
         let mut policy = host.policy(case);
-        found.add_to(&mut policy);
+        found.apply_to_policy(&mut policy);
         let attack = format!(
             "node; cat '{home}/.npmrc'; echo x > '{home}/.nvm/v22/lib/version'; rm '{tool}'",
             home = home.display(),

@@ -34,7 +34,7 @@ impl From<SandboxProfile> for SandboxCase {
 
 impl fmt::Debug for SandboxCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let containers = self.backend.containers();
+        let containers = self.backend.container_backend();
         let name = containers.map_or("bubblewrap", |container| container.engine.kind.name());
         write!(f, "{name} {:?}", self.profile)
     }
@@ -69,7 +69,7 @@ pub(crate) fn backend() -> &'static SandboxBackend {
 }
 
 pub(crate) fn shim() -> Shim {
-    Shim::alone(env!("CARGO_BIN_EXE_sandbox-shim").into())
+    Shim::standalone(env!("CARGO_BIN_EXE_sandbox-shim").into())
 }
 
 /// A directory on the host with a work tree and things beside it.
@@ -130,7 +130,7 @@ impl TestHost {
         case: impl Into<SandboxCase>,
         limits: SandboxLimits,
     ) -> SandboxPolicy {
-        let mut policy = SandboxPolicy::new(case.into().profile, system::root(), limits);
+        let mut policy = SandboxPolicy::new(case.into().profile, system::root_entries(), limits);
         policy.show(&self.tree(), MountAccess::Writable);
         policy.show(&self.tree().join(".git"), MountAccess::ReadOnly);
         policy.cwd = self.tree();

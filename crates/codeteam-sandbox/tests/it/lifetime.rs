@@ -141,7 +141,7 @@ fn spin(until: Instant) {
 #[expect(clippy::disallowed_methods, reason = "set by hand")]
 fn moments(case: SandboxCase) -> impl Iterator<Item = Duration> {
     let given = || std::env::var("CODETEAM_TEST_KILLS").ok()?.parse().ok();
-    let (count, last) = match case.backend.containers() {
+    let (count, last) = match case.backend.container_backend() {
         None => (given().unwrap_or(100), Duration::from_millis(25)),
         Some(_) => (given().unwrap_or(10), Duration::from_millis(400)),
     };
@@ -150,7 +150,7 @@ fn moments(case: SandboxCase) -> impl Iterator<Item = Duration> {
 
 /// Once under each profile or engine.
 fn each() -> impl Iterator<Item = SandboxCase> {
-    let is_other = |case: &SandboxCase| case.backend.bwrap().is_none();
+    let is_other = |case: &SandboxCase| case.backend.bwrap_path().is_none();
     iter::once(SandboxProfile::Worker.into()).chain(everywhere().filter(is_other))
 }
 
@@ -217,7 +217,7 @@ fn nothing_is_left(
     let closed = closes(stdout);
     assert!(closed, "{case:?} {moment:?}: {:?}", survivors(mark));
     assert_eq!(survivors(mark), [""; 0], "{case:?} {moment:?}");
-    if let Some(container) = case.backend.containers() {
+    if let Some(container) = case.backend.container_backend() {
         // Removing it is the last thing that happens, without anyone's help.
         let deadline = Instant::now() + Duration::from_secs(20);
         while let left = containers::of(&container.engine, host)

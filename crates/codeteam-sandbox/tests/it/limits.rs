@@ -12,7 +12,7 @@ const MIB: u64 = 1024 * 1024;
 
 /// Root is not bound by the limit that works without a cgroup.
 fn processes_are_limited() -> bool {
-    backend().limited().processes || !rustix::process::geteuid().is_root()
+    backend().enforceable_limits().processes || !rustix::process::geteuid().is_root()
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_memory_hog_is_ended_alone() {
         let ended = host.run(case, host.limited(case, limits), "perl", &["-e", hog]);
         assert_eq!(
             ended.stdout.is_empty(),
-            backend().limited().memory,
+            backend().enforceable_limits().memory,
             "{ended:?}"
         );
 
@@ -147,9 +147,9 @@ fn limits_cannot_be_raised() {
 #[test]
 fn a_cgroup_goes_with_its_command_and_leftovers_are_swept() {
     let hierarchy = CgroupHierarchy::detect();
-    let made = hierarchy.make(&SandboxLimits::default()).unwrap();
+    let made = hierarchy.create(&SandboxLimits::default()).unwrap();
     let directories: Vec<_> = made
-        .join()
+        .membership_files()
         .iter()
         .map(|file| file.parent().unwrap().to_owned())
         .collect();
@@ -171,6 +171,6 @@ fn a_cgroup_goes_with_its_command_and_leftovers_are_swept() {
 
 #[test]
 fn without_cgroups_it_is_said_that_memory_has_no_limit() {
-    let limited = backend().clone().without_cgroups().limited();
+    let limited = backend().clone().without_cgroups().enforceable_limits();
     assert!(!limited.memory && !limited.processes);
 }

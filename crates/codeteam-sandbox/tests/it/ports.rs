@@ -36,7 +36,7 @@ fn the_first_connection_of_a_command_finds_a_listener() {
             }";
         let confined = host.confine(case, policy, "perl", &["-e", script]);
         let (lifeline, mut child) = spawn(&confined);
-        let listeners = lifeline.listeners(2, PATIENCE).unwrap();
+        let listeners = lifeline.receive_listeners(2, PATIENCE).unwrap();
         for (listener, port) in listeners.iter().zip([3128, 4000]) {
             assert_eq!(listener.local_addr().unwrap().port(), port);
             let flags = fcntl_getfd(listener).unwrap();
@@ -70,7 +70,7 @@ fn no_copy_of_a_listener_stays_inside() {
         &["-e", script],
     );
     let (lifeline, mut child) = spawn(&confined);
-    let listeners = lifeline.listeners(1, PATIENCE).unwrap();
+    let listeners = lifeline.receive_listeners(1, PATIENCE).unwrap();
     let (mut peer, _) = listeners[0].accept().unwrap();
     drop(listeners);
     peer.write_all(b"x").unwrap();
@@ -90,7 +90,9 @@ fn a_port_that_cannot_be_had_is_an_error_on_both_sides() {
             &["started"],
         );
         let (lifeline, mut child) = spawn(&confined);
-        let error = lifeline.listeners(ports.len(), PATIENCE).unwrap_err();
+        let error = lifeline
+            .receive_listeners(ports.len(), PATIENCE)
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{error}");
         let ended = end(&mut child);
         assert_eq!(ended.code, Some(125));
@@ -104,8 +106,8 @@ fn a_port_that_cannot_be_had_is_an_error_on_both_sides() {
 fn listeners_that_never_come_are_not_waited_for() {
     let host = TestHost::new();
     let (lifeline, _stdin) = Lifeline::new().unwrap();
-    assert!(lifeline.listeners(0, PATIENCE).unwrap().is_empty());
-    let late = lifeline.listeners(1, Duration::ZERO).unwrap_err();
+    assert!(lifeline.receive_listeners(0, PATIENCE).unwrap().is_empty());
+    let late = lifeline.receive_listeners(1, Duration::ZERO).unwrap_err();
     assert_eq!(late.kind(), ErrorKind::TimedOut);
     assert!(!lifeline.was_ready());
 
@@ -113,7 +115,7 @@ fn listeners_that_never_come_are_not_waited_for() {
     policy.show(&host.path("missing"), MountAccess::ReadOnly);
     let confined = host.confine(SandboxProfile::Worker, policy, "true", &[]);
     let (lifeline, mut child) = spawn(&confined);
-    let ended = lifeline.listeners(1, PATIENCE).unwrap_err();
+    let ended = lifeline.receive_listeners(1, PATIENCE).unwrap_err();
     assert_eq!(ended.kind(), ErrorKind::UnexpectedEof);
     assert_eq!(child.wait().unwrap().code(), Some(125));
     assert!(!lifeline.was_ready());
@@ -135,7 +137,7 @@ fn listeners_that_never_come_are_not_waited_for() {
         &["1000"],
     );
     let (lifeline, mut child) = spawn(&confined);
-    let fewer = lifeline.listeners(1, PATIENCE).unwrap_err();
+    let fewer = lifeline.receive_listeners(1, PATIENCE).unwrap_err();
     assert_eq!(fewer.kind(), ErrorKind::InvalidData, "{fewer}");
     drop(lifeline);
     child.wait().unwrap();
@@ -164,7 +166,7 @@ fn a_served_command_ends_with_its_lifeline() {
         &["-e", script],
     );
     let (lifeline, mut child) = spawn(&confined);
-    let listeners = lifeline.listeners(1, PATIENCE).unwrap();
+    let listeners = lifeline.receive_listeners(1, PATIENCE).unwrap();
     let (mut peer, _) = listeners[0].accept().unwrap();
     drop(lifeline);
     assert_eq!(peer.read(&mut [0]).unwrap(), 0);

@@ -20,7 +20,7 @@ fn complaint(script: &str) -> String {
 
 #[test]
 fn a_usable_bubblewrap_is_found() {
-    assert!(backend().bwrap().unwrap().ends_with("bwrap"));
+    assert!(backend().bwrap_path().unwrap().ends_with("bwrap"));
 }
 
 #[test]
@@ -65,15 +65,16 @@ fn itself(host: &TestHost) -> Shim {
 fn the_shim_is_the_program_beside_codeteam() {
     let host = TestHost::new();
     let beside = host.path("codeteam-shim");
-    std::fs::copy(shim().program, &beside).unwrap();
-    let found = Shim::of(&codeteam(&host), "entry");
-    assert_eq!(found, Shim::alone(beside));
+    // Not a copy: while it is written, another test may fork, and the program would be busy.
+    std::fs::hard_link(shim().program, &beside).unwrap();
+    let found = Shim::for_codeteam(&codeteam(&host), "entry");
+    assert_eq!(found, Shim::standalone(beside));
 }
 
 #[test]
 fn without_a_program_beside_it_codeteam_is_the_shim() {
     let host = TestHost::new();
-    assert_eq!(Shim::of(&codeteam(&host), "entry"), itself(&host));
+    assert_eq!(Shim::for_codeteam(&codeteam(&host), "entry"), itself(&host));
 }
 
 #[test]
@@ -87,7 +88,7 @@ fn a_shim_of_another_build_is_not_used_and_does_nothing() {
     );
     let beside = host.write("codeteam-shim", &script);
     std::fs::set_permissions(&beside, std::fs::Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(Shim::of(&codeteam(&host), "entry"), itself(&host));
+    assert_eq!(Shim::for_codeteam(&codeteam(&host), "entry"), itself(&host));
 
     let spec = host.write("spec", "{}");
     for args in [&["another-build", "outer"][..], &["outer"], &[]] {

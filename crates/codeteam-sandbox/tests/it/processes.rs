@@ -47,7 +47,7 @@ fn the_environment_is_the_policys() {
         seen.sort_unstable();
         // Podman's own, where an image has none.
         let more = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-        let path = match case.backend.containers() {
+        let path = match case.backend.container_backend() {
             None => "PATH=/usr/local/bin:/usr/bin:/bin",
             Some(_) => more,
         };

@@ -116,6 +116,16 @@ const DANGEROUS: &[SyscallCase] = &[
     ("clone NEWNS", libc::SYS_clone, "0x20011, 0, 0, 0, 0"),
     ("ioctl TIOCSTI", libc::SYS_ioctl, "0, 0x5412, $path"),
     ("ioctl TIOCLINUX", libc::SYS_ioctl, "0, 0x541c, $path"),
+    (
+        "ioctl EXT4_IOC_MOVE_EXT",
+        libc::SYS_ioctl,
+        "0, 0xc028660f, $path",
+    ),
+    (
+        "ioctl XFS_IOC_SWAPEXT",
+        libc::SYS_ioctl,
+        "0, 0xc0c0586d, $path",
+    ),
     // The kernel looks at half of the register only.
     (
         "ioctl TIOCSTI in disguise",

@@ -11,12 +11,12 @@ use codeteam_core::ids::{AttemptId, EpochMillis, FramePath, RunId};
 use codeteam_core::input::Decision;
 use codeteam_core::{Effect, Event, Run};
 use codeteam_engine::Engine;
+use codeteam_engine::clock::now;
 use codeteam_engine::driver::{self, DriverOptions, RunObserver};
 use codeteam_engine::engine::{Project, RunRequest};
 use codeteam_engine::env::Env;
-use codeteam_engine::perform::now;
-use codeteam_engine::process::CancelToken;
-use codeteam_engine::store::{AppendRequest, NewEvent, ProcessIdentity, RunUpdate};
+use codeteam_host::process::CancelToken;
+use codeteam_host::store::{AppendRequest, NewEvent, ProcessIdentity, RunUpdate};
 
 use crate::{Outcome, median, report, repository, wait_until};
 
@@ -84,11 +84,11 @@ pub(crate) fn open(folder: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// How long a decision takes from another handle to the run that waits for it.
+/// Measures how long a decision takes from another handle to the run that waits for it.
 fn tell_all(engine: &Arc<Engine>, ids: &[RunId], watch: &DecisionWatcher) -> Outcome<()> {
     let mut delays = Vec::new();
     for id in ids {
-        let run = engine.load(id)?;
+        let run = engine.load_run(id)?;
         let question = run.frames.values().find_map(|f| match &f.stage {
             FrameStage::Asking(question) => Some(question.id.clone()),
             _ => None,
@@ -100,7 +100,7 @@ fn tell_all(engine: &Arc<Engine>, ids: &[RunId], watch: &DecisionWatcher) -> Out
             change: None,
         };
         let posted = Instant::now();
-        engine.post(id, &decision, "bench")?;
+        engine.post_decision(id, &decision)?;
         wait_until("the answer", || {
             Ok(watch.answered.lock().map_err(|_| "poisoned")?.contains(id))
         })?;
@@ -131,7 +131,7 @@ impl RunObserver for DecisionWatcher {
         }
     }
     fn line(&self, _: &AttemptId, _: &str) {}
-    fn waits(&self, _: &Run, _: &[Effect]) {}
+    fn waiting(&self, _: &Run, _: &[Effect]) {}
     fn warn(&self, message: &str) {
         println!("warning: {message}");
     }
@@ -163,7 +163,7 @@ pub(crate) fn long_log(engine: &Arc<Engine>, count: usize) -> Outcome<RunId> {
         &Run::default(),
         &codeteam_core::Input::Began(Box::new(started)),
     );
-    let mut events = begun;
+    let mut events = begun.events;
     let mut fence = 1_u64;
     while events.len() < count {
         let attempt = AttemptId {

@@ -1,14 +1,14 @@
-//! `codeteam agent`: carry out one assignment, as a worker that codeteam starts.
+//! `codeteam agent`: carries out one assignment, as a worker that codeteam starts.
 
 use std::path::PathBuf;
 
 use codeteam_agent::builtin::{self, AgentOptions, Protocol, TokenPrice};
 use codeteam_agent::scripted::{self, DEMO, ScriptSource};
-use codeteam_engine::env;
-use codeteam_engine::perform::with_causes;
+use codeteam_engine::{diagnostic_log, env};
+use codeteam_host::error_chain::format_error_chain;
 
 use crate::exit::Exit;
-use crate::problem::Problem;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `agent`.
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,7 @@ pub(crate) struct Args {
         conflicts_with = "script"
     )]
     protocol: Option<ProtocolArg>,
-    /// Where the API is. Its key is taken from `CODETEAM_API_KEY`.
+    /// The address of the API. Its key is read from `CODETEAM_API_KEY`.
     #[arg(long, value_name = "URL", requires = "protocol")]
     base_url: Option<String>,
     /// The model to ask.
@@ -36,22 +36,22 @@ pub(crate) struct Args {
     /// Ask in the end how good the work is.
     #[arg(long, requires = "protocol")]
     self_check: bool,
-    /// How often the model may be asked.
+    /// The most times that the model may be asked.
     #[arg(long, value_name = "N", default_value_t = 30)]
     max_iterations: u32,
-    /// Where the web can be searched.
+    /// The service that searches the web.
     #[arg(long, value_name = "URL", requires = "protocol")]
     web_search: Option<String>,
-    /// How many tokens the model takes in.
+    /// The most tokens that the model takes in.
     #[arg(long, value_name = "N", requires = "protocol")]
     context_tokens: Option<usize>,
-    /// How many tokens the model may write in one answer.
+    /// The most tokens that the model may write in one answer.
     #[arg(long, value_name = "N", requires = "protocol")]
     max_tokens: Option<u32>,
     /// The sampling temperature.
     #[arg(long, value_name = "NUMBER", requires = "protocol")]
     temperature: Option<f64>,
-    /// What a million tokens cost in US dollars: read, read from the cache, written.
+    /// The price of a million tokens in US dollars: read, read from the cache, written.
     #[arg(long, value_name = "INPUT,CACHED,OUTPUT", value_parser = price, requires = "protocol")]
     price: Option<TokenPrice>,
     /// MCP servers whose tools it gets, a JSON file.
@@ -60,6 +60,10 @@ pub(crate) struct Args {
     /// The script to play; the demo's if left out.
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
+    /// Which lines of the diagnostic log to write to standard error, for the codeteam that started
+    /// this.
+    #[arg(long, value_name = "DIRECTIVES")]
+    relay_log: Option<String>,
 }
 
 /// A model API.
@@ -74,13 +78,16 @@ enum ProtocolArg {
 }
 
 pub(crate) fn main(args: &Args) -> Result<Exit, Problem> {
+    if let Some(directives) = &args.relay_log {
+        diagnostic_log::relay_to_stderr(directives)?;
+    }
     let mut out = std::io::stdout().lock();
-    // In one line: the last one a worker says is what its run tells of it.
-    let failed = |error: &dyn std::error::Error| Problem::user(with_causes(error));
+    // The error must be one line, because a run reports the last line of a worker.
+    let failed = |error: &dyn std::error::Error| Problem::user(format_error_chain(error));
     let code =
         if let (Some(api), Some(url), Some(model)) = (args.protocol, &args.base_url, &args.model) {
             let options = options(args, api, url, model);
-            builtin::run(&options, &mut out).map_err(|e| failed(&e))?
+            builtin::run_assignment(&options, &mut out).map_err(|e| failed(&e))?
         } else {
             let source = match &args.script {
                 Some(path) => ScriptSource::File(path),
@@ -89,12 +96,12 @@ pub(crate) fn main(args: &Args) -> Result<Exit, Problem> {
                     text: DEMO,
                 },
             };
-            scripted::play(source, &args.assignment, &mut out).map_err(|e| failed(&e))?
+            scripted::play_script(source, &args.assignment, &mut out).map_err(|e| failed(&e))?
         };
     if code == 0 {
         return Ok(Exit::Done);
     }
-    // How a worker ends is part of what it says.
+    // A worker's exit code is part of its answer.
     std::process::exit(code);
 }
 

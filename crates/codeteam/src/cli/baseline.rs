@@ -1,24 +1,22 @@
-//! Tries the project's set-up and checks before a run starts, and decides with the person what a check
-//! that fails already means.
+//! Tries the project's set-up and checks before a run starts, and decides with the person how to
+//! treat a check that already fails.
 
 use std::io::BufRead as _;
 
 use codeteam_core::event::{BaselineFailure, HostTraffic};
-use codeteam_core::ids::AttemptId;
 use codeteam_engine::config::BaselinePolicy;
 use codeteam_engine::engine::{Engine, PreparedRun};
-use codeteam_engine::perform::{
-    BaselineReport, Error, FailingCheck, ProgressCallbacks, try_base, with_causes,
-};
-use codeteam_engine::workspace::UnignoredProduct;
+use codeteam_engine::perform::{BaselineReport, Error, FailingCheck, try_baseline};
+use codeteam_host::error_chain::format_error_chain;
+use codeteam_host::workspace::UnignoredProduct;
 
 use crate::cli::{CliContext, drive, talk};
 use crate::exit::Exit;
-use crate::output::{self, TerminalStyle, say};
-use crate::problem::Problem;
+use crate::output::{self, TerminalStyle, eprint_line};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
-/// How many tests are named.
+/// The largest number of tests listed by name.
 const NAMED: usize = 5;
 
 /// What to do if a check fails before anything is changed.
@@ -29,7 +27,7 @@ pub(crate) enum BaselineArg {
     /// Refuse a change only if it makes a test fail that passed before.
     #[value(name = "new_failures", alias = "new-failures")]
     NewFailures,
-    /// Go on: making the check pass is the goal.
+    /// Start: making the check pass is the goal.
     #[value(name = "must_pass", alias = "must-pass")]
     MustPass,
 }
@@ -44,17 +42,17 @@ impl BaselineArg {
     }
 }
 
-/// What a run starts with.
+/// The baseline that a run starts with.
 pub(crate) struct BaselineStart {
     /// The checks that failed, if only new failures count.
     pub(crate) failures: Vec<BaselineFailure>,
-    /// Whether checks that fail must pass in the end.
+    /// Whether failing checks must pass in the end.
     pub(crate) must_pass: bool,
-    /// What the set-up asked of the network.
+    /// The network traffic of the set-up.
     pub(crate) network: Vec<HostTraffic>,
 }
 
-/// What came of it.
+/// The result of trying the baseline.
 pub(crate) enum BaselineOutcome {
     /// The run may start.
     Start(BaselineStart),
@@ -63,7 +61,7 @@ pub(crate) enum BaselineOutcome {
 }
 
 /// Tries set-up and checks on the commit that the run would start from.
-pub(crate) fn examine(
+pub(crate) fn check_baseline(
     scene: &CliContext,
     engine: &Engine,
     prepared: &PreparedRun,
@@ -71,18 +69,12 @@ pub(crate) fn examine(
 ) -> Result<BaselineOutcome, Problem> {
     let said = said.or(engine.config.verification.baseline);
     let policy = said.unwrap_or(BaselinePolicy::Stop);
-    let interrupt = drive::options(false)?.interrupt;
-    let observer = drive::observer(scene, engine);
-    let lines = |id: &AttemptId, line: &str| observer.line(id, line);
-    let busy = |id: &AttemptId, what: Option<&str>| observer.busy(id, what);
-    let watching = ProgressCallbacks {
-        lines: &lines,
-        busy: &busy,
-    };
-    let tried = try_base(engine, prepared, policy, interrupt.clone(), watching);
-    drop(observer);
+    let interrupt = drive::driver_options(false)?.interrupt;
+    let tried = drive::show_progress(scene, engine, |progress| {
+        try_baseline(engine, prepared, policy, interrupt.clone(), progress)
+    });
     let BaselineReport {
-        red,
+        failing: red,
         network,
         unignored,
     } = match tried {
@@ -97,7 +89,7 @@ pub(crate) fn examine(
         }
         Err(error) => {
             let what = "the checks could not be tried on the commit that the run would start from";
-            let problem = Problem::environment(format!("{what}: {}", with_causes(&error)));
+            let problem = Problem::environment(format!("{what}: {}", format_error_chain(&error)));
             return Err(problem.hint("nothing was started, and no model was asked"));
         }
     };
@@ -114,20 +106,20 @@ pub(crate) fn examine(
         return Ok(BaselineOutcome::Start(start(Vec::new(), must_pass)));
     }
     let policy = match said {
-        None if talk::is_terminal() && !scene.json => ask(&red)?,
+        None if talk::is_terminal() && !scene.json => ask_policy(&red)?,
         _ => policy,
     };
     match policy {
-        BaselinePolicy::Stop => Err(stopped(&red)),
+        BaselinePolicy::Stop => Err(failing_baseline(&red)),
         BaselinePolicy::MustPass => Ok(BaselineOutcome::Start(start(Vec::new(), true))),
         BaselinePolicy::NewFailures => {
-            let failures = compared(scene, red)?;
+            let failures = comparable_failures(scene, red)?;
             Ok(BaselineOutcome::Start(start(failures, false)))
         }
     }
 }
 
-/// Says that set-up leaves files that no `.gitignore` names, and what to do with them.
+/// Warns that the set-up leaves files that no `.gitignore` names, and says what to do about them.
 fn warn_of_unignored(unignored: &[UnignoredProduct]) {
     if unignored.is_empty() {
         return;
@@ -157,7 +149,7 @@ fn warn_of_unignored(unignored: &[UnignoredProduct]) {
     if !files.is_empty() {
         advice.push(format!("commit or ignore {}", quoted(&files, "")));
     }
-    output::tell(&format!(
+    output::eprint_wrapped(&format!(
         "{}: set-up leaves {total} that no `.gitignore` names ({}{more}); workers' changes do not \
          include them. What to do: {}",
         TerminalStyle::detect().yellow("note"),
@@ -166,26 +158,30 @@ fn warn_of_unignored(unignored: &[UnignoredProduct]) {
     ));
 }
 
-/// The failures that changes are compared with; a check whose output names no tests cannot be.
-fn compared(scene: &CliContext, red: Vec<FailingCheck>) -> Result<Vec<BaselineFailure>, Problem> {
+/// Returns the failures that changes are compared with; fails for a check whose output names no
+/// tests.
+fn comparable_failures(
+    scene: &CliContext,
+    red: Vec<FailingCheck>,
+) -> Result<Vec<BaselineFailure>, Problem> {
     if let Some(check) = red.iter().find(|check| check.tests.is_empty()) {
         let what = format!(
             "`{}` fails before anything is changed, and its output does not name every test that fails (it names \
              none, or stops at the first), so that new failures cannot be told from old ones",
             check.name
         );
-        return Err(Problem::environment(with_output(&what, check))
+        return Err(Problem::environment(with_check_output(&what, check))
             .hint("let it run all tests and name them: `cargo test --no-fail-fast`, `pytest` without `-x`")
             .hint("repair it first, or take it out of `verification.commands`")
             .hint("`--baseline must_pass` if making it pass is the goal"));
     }
     let style = TerminalStyle::detect();
     for check in red.iter().filter(|_| scene.detail >= Verbosity::Normal) {
-        output::tell(&format!(
+        output::eprint_wrapped(&format!(
             "{}: `{}` fails before anything is changed ({}); only new failures count",
             style.yellow("note"),
             check.name,
-            listed(&check.tests)
+            list_tests(&check.tests)
         ));
     }
     let failures = red.into_iter().map(|check| BaselineFailure {
@@ -196,7 +192,7 @@ fn compared(scene: &CliContext, red: Vec<FailingCheck>) -> Result<Vec<BaselineFa
     Ok(failures.collect())
 }
 
-fn stopped(red: &[FailingCheck]) -> Problem {
+fn failing_baseline(red: &[FailingCheck]) -> Problem {
     let names: Vec<String> = red
         .iter()
         .map(|check| format!("`{}`", check.name))
@@ -207,23 +203,23 @@ fn stopped(red: &[FailingCheck]) -> Problem {
         names.join(", ")
     );
     let first = red.first();
-    let what = first.map_or(what.clone(), |check| with_output(&what, check));
+    let what = first.map_or(what.clone(), |check| with_check_output(&what, check));
     Problem::environment(what)
-        .hint("nothing was started, and no model was asked: repair it first, or say how to go on")
+        .hint("nothing was started, and no model was asked: repair it first, or choose how to continue")
         .hint("`--baseline new_failures` refuses a change only if it makes a test fail that passed before")
         .hint("`--baseline must_pass` if making it pass is the goal")
         .hint("`verification.baseline` in `.codeteam/config.yml` says so for all runs")
 }
 
-/// A sentence, with the end of what a check said below it.
-fn with_output(what: &str, check: &FailingCheck) -> String {
+/// Returns a sentence followed by the end of a check's output.
+pub(crate) fn with_check_output(what: &str, check: &FailingCheck) -> String {
     const LINES: usize = 15;
-    let lines: Vec<&str> = check.said.lines().collect();
+    let lines: Vec<&str> = check.output.lines().collect();
     let tail = &lines[lines.len().saturating_sub(LINES)..];
     format!("{what}\n$ {}\n{}", check.command, tail.join("\n"))
 }
 
-fn listed(tests: &[String]) -> String {
+fn list_tests(tests: &[String]) -> String {
     let names: Vec<&str> = tests.iter().take(NAMED).map(String::as_str).collect();
     match tests.len().saturating_sub(NAMED) {
         0 => names.join(", "),
@@ -231,14 +227,14 @@ fn listed(tests: &[String]) -> String {
     }
 }
 
-/// Asks a person at a terminal what is to become of it.
-fn ask(red: &[FailingCheck]) -> Result<BaselinePolicy, Problem> {
+/// Asks a person at a terminal how to treat the failures.
+fn ask_policy(red: &[FailingCheck]) -> Result<BaselinePolicy, Problem> {
     for check in red {
         let what = format!("`{}` fails before anything is changed:", check.name);
-        say(&with_output(&what, check));
+        eprint_line(&with_check_output(&what, check));
     }
     loop {
-        say("stop (s), count only new failures (n), or must it pass in the end (p)? [s]");
+        eprint_line("stop (s), count only new failures (n), or must it pass in the end (p)? [s]");
         let mut answer = String::new();
         let bytes = std::io::stdin().lock().read_line(&mut answer);
         let failed = |e| Problem::environment("could not read your answer").caused_by(&e);

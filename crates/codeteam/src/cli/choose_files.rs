@@ -1,12 +1,12 @@
-//! `codeteam choose-files`: the files that matter for an attempt, as JSON, for the `codeteam mcp` that
-//! started this.
+//! `codeteam choose-files`: prints the files that matter for an attempt, as JSON. The `codeteam
+//! mcp` that needs them starts this process.
 
 use codeteam_engine::session;
 
 use super::CliContext;
 use crate::exit::Exit;
 use crate::output;
-use crate::problem::Problem;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `choose-files`.
 #[derive(Debug, clap::Args)]
@@ -18,11 +18,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
-    let chosen = match scene.existing()? {
-        Some(engine) => session::chosen(&engine, &args.run, &args.attempt)?,
+    let chosen = match scene.existing_engine()? {
+        Some(engine) => session::files_for_attempt(&engine, &args.run, &args.attempt)?,
         None => None,
     };
     let chosen = chosen.ok_or_else(|| Problem::user("no such attempt is due"))?;
-    output::json(&chosen)?;
+    output::print_json(&chosen)?;
     Ok(Exit::Done)
 }

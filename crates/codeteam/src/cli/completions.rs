@@ -1,10 +1,10 @@
-//! `codeteam completions`: completions for a shell.
+//! `codeteam completions`: prints completions for a shell.
 
 use clap::CommandFactory as _;
 
 use crate::exit::Exit;
 use crate::output;
-use crate::problem::Problem;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `completions`.
 #[derive(Debug, clap::Args)]
@@ -21,6 +21,6 @@ pub(crate) fn main(args: &Args) -> Result<Exit, Problem> {
         "codeteam",
         &mut text,
     );
-    output::out(&String::from_utf8_lossy(&text))?;
+    output::print_text(&String::from_utf8_lossy(&text))?;
     Ok(Exit::Done)
 }

@@ -1,4 +1,4 @@
-//! `codeteam config`: what is configured, and whether it can be.
+//! `codeteam config`: shows the configuration, and checks whether it is valid.
 
 mod schema;
 mod show;
@@ -7,19 +7,21 @@ mod validate;
 use std::path::Path;
 
 use clap::Subcommand;
-use codeteam_core::yaml::SourceFiles;
 use codeteam_engine::config::{Config, ConfigLayers};
 use codeteam_engine::engine::{self, CommandLocation};
 use codeteam_engine::library::Library;
+use codeteam_workflow::yaml::SourceFiles;
 
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::output::say;
-use crate::problem::Problem;
+use crate::output::eprint_line;
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
-pub(super) use self::show::{flat, value};
-pub(super) use self::validate::{conclude, problems, problems_json, strategy_problems};
+pub(super) use self::show::{flatten_with_sources, node_to_json};
+pub(super) use self::validate::{
+    library_problems, problems_json, report_problems, strategy_problems,
+};
 
 /// Arguments of `config`.
 #[derive(Debug, clap::Args)]
@@ -30,17 +32,17 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
-    /// Print the configuration: all layers together.
+    /// Print the configuration, with all layers merged.
     ///
-    /// The layers are what is built in, your own, the project's, the environment (`CODETEAM_…`) and
-    /// the command line (`--set`); later ones count more. Secrets are not shown: neither what MCP
-    /// servers are given in their environment nor what looks like a key.
+    /// The layers are the built-in one, your own, the project's, the environment (`CODETEAM_…`) and
+    /// the command line (`--set`); later ones override earlier ones. Secrets are not shown: neither
+    /// what MCP servers get in their environment nor what looks like a key.
     Show(show::Args),
     /// Print the JSON Schema of the configuration, of a role, of a workflow or of a strategy.
     Schema(schema::Args),
     /// Check the configuration, and the roles and workflows of the user and the project.
     ///
-    /// Says everything that is wrong at once, and exits with 2 if anything is.
+    /// Reports all problems at once, and exits with 2 if there are any.
     Validate(validate::Args),
 }
 
@@ -52,7 +54,7 @@ pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     }
 }
 
-/// What is configured where the command works, in a repository or not.
+/// The configuration where the command runs, in a repository or not.
 pub(super) struct LoadedConfig {
     pub(super) ground: CommandLocation,
     pub(super) config: Config,
@@ -62,7 +64,7 @@ pub(super) struct LoadedConfig {
 impl LoadedConfig {
     pub(super) fn read(scene: &CliContext, set: &[String]) -> Result<Self, Problem> {
         let ground = CommandLocation::find(&scene.folder, scene.env.clone())?;
-        let (config, layers) = ground.layers(set).map_err(engine::Error::from)?;
+        let (config, layers) = ground.load_config(set).map_err(engine::Error::from)?;
         Ok(Self {
             ground,
             config,
@@ -75,8 +77,8 @@ impl LoadedConfig {
             .library(&self.config, self.layers.sources.clone())
     }
 
-    /// Tells what is configured and has no effect yet, of a key or of all.
-    pub(super) fn tell_notes(&self, scene: &CliContext, key: &str) {
+    /// Prints notes about settings that have no effect yet, for one key or for all.
+    pub(super) fn print_notes(&self, scene: &CliContext, key: &str) {
         if scene.detail < Verbosity::Normal {
             return;
         }
@@ -87,20 +89,20 @@ impl LoadedConfig {
         for note in &self.config.notes {
             let path = note.split('`').nth(1).unwrap_or_default();
             if key.is_empty() || below(path, key) || below(key, path) {
-                say(&format!("note: {}", shorten(scene, note)));
+                eprint_line(&format!("note: {}", shorten_paths(scene, note)));
             }
         }
     }
 }
 
-/// Sources under the names that a person at this prompt would give them.
-pub(super) fn near(scene: &CliContext, mut sources: SourceFiles) -> SourceFiles {
-    sources.rename(|file| near_name(scene, file));
+/// Shortens source paths for a person at this prompt.
+pub(super) fn shorten_sources(scene: &CliContext, mut sources: SourceFiles) -> SourceFiles {
+    sources.rename(|file| short_path(scene, file));
     sources
 }
 
-/// A file as seen from here, or from home.
-pub(super) fn near_name(scene: &CliContext, file: &str) -> String {
+/// Shortens a path relative to the current folder or home.
+pub(super) fn short_path(scene: &CliContext, file: &str) -> String {
     if let Some(variable) = file.strip_prefix("environment variable `") {
         return format!("${}", variable.trim_end_matches('`'));
     }
@@ -115,8 +117,8 @@ pub(super) fn near_name(scene: &CliContext, file: &str) -> String {
     }
 }
 
-/// The same for files in a sentence.
-pub(super) fn shorten(scene: &CliContext, text: &str) -> String {
+/// Shortens all paths in a sentence.
+pub(super) fn shorten_paths(scene: &CliContext, text: &str) -> String {
     let mut text = text.replace(&format!("{}/", scene.here.display()), "");
     if let Some(home) = &scene.env.home {
         text = text.replace(&format!("{}/", home.display()), "~/");

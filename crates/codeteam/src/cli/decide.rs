@@ -1,38 +1,69 @@
 //! Decisions from any terminal: approve, reject, answer, retry, skip, abort.
 //!
-//! A decision is written to the run's inbox. Whoever drives the run takes it from there at once;
-//! if nobody does, it keeps until `codeteam resume`, or this command drives the run itself where
+//! A decision is written to the run's inbox. Whoever drives the run takes it from there at once; if
+//! nobody does, it is kept until `codeteam resume`, or this command drives the run itself where
 //! that is what was asked for.
 
-use codeteam_core::Run;
-use codeteam_core::frame::{Frame, FrameStage, Question, QuestionKind};
-use codeteam_core::hands::Operator;
-use codeteam_core::ids::{FramePath, RunId, StepId, TaskId};
+use codeteam_core::frame::{FrameOutcome, Question, QuestionKind};
+use codeteam_core::ids::{FramePath, TaskId};
 use codeteam_core::input::Decision;
-use codeteam_core::quoted::one_line;
-use codeteam_engine::engine::{Engine, KeptDecision};
-use codeteam_engine::{driver, session, tell};
+use codeteam_core::operator::Operator;
+use codeteam_core::untrusted_text::one_line;
+use codeteam_engine::engine::Engine;
+use codeteam_engine::{driver, session};
+use codeteam_report::describe;
+use codeteam_report::view::{FrameView, LoadedRun, QuestionView, RunView};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::cli::drive::AnswerSourceArgs;
 use crate::cli::talk::DriveRequest;
-use crate::cli::{CliContext, RunName, drive, resume, talk};
+use crate::cli::{CliContext, RunName, drive, resume};
 use crate::exit::Exit;
-use crate::output::{self, TerminalStyle, say};
-use crate::problem::Problem;
+use crate::output::{self, TerminalStyle, eprint_line};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
+
+mod hand_in;
+
+pub(crate) use self::hand_in::{
+    continue_hint, hand_in, is_driven, kept_line, post_decision, redact_decision, report_posted,
+};
+
+use self::hand_in::{hand_in_signed, refused};
 
 /// Arguments of `approve`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
     run: RunName,
-    /// What else to say.
+    /// A note that goes with it.
     #[arg(short, long, default_value = "")]
     message: String,
-    /// Which task's question, if several are open.
+    /// The task whose question is meant, if several are open.
     #[arg(long)]
     task: Option<String>,
+    /// The id of the question, as `tui` shows it; refused if another question is open by now.
+    #[arg(long, value_name = "ID")]
+    question: Option<String>,
+    /// Accept the change against the approval policy, with `-m` as the reason. Only for people who
+    /// may override it.
+    #[arg(long = "override")]
+    overrides: bool,
+    #[command(flatten)]
+    signing: SigningArgs,
+}
+
+/// How a vote on a change is signed.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct SigningArgs {
+    /// Sign the decision with your ssh key, so that it is known to be yours whoever runs codeteam.
+    #[arg(long)]
+    sign: bool,
+    /// The key to sign with: the file of the private key, or of the public one if an agent has the
+    /// private one. If left out, git's `user.signingKey`.
+    #[arg(long, value_name = "FILE", requires = "sign")]
+    key: Option<PathBuf>,
 }
 
 /// Arguments of `reject`.
@@ -40,27 +71,36 @@ pub(crate) struct ApproveArgs {
 pub(crate) struct RejectArgs {
     #[command(flatten)]
     run: RunName,
-    /// What is wrong; the next worker is told.
+    /// What is wrong; the next worker sees this.
     #[arg(short, long, default_value = "")]
     message: String,
-    /// Which task's question, if several are open.
+    /// The task whose question is meant, if several are open.
     #[arg(long)]
     task: Option<String>,
+    /// The id of the question, as `tui` shows it; refused if another question is open by now.
+    #[arg(long, value_name = "ID")]
+    question: Option<String>,
+    #[command(flatten)]
+    signing: SigningArgs,
 }
 
 /// Arguments of `answer`.
 #[derive(Debug, clap::Args)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct AnswerArgs {
-    /// A run: its id or a part of it.
-    run: String,
+    /// A run: its id or a part of it. The newest if left out.
+    run: Option<String>,
     /// The answer: one of those offered, or any text where that is asked for.
     answer: String,
-    /// What else to say.
+    /// A note that goes with it.
     #[arg(short, long, default_value = "")]
     message: String,
-    /// Which task's question, if several are open.
+    /// The task whose question is meant, if several are open.
     #[arg(long)]
     task: Option<String>,
+    /// The id of the question, as `tui` shows it; refused if another question is open by now.
+    #[arg(long, value_name = "ID")]
+    question: Option<String>,
 }
 
 /// Arguments of `retry`.
@@ -80,9 +120,10 @@ pub(crate) struct RetryArgs {
 
 /// Arguments of `skip`.
 #[derive(Debug, clap::Args)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct SkipArgs {
-    /// A run: its id or a part of it.
-    run: String,
+    /// A run: its id or a part of it. The newest if left out.
+    run: Option<String>,
     /// The task to leave out.
     task: String,
 }
@@ -97,67 +138,77 @@ pub(crate) struct AbortArgs {
     message: String,
 }
 
-/// Words that mean yes, in the order they are looked for among a question's answers.
+/// Words that mean yes, in the order in which they are looked for among a question's answers.
 const YES: &[&str] = &[
     "approve", "accept", "commit", "yes", "continue", "done", "ok",
 ];
-/// Words that mean no.
+/// Words that mean no, in the same order.
 const NO: &[&str] = &["reject", "change", "no", "fail", "again"];
 
+/// The word for a vote against the policy.
+const OVERRIDES: &[&str] = &["override"];
+
 pub(crate) fn approve(args: &ApproveArgs, scene: &CliContext) -> Result<Exit, Problem> {
-    by_meaning(
+    let (words, verb) = if args.overrides {
+        (OVERRIDES, "approve --override")
+    } else {
+        (YES, "approve")
+    };
+    answer_by_meaning(
         scene,
         args.run.run.as_deref(),
-        args.task.as_deref(),
+        (args.task.as_deref(), args.question.as_deref()),
         &args.message,
-        YES,
-        "approve",
+        (words, verb),
+        &args.signing,
     )
 }
 
 pub(crate) fn reject(args: &RejectArgs, scene: &CliContext) -> Result<Exit, Problem> {
-    by_meaning(
+    answer_by_meaning(
         scene,
         args.run.run.as_deref(),
-        args.task.as_deref(),
+        (args.task.as_deref(), args.question.as_deref()),
         &args.message,
-        NO,
-        "reject",
+        (NO, "reject"),
+        &args.signing,
     )
 }
 
-fn by_meaning(
+fn answer_by_meaning(
     scene: &CliContext,
     run: Option<&str>,
-    task: Option<&str>,
+    (task, named): (Option<&str>, Option<&str>),
     message: &str,
-    words: &[&str],
-    verb: &str,
+    (words, verb): (&[&str], &str),
+    signing: &SigningArgs,
 ) -> Result<Exit, Problem> {
-    let engine = scene.with_runs()?;
-    let id = engine.find(run)?;
-    let state = engine.load(&id)?;
-    outside(&engine, &state)?;
+    let engine = scene.engine_with_runs()?;
+    let id = engine.find_run(run)?;
+    let state = engine.load_run_view(&id)?;
+    refuse_inside_session(&engine, &state)?;
     if words == YES
-        && let Some(decision) = overruling(&state, task, message)
+        && named.is_none()
+        && let Some(decision) = overruling_decision(&state, task, message)
     {
         if scene.detail >= Verbosity::Normal {
-            warn_against(&state, &decision);
+            warn_about_decision(&state, &decision);
         }
-        return post(scene, &engine, &id, &decision);
+        return post_decision(scene, &engine, &id, &decision);
     }
-    let question = question(&state, task)?;
+    let asked = find_named_question(&state, task, named)?;
+    let question = &asked.question;
     let answer = words
         .iter()
         .find_map(|word| question.answers.iter().find(|answer| answer == word))
         .ok_or_else(|| {
             Problem::user(format!(
                 "`{verb}` does not say enough here: {}",
-                tell::first_line(&question.text)
+                describe::first_line(&question.text)
             ))
             .hint(format!(
                 "`codeteam answer {id} …` with one of: {}",
-                offered(question)
+                list_answers(question)
             ))
         })?;
     let decision = Decision::Answer {
@@ -168,35 +219,93 @@ fn by_meaning(
     };
     if scene.detail >= Verbosity::Normal {
         if words == YES {
-            warn_of(&state, question);
+            warn_about_question(asked);
         }
         let asked = question.text.lines().next().unwrap_or_default();
-        say(&format!("`{answer}` is the answer to: {asked}"));
-        if words == YES && judges_nothing(&state, question) {
-            say(&format!(
+        eprint_line(&format!("`{answer}` is the answer to: {asked}"));
+        // An answer may run a command on this machine.
+        let about_it = format!("`{answer}` ");
+        for point in &question.points {
+            if point.starts_with(&about_it) {
+                output::eprint_wrapped(&format!("  {}", one_line(point)));
+            }
+        }
+        if words == YES && decides_no_change(&state, question) {
+            eprint_line(&format!(
                 "  that says how to go on, and accepts no change; `codeteam approve {id}` does, while an \
                  implementer is at work on it"
             ));
         }
     }
-    post(scene, &engine, &id, &decision)
+    if question.kind == QuestionKind::Approval {
+        refuse_inside_any_session(&engine)?;
+        return vote(scene, &engine, &state, decision, signing);
+    }
+    if signing.sign {
+        return Err(Problem::user(
+            "only a vote on a change that waits for an approval is signed",
+        ));
+    }
+    post_decision(scene, &engine, &id, &decision)
 }
 
-/// Whether a yes to a question of a session says only how to go on, though there is a change that steps
-/// are against.
-fn judges_nothing(run: &Run, question: &Question) -> bool {
-    let frame = run.frames.get(&question.id.frame);
-    run.hands == Operator::Session
+/// Posts a vote on a change, or what somebody decides about their vote, signed if that is wanted.
+pub(super) fn vote(
+    scene: &CliContext,
+    engine: &Arc<Engine>,
+    run: &LoadedRun,
+    mut decision: Decision,
+    signing: &SigningArgs,
+) -> Result<Exit, Problem> {
+    // The signature covers the words as they are kept.
+    redact_decision(scene, engine, &mut decision);
+    let signature = if signing.sign {
+        let key = match &signing.key {
+            Some(key) => scene.here.join(key),
+            None => engine.signing_key()?,
+        };
+        Some(engine.sign_decision(run.as_run(), &decision, &key)?)
+    } else {
+        None
+    };
+    let id = &run.id;
+    if !is_driven(engine, id)?
+        && let Some(why) = engine.foresee_refusal(run.as_run(), &decision, signature.as_deref())?
+    {
+        return Err(refused(&why));
+    }
+    let handed_in = hand_in_signed(scene, engine, id, &decision, signature)?;
+    let go_on = (!handed_in.is_driven()).then(|| continue_hint(run));
+    report_posted(scene, id, &decision, &handed_in, go_on.as_deref())
+}
+
+/// Refuses a vote from inside a session in this checkout, whatever that session does: a vote is a
+/// person's own.
+pub(crate) fn refuse_inside_any_session(engine: &Engine) -> Result<(), Problem> {
+    match session::calling_session(engine.repo.top_level()) {
+        None => Ok(()),
+        Some(label) => Err(
+            Problem::user(format!("this is called from inside `{label}`"))
+                .hint("a person votes on a change, in a terminal of their own"),
+        ),
+    }
+}
+
+/// Returns true if a yes to a session's question only says how to go on, although steps object to
+/// the change.
+fn decides_no_change(run: &RunView, question: &Question) -> bool {
+    let frame = run.frame(&question.id.frame);
+    run.operator == Operator::Session
         && question.kind != QuestionKind::Step
-        && frame.is_some_and(|frame| !frame.held_against().is_empty())
+        && frame.is_some_and(|frame| !frame.rejected_by.is_empty())
 }
 
-/// Refuses what a session says in a person's name: a decision is made outside of it, whoever has the
-/// run by now.
-pub(crate) fn outside(engine: &Engine, run: &Run) -> Result<(), Problem> {
-    let label = match run.began_in {
+/// Refuses a decision made by a session in a person's name. A person decides outside the session,
+/// whoever has the run by now.
+pub(crate) fn refuse_inside_session(engine: &Engine, run: &RunView) -> Result<(), Problem> {
+    let label = match run.started_by {
         Operator::Workers => None,
-        Operator::Session => session::inside(engine, &run.id)?,
+        Operator::Session => session::calling_session_of_run(engine, &run.id)?,
     };
     let Some(label) = label else {
         return Ok(());
@@ -207,16 +316,14 @@ pub(crate) fn outside(engine: &Engine, run: &Run) -> Result<(), Problem> {
     .hint("a person decides this, in a terminal of their own"))
 }
 
-/// The decision to take a change as it is, where nothing is asked and something is held against it:
-/// one that is being worked on, or one that was given up.
-fn overruling(run: &Run, task: Option<&str>, message: &str) -> Option<Decision> {
-    let asked = |frame: &Frame| matches!(frame.stage, FrameStage::Asking(_));
-    if run.frames.values().any(asked) {
+/// Returns the decision to accept a change as it is, where no question is open and there are
+/// objections. The change may still be worked on, or may have been given up.
+fn overruling_decision(run: &RunView, task: Option<&str>, message: &str) -> Option<Decision> {
+    if !run.questions.is_empty() {
         return None;
     }
-    let named = |frame: &&Frame| task.is_none_or(|task| frame.path.name() == task);
-    let held = run.frames.values().chain(run.failed.values()).filter(named);
-    let mut held = held.filter(|frame| !frame.held_against().is_empty());
+    let named = |frame: &&FrameView| task.is_none_or(|task| frame.path.name() == task);
+    let mut held = run.refused_changes().filter(named);
     let frame = held.next().filter(|_| held.next().is_none())?;
     Some(Decision::Accept {
         frame: Some(frame.path.clone()),
@@ -224,35 +331,29 @@ fn overruling(run: &Run, task: Option<&str>, message: &str) -> Option<Decision> 
     })
 }
 
-fn warn_against(run: &Run, decision: &Decision) {
+fn warn_about_decision(run: &RunView, decision: &Decision) {
     if let Decision::Accept {
         frame: Some(path), ..
     } = decision
+        && let Some(frame) = run.frame(path).filter(|frame| frame.has_change())
     {
-        let frame = run.frames.get(path).or_else(|| run.failed.get(path));
-        if let Some(frame) = frame {
-            warn_of_frame(frame);
-        }
+        warn_about_objections(&frame.objections);
     }
 }
 
-/// Says what an approval goes over: it is recorded, and whoever gives it should know.
-fn warn_of(run: &Run, question: &Question) {
-    if question.kind == QuestionKind::Step
-        && let Some(frame) = run.frames.get(&question.id.frame)
-    {
-        warn_of_frame(frame);
+/// Warns about the objections that an approval overrules: they are recorded, and whoever approves
+/// should know.
+fn warn_about_question(asked: &QuestionView) {
+    if asked.question.kind == QuestionKind::Step {
+        warn_about_objections(&asked.objections);
     }
 }
 
-fn warn_of_frame(frame: &Frame) {
-    let patch = frame.change.as_ref().map(|change| &change.patch);
-    let approved = |step: &StepId| frame.verdicts.get(step).is_some_and(|v| v.approved);
-    let against = frame.record.against(patch, approved);
-    if patch.is_some() && !against.is_empty() {
+fn warn_about_objections(against: &[String]) {
+    if !against.is_empty() {
         let style = TerminalStyle::detect();
-        say(&format!(
-            "{}: this goes over {}",
+        eprint_line(&format!(
+            "{}: this overrules {}",
             style.yellow("note"),
             against.join(", ")
         ));
@@ -260,24 +361,28 @@ fn warn_of_frame(frame: &Frame) {
 }
 
 pub(crate) fn answer(args: &AnswerArgs, scene: &CliContext) -> Result<Exit, Problem> {
-    let engine = scene.with_runs()?;
-    let id = engine.find(Some(&args.run))?;
-    let state = engine.load(&id)?;
-    outside(&engine, &state)?;
-    let question = question(&state, args.task.as_deref())?;
+    let engine = scene.engine_with_runs()?;
+    let id = engine.find_run(args.run.as_deref())?;
+    let state = engine.load_run_view(&id)?;
+    refuse_inside_session(&engine, &state)?;
+    let asked = find_named_question(&state, args.task.as_deref(), args.question.as_deref())?;
+    let question = &asked.question;
     if !question.answers.is_empty() && !question.answers.contains(&args.answer) {
         return Err(Problem::user(format!(
             "`{}` is not an answer to: {}",
             args.answer,
-            tell::first_line(&question.text)
+            describe::first_line(&question.text)
         ))
-        .hint(format!("one of: {}", offered(question))));
+        .hint(format!("one of: {}", list_answers(question))));
     }
-    if talk::editing(&state, question).as_ref() == Some(&args.answer) {
+    if asked.edit_answer() == Some(args.answer.as_str()) {
         return Err(
             Problem::user(format!("`{}` comes with a change", args.answer))
                 .hint(format!("`codeteam edit {id}` opens it, and hands it back")),
         );
+    }
+    if question.kind == QuestionKind::Approval {
+        refuse_inside_any_session(&engine)?;
     }
     let decision = Decision::Answer {
         question: question.id.clone(),
@@ -285,33 +390,34 @@ pub(crate) fn answer(args: &AnswerArgs, scene: &CliContext) -> Result<Exit, Prob
         note: args.message.clone(),
         change: None,
     };
-    post(scene, &engine, &id, &decision)
+    post_decision(scene, &engine, &id, &decision)
 }
 
 pub(crate) fn skip(args: &SkipArgs, scene: &CliContext) -> Result<Exit, Problem> {
-    let engine = scene.with_runs()?;
-    let id = engine.find(Some(&args.run))?;
-    let run = engine.load(&id)?;
-    outside(&engine, &run)?;
-    let task = known_task(&run, &args.task)?;
-    post(scene, &engine, &id, &Decision::Skip { task })
+    let engine = scene.engine_with_runs()?;
+    let id = engine.find_run(args.run.as_deref())?;
+    let run = engine.load_run_view(&id)?;
+    refuse_inside_session(&engine, &run)?;
+    let task = find_task(&run, &args.task)?;
+    post_decision(scene, &engine, &id, &Decision::Skip { task })
 }
 
 pub(crate) fn abort(args: &AbortArgs, scene: &CliContext) -> Result<Exit, Problem> {
-    let engine = scene.with_runs()?;
-    let id = engine.find(args.run.run.as_deref())?;
-    if engine.load(&id)?.is_terminal() {
+    let engine = scene.engine_with_runs()?;
+    let id = engine.find_run(args.run.run.as_deref())?;
+    if engine.load_run_view(&id)?.is_ended() {
         return Err(Problem::user(format!("{id} has ended already")));
     }
     let mut decision = Decision::Abort {
         reason: args.message.clone(),
     };
-    filter(scene, &engine, &mut decision);
-    if hand_in(scene, &engine, &id, &decision)? {
-        return told(scene, &id, &decision, None);
+    redact_decision(scene, &engine, &mut decision);
+    let handed_in = hand_in(scene, &engine, &id, &decision)?;
+    if handed_in.is_driven() {
+        return report_posted(scene, &id, &decision, &handed_in, None);
     }
-    // Ending a run that nobody drives takes no worker: do it here and now.
-    let options = drive::options(false)?;
+    // Ending a run that nobody drives needs no worker, so it is done right here.
+    let options = drive::driver_options(false)?;
     driver::resume(
         &engine,
         &id,
@@ -320,35 +426,30 @@ pub(crate) fn abort(args: &AbortArgs, scene: &CliContext) -> Result<Exit, Proble
         &drive::observer(scene, &engine),
     )?;
     if scene.json {
-        output::json(&drive::value(&engine.load(&id)?))?;
+        output::print_json(&engine.load_run_view(&id)?.view().clone().with_driver(false))?;
     }
     Ok(Exit::Done)
 }
 
 pub(crate) fn retry(args: &RetryArgs, scene: &CliContext) -> Result<Exit, Problem> {
-    let engine = scene.with_runs()?;
-    let id = engine.find(args.run.run.as_deref())?;
-    let run = engine.load(&id)?;
-    outside(&engine, &run)?;
+    let engine = scene.engine_with_runs()?;
+    let id = engine.find_run(args.run.run.as_deref())?;
+    let run = engine.load_run_view(&id)?;
+    refuse_inside_session(&engine, &run)?;
     let frame = match &args.task {
         None => None,
         Some(task) => {
-            let task = known_task(&run, task)?;
-            let found = run
-                .failed
-                .keys()
-                .find(|path| path.name() == task.as_str())
-                .cloned();
+            let task = find_task(&run, task)?;
+            let mut stopped = run.stopped_frames.iter();
+            let found = stopped.find(|frame| frame.path.name() == task.as_str());
+            let found = found.map(|frame| frame.path.clone());
             Some(found.unwrap_or_else(|| FramePath::root().child(task.as_str())))
         }
     };
-    let failed = run.failed.iter().next().is_some()
+    let failed = !run.stopped_frames.iter().all(|frame| frame.path.is_root())
         || matches!(
             run.outcome,
-            Some(
-                codeteam_core::event::FrameOutcome::Failed(_)
-                    | codeteam_core::event::FrameOutcome::Aborted(_)
-            )
+            Some(FrameOutcome::Failed(_) | FrameOutcome::Aborted(_))
         );
     if !failed {
         return Err(Problem::user(format!("nothing of {id} has failed"))
@@ -357,49 +458,66 @@ pub(crate) fn retry(args: &RetryArgs, scene: &CliContext) -> Result<Exit, Proble
     let mut decision = Decision::Retry {
         frame,
         note: args.message.clone(),
-        plan: resume::plan_by_hand(&engine, &run)?,
-        checks: resume::checks_by_hand(&engine, &run),
+        plan: resume::hand_edited_plan(&engine, &run)?,
+        checks: resume::changed_checks(&engine, &run),
     };
-    filter(scene, &engine, &mut decision);
-    if hand_in(scene, &engine, &id, &decision)? {
-        return told(scene, &id, &decision, None);
+    redact_decision(scene, &engine, &mut decision);
+    let handed_in = hand_in(scene, &engine, &id, &decision)?;
+    if handed_in.is_driven() {
+        return report_posted(scene, &id, &decision, &handed_in, None);
     }
     let task = DriveRequest::Resume(id, Vec::new());
-    drive::drive(scene, &engine, task, &args.answering)
+    drive::drive_run(scene, &engine, task, &args.answering)
 }
 
-/// The open question: the only one, or the one of a task.
-pub(crate) fn question<'a>(run: &'a Run, task: Option<&str>) -> Result<&'a Question, Problem> {
-    let open: Vec<&Question> = drive::open_questions(run)
-        .into_iter()
-        .filter(|q| task.is_none_or(|task| q.id.frame.name() == task))
-        .collect();
+/// Returns the open question: the only one, or that of a task.
+pub(crate) fn find_question<'a>(
+    run: &'a RunView,
+    task: Option<&str>,
+) -> Result<&'a QuestionView, Problem> {
+    let is_of = |asked: &&QuestionView| task.is_none_or(|task| asked.place() == task);
+    let open: Vec<&QuestionView> = run.questions.iter().filter(is_of).collect();
     match open.as_slice() {
         [] => Err(no_question(run)),
         [one] => Ok(one),
         several => {
-            let names: Vec<&str> = several.iter().map(|q| q.id.frame.name()).collect();
+            let names: Vec<&str> = several.iter().map(|asked| asked.place()).collect();
             Err(Problem::user("several questions are open")
                 .hint(format!("say which with `--task`: {}", names.join(", "))))
         }
     }
 }
 
-/// Why there is nothing to decide, and what can be done instead.
-fn no_question(run: &Run) -> Problem {
+/// Returns the open question of this id, or the only one, or that of a task. Whoever names a question
+/// has read it: no other one is taken for it.
+pub(super) fn find_named_question<'a>(
+    run: &'a RunView,
+    task: Option<&str>,
+    named: Option<&str>,
+) -> Result<&'a QuestionView, Problem> {
+    let Some(named) = named else {
+        return find_question(run, task);
+    };
+    let mut open = run.questions.iter();
+    let found = open.find(|asked| asked.question.id.to_string() == named);
+    found.ok_or_else(|| {
+        let id = &run.id;
+        Problem::user(format!("the question `{named}` is no longer open"))
+            .hint("it was answered meanwhile, or the run has moved on; nothing was decided")
+            .hint(format!("`codeteam show {id}` shows what is asked now"))
+    })
+}
+
+/// Explains why there is nothing to decide, and what can be done instead.
+fn no_question(run: &RunView) -> Problem {
     let id = &run.id;
-    let refused: Vec<&str> = run
-        .frames
-        .values()
-        .chain(run.failed.values())
-        .filter(|frame| !frame.held_against().is_empty())
-        .map(|frame| frame.path.name())
-        .collect();
-    let problem = Problem::user(format!("{id} waits for no decision"));
+    let refused = run.refused_changes();
+    let refused: Vec<&str> = refused.map(|frame| frame.path.name()).collect();
+    let problem = Problem::user(format!("{id} is not waiting for a decision"));
     match refused.as_slice() {
         [] => problem.hint(format!("`codeteam status {id}` shows what it is doing")),
         [one] => problem.hint(format!(
-            "`codeteam approve {id} --task {one}` takes the change that was refused as it is"
+            "`codeteam approve {id} --task {one}` accepts the refused change as it is"
         )),
         several => problem.hint(format!(
             "several changes were refused; `codeteam approve {id} --task …` takes one of them as it \
@@ -409,151 +527,13 @@ fn no_question(run: &Run) -> Problem {
     }
 }
 
-pub(crate) fn post(
-    scene: &CliContext,
-    engine: &Arc<Engine>,
-    id: &RunId,
-    decision: &Decision,
-) -> Result<Exit, Problem> {
-    let mut decision = decision.clone();
-    filter(scene, engine, &mut decision);
-    if hand_in(scene, engine, id, &decision)? {
-        return told(scene, id, &decision, None);
-    }
-    let go_on = go_on(&engine.load(id)?);
-    told(scene, id, &decision, Some(&go_on))
-}
-
-/// Writes a decision down, and returns whether somebody drives the run and takes it. If nobody does, it is
-/// kept for whoever takes the run up next, and earlier ones that it replaces are named.
-fn hand_in(
-    scene: &CliContext,
-    engine: &Engine,
-    id: &RunId,
-    decision: &Decision,
-) -> Result<bool, Problem> {
-    if driven(engine, id)? {
-        engine.post(id, decision, &scene.env.user)?;
-        // It may have stopped meanwhile, and not have seen it.
-        return driven(engine, id);
-    }
-    let replaced = engine.keep(id, decision, &scene.env.user)?;
-    for earlier in replaced
-        .iter()
-        .filter(|_| scene.detail >= Verbosity::Normal)
-    {
-        output::tell(&format!(
-            "{}: this replaces what was decided before and not carried out yet: {}",
-            TerminalStyle::detect().yellow("note"),
-            in_words(&earlier.decision)
-        ));
-    }
-    driven(engine, id)
-}
-
-/// A decision that is kept, as status shows it.
-pub(crate) fn kept_line(kept: &KeptDecision) -> String {
-    one_line(&format!("{} (by {})", in_words(&kept.decision), kept.by))
-}
-
-/// A decision in a few words.
-fn in_words(decision: &Decision) -> String {
-    let with_note = |what: String, note: &str| match tell::first_line(note) {
-        "" => what,
-        note => format!("{what}: \"{note}\""),
-    };
-    let place = |frame: &FramePath| {
-        if frame.is_root() {
-            "the run".to_owned()
-        } else {
-            format!("`{}`", frame.name())
-        }
-    };
-    match decision {
-        Decision::Answer {
-            question,
-            answer,
-            note,
-            ..
-        } => {
-            let answer = tell::first_line(answer);
-            with_note(
-                format!("`{answer}` as the answer for {}", place(&question.frame)),
-                note,
-            )
-        }
-        Decision::Accept { frame, note } => {
-            let of = frame.as_ref().map(|f| format!(" of {}", place(f)));
-            let what = format!("accept the change{} as it is", of.unwrap_or_default());
-            with_note(what, note)
-        }
-        Decision::Retry { frame, note, .. } => {
-            let what = frame.as_ref().map(|f| format!(" {}", place(f)));
-            with_note(format!("retry{}", what.unwrap_or_default()), note)
-        }
-        Decision::Skip { task } => format!("skip `{task}`"),
-        Decision::Abort { reason } => with_note("abort the run".to_owned(), reason),
-        Decision::Revise { .. } => "change the plan".to_owned(),
-        Decision::Repin { .. } => "change the checks".to_owned(),
-        Decision::Reassign { .. } => "give the run into other hands".to_owned(),
-        Decision::RaiseLimits { .. } => "raise limits".to_owned(),
-    }
-}
-
-/// Takes secrets out of a decision, and says so.
-fn filter(scene: &CliContext, engine: &Engine, decision: &mut Decision) {
-    let removed = engine.filter_decision(decision);
-    if scene.detail >= Verbosity::Normal {
-        output::note_removed(&removed);
-    }
-}
-
-/// What became of a decision that was written down, and how to go on if nobody drives the run.
-fn told(
-    scene: &CliContext,
-    id: &RunId,
-    decision: &Decision,
-    go_on: Option<&str>,
-) -> Result<Exit, Problem> {
-    let driven = go_on.is_none();
-    if scene.json {
-        output::json(&serde_json::json!({ "run": id, "posted": decision, "driven": driven }))?;
-    } else if let Some(go_on) = go_on {
-        say("kept: no codeteam is working on the run now, so nothing happens yet");
-        say(&format!("  go on   {go_on}"));
-    } else {
-        say(&format!("told the codeteam that drives {id}"));
-    }
-    Ok(Exit::Done)
-}
-
-/// How a run that nobody drives is gone on with.
-pub(crate) fn go_on(run: &Run) -> String {
-    let id = &run.id;
-    match run.hands {
-        Operator::Workers => format!("codeteam resume {id}"),
-        Operator::Session => {
-            format!("in your client: `get_status`; or with workers: codeteam run --continue {id}")
-        }
-    }
-}
-
-/// Whether a living process drives the run.
-pub(crate) fn driven(engine: &Engine, id: &RunId) -> Result<bool, Problem> {
-    Ok(session::is_driven(engine, id)?)
-}
-
-fn known_task(run: &Run, name: &str) -> Result<TaskId, Problem> {
+fn find_task(run: &RunView, name: &str) -> Result<TaskId, Problem> {
     let id = TaskId::from(name);
-    if run.task(&id).is_some() {
+    if run.task(name).is_some() {
         return Ok(id);
     }
-    let names = run
-        .plan
-        .iter()
-        .flat_map(|plan| &plan.tasks)
-        .map(|t| t.id.as_str());
-    let near = codeteam_core::yaml::nearest(name, names);
+    let names = run.tasks.iter().map(|task| task.id.as_str());
+    let near = codeteam_core::spelling::nearest(name, names);
     let problem = Problem::user(format!("there is no task `{name}` in {}", run.id));
     Err(match near {
         Some(near) => problem.hint(format!("did you mean `{near}`?")),
@@ -561,7 +541,7 @@ fn known_task(run: &Run, name: &str) -> Result<TaskId, Problem> {
     })
 }
 
-fn offered(question: &Question) -> String {
+fn list_answers(question: &Question) -> String {
     if question.answers.is_empty() {
         return "any text".to_owned();
     }

@@ -1,31 +1,32 @@
-//! `codeteam demo`: the whole job on a small sample project, with scripted workers.
+//! `codeteam demo`: does the whole job on a small sample project, with scripted workers.
 //!
-//! Everything is real but the thinking: worktrees, checks, a failing test, a review that rejects,
-//! and commits to look at. It all stays in one folder, which the next demo replaces.
+//! Everything is real except the thinking: worktrees, checks, a failing test, a review that
+//! rejects, and commits to inspect. It all stays in one folder, which the next demo replaces.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use codeteam_agent::scripted::{DEMO_FILES, DEMO_GOAL};
+use codeteam_core::shell::shell_word;
+use codeteam_engine::clock::now;
 use codeteam_engine::driver;
 use codeteam_engine::engine::{self, Engine, RunRequest};
-use codeteam_engine::git::{self, CommitSignature, GitIdentity, GitProgram};
-use codeteam_engine::perform::now;
 use codeteam_engine::trust::LogRecords;
+use codeteam_host::git::{self, CommitSignature, GitIdentity, GitProgram};
 
 use crate::cli::{CliContext, CommandPrefixes, drive};
 use crate::exit::Exit;
-use crate::output::{TerminalStyle, say};
-use crate::problem::Problem;
+use crate::output::{TerminalStyle, eprint_line};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
-/// Marks a folder as one a demo may replace.
+/// Marks a folder that a demo may replace.
 const MARKER: &str = ".made-by-codeteam-demo";
 
 /// Arguments of `demo`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where to make the sample project; the folder of the last demo is replaced.
+    /// Where to create the sample project; the folder of the last demo is replaced.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -36,42 +37,43 @@ pub(crate) fn main(args: &Args, mut scene: CliContext) -> Result<Exit, Problem> 
         None => std::env::temp_dir().join(format!("codeteam-demo-{}", scene.env.user)),
     };
     let sample = folder.join("sample");
-    clear(&folder, &scene)?;
-    make(&folder, &sample, &scene)?;
+    remove_last_demo(&folder, &scene)?;
+    create_sample(&folder, &sample, &scene)?;
     let own_logs = LogRecords::for_user(&scene.env);
-    // Worktrees live beside the sample, so that removing one folder removes it all.
+    // Worktrees are next to the sample, so that removing one folder removes everything.
     scene.env.state_home = Some(folder.join("state"));
     scene.folder.clone_from(&sample);
-    let program = drive::shell_word(&scene.codeteam.to_string_lossy());
-    let place = drive::shell_word(&sample.to_string_lossy());
+    let program = shell_word(&scene.codeteam.to_string_lossy());
+    let place = shell_word(&sample.to_string_lossy());
     scene.calls = CommandPrefixes {
         codeteam: format!("{program} -C {place}"),
         git: format!("git -C {place}"),
     };
     let style = TerminalStyle::detect();
     if scene.detail >= Verbosity::Normal {
-        say(&format!("{} {DEMO_GOAL}", style.bold("goal:")));
-        say(&format!(
-            "A sample project is in {}; the workers are scripted, all else is real.",
+        eprint_line(&format!("{} {DEMO_GOAL}", style.bold("goal:")));
+        eprint_line(&format!(
+            "A sample project is in {}; the workers are scripted, everything else is real.",
             sample.display()
         ));
-        say("");
+        eprint_line("");
     }
-    let mut project = scene.project()?;
+    let mut project = scene.find_project()?;
     if project.env.author.is_none() && project.repo.identity()?.is_none() {
-        // Nobody need be known to git to see how it goes.
+        // The demo must work without a git identity.
         project.env.author = Some(GitIdentity::default());
     }
     let prepared = project.prepare(&RunRequest {
         goal: DEMO_GOAL.to_owned(),
-        // Whatever the user has chosen for their own projects: the script is made for this one.
+        // The script requires this workflow, whatever the user has configured for their own
+        // projects.
         workflow: Some("codeteam".to_owned()),
         worker: Some("scripted".to_owned()),
         ..RunRequest::default()
     })?;
-    let engine = scene.open(project)?;
+    let engine = scene.open_engine(project)?;
     if let Some(logs) = own_logs {
-        // The commands that the demo suggests look into it as the user.
+        // The commands that the demo suggests access this log as the user.
         logs.record(&sample.join(".codeteam/state.db"))
             .map_err(engine::Error::from)?;
     }
@@ -79,14 +81,14 @@ pub(crate) fn main(args: &Args, mut scene: CliContext) -> Result<Exit, Problem> 
     let (id, stop) = driver::start(
         &engine,
         started,
-        &drive::options(false)?,
+        &drive::driver_options(false)?,
         &drive::observer(&scene, &engine),
     )?;
-    let exit = drive::closing(&scene, &engine, &id, &stop)?;
+    let exit = drive::report_stop(&scene, &engine, &id, &stop)?;
     if exit == Exit::Done && !scene.json && scene.detail >= Verbosity::Normal {
         let CommandPrefixes { codeteam, .. } = &scene.calls;
-        say(&format!("  story   {codeteam} log"));
-        say(&format!(
+        eprint_line(&format!("  story   {codeteam} log"));
+        eprint_line(&format!(
             "  summary {}/.codeteam/runs/{id}/summary.md",
             sample.display()
         ));
@@ -95,7 +97,7 @@ pub(crate) fn main(args: &Args, mut scene: CliContext) -> Result<Exit, Problem> 
 }
 
 /// Removes the last demo; refuses to touch anything else.
-fn clear(folder: &Path, scene: &CliContext) -> Result<(), Problem> {
+fn remove_last_demo(folder: &Path, scene: &CliContext) -> Result<(), Problem> {
     if !folder.exists() {
         return Ok(());
     }
@@ -125,7 +127,7 @@ fn clear(folder: &Path, scene: &CliContext) -> Result<(), Problem> {
     })
 }
 
-/// Whether the folder of the last demo has something that the demo did not make.
+/// Returns true if the folder of the last demo contains something that the demo did not create.
 fn has_own_files(folder: &Path, scene: &CliContext) -> bool {
     const MADE: [&str; 3] = [MARKER, "sample", "state"];
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -135,14 +137,14 @@ fn has_own_files(folder: &Path, scene: &CliContext) -> bool {
     }
     let sample = folder.join("sample");
     if !sample.join(".git").exists() {
-        // It was not finished.
+        // The last demo did not finish.
         return false;
     }
     let sample = Engine::repository(&sample, &scene.env);
     sample.is_ok_and(|repo| repo.is_dirty().unwrap_or(true))
 }
 
-fn make(folder: &Path, sample: &Path, scene: &CliContext) -> Result<(), Problem> {
+fn create_sample(folder: &Path, sample: &Path, scene: &CliContext) -> Result<(), Problem> {
     let problem = |path: &Path| {
         let what = format!("could not write `{}`", path.display());
         move |e: std::io::Error| Problem::environment(what).caused_by(&e)

@@ -1,26 +1,25 @@
-//! `codeteam diff`: the diff of a run, or of one of its tasks.
+//! `codeteam diff`: prints the diff of a run, or of one of its tasks.
 
-use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 
-use codeteam_core::Run;
-use codeteam_core::ids::{Commit, FramePath, TaskId};
-use codeteam_core::quoted::spell_out;
+use codeteam_core::ids::FramePath;
+use codeteam_core::untrusted_text::spell_out;
 use codeteam_engine::Engine;
-use codeteam_engine::git::Oid;
+use codeteam_engine::patches::{PatchWithFiles, patch_between, task_patch};
+use codeteam_report::view::{FrameView, RunView};
 
 use crate::cli::{CliContext, RunName};
 use crate::exit::Exit;
 use crate::output;
-use crate::problem::Problem;
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `diff`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     run: RunName,
-    /// Only what this task changed; its current change if it is under way.
+    /// Only what this task changed; its current change if it is in progress.
     #[arg(long)]
     task: Option<String>,
     /// Only the names of the files.
@@ -29,98 +28,67 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
-    let engine = scene.with_runs()?;
-    let run = engine.load(&engine.find_work(args.run.run.as_deref())?)?;
-    let (text, files) = match &args.task {
-        None => whole(&engine, &run, scene)?,
-        Some(task) => of_task(&engine, &run, task)?,
+    let engine = scene.engine_with_runs()?;
+    let run = engine.load_run_view(&engine.find_work_run(args.run.run.as_deref())?)?;
+    let PatchWithFiles { text, files } = match &args.task {
+        None => run_patch(&engine, &run, scene)?,
+        Some(task) => task_patch(&engine, &run, task)?,
     };
     if scene.json {
         let value = serde_json::json!({
             "run": run.id, "files": files, "diff": String::from_utf8_lossy(&text),
         });
-        output::json(&value)?;
+        output::print_json(&value)?;
     } else if args.names {
         for file in files {
-            output::out_line(&file)?;
+            output::print_line(&file)?;
         }
     } else if std::io::stdout().is_terminal() {
-        // For eyes: what a file does to a terminal is spelt out, and not done.
-        output::out(&spell_out(&String::from_utf8_lossy(&text)))?;
+        // On a terminal, control characters in files are spelt out instead of executed.
+        output::print_text(&spell_out(&String::from_utf8_lossy(&text)))?;
     } else {
-        // To the byte: it is a patch, and files need not be UTF-8.
-        output::out_bytes(&text)?;
+        // Otherwise print exact bytes: it is a patch, and files need not be UTF-8.
+        output::print_bytes(&text)?;
     }
     Ok(Exit::Done)
 }
 
-/// A patch, and the files it touches.
-type PatchWithFiles = (Vec<u8>, Vec<String>);
+/// Returns a task whose change is not committed yet, if there is one.
+fn submitted_task(run: &RunView) -> Option<&str> {
+    let mut frames = run.all_frames();
+    let submitted = frames.find(|frame| frame.has_change() && !frame.path.is_root())?;
+    Some(submitted.path.name())
+}
 
-/// What a run has committed; or, before that, the change that it is at as a whole.
-fn whole(engine: &Engine, run: &Run, scene: &CliContext) -> Result<PatchWithFiles, Problem> {
-    let committed = between(engine, &run.base.commit, &run.tip.commit)?;
-    if !committed.1.is_empty() {
+/// Returns the patch of a run's commits, or, before there are any, of its current change as a
+/// whole.
+fn run_patch(
+    engine: &Engine,
+    run: &RunView,
+    scene: &CliContext,
+) -> Result<PatchWithFiles, Problem> {
+    let committed = patch_between(engine, &run.base, &run.tip)?;
+    if !committed.files.is_empty() {
         return Ok(committed);
     }
-    let root = run.frames.get(&FramePath::root());
-    let is_at = root.is_some_and(|frame| frame.change.is_some());
+    let root = run.frame(&FramePath::root());
+    let is_at = root.is_some_and(FrameView::has_change);
     if scene.detail >= Verbosity::Normal {
-        output::say(if is_at {
-            "note: nothing is committed yet; this is what was submitted last"
-        } else {
-            "note: nothing is committed yet"
+        let submitted = submitted_task(run);
+        output::eprint_line(&match submitted {
+            _ if is_at => {
+                "note: nothing is committed yet; this is what was submitted last".to_owned()
+            }
+            Some(task) => format!(
+                "note: nothing is committed yet; `codeteam diff {} --task {task}` shows what was \
+                 submitted last",
+                run.id
+            ),
+            None => "note: nothing is committed yet".to_owned(),
         });
     }
     if is_at {
-        return of_task(engine, run, FramePath::root().name());
+        return task_patch(engine, run, FramePath::root().name());
     }
     Ok(committed)
-}
-
-/// What a task has changed: what it is at now, or each of its commits.
-fn of_task(engine: &Engine, run: &Run, task: &str) -> Result<PatchWithFiles, Problem> {
-    let mut frames = run.frames.values().chain(run.failed.values());
-    let frame = frames.find(|f| f.path.name() == task);
-    if let Some(change) = frame.and_then(|f| f.change.as_ref()) {
-        let text = engine
-            .bodies
-            .get(change.diff.as_str())
-            .map_err(|e| Problem::environment("the diff cannot be read").caused_by(&e))?;
-        return Ok((text, change.files.clone()));
-    }
-    let commits = run
-        .tasks
-        .get(&TaskId::from(task))
-        .map(|r| r.commits.clone());
-    let commits = commits
-        .filter(|commits| !commits.is_empty())
-        .ok_or_else(|| {
-            Problem::user(format!("there is no change of `{task}` in {}", run.id))
-                .hint(format!("`codeteam show {}` lists its tasks", run.id))
-        })?;
-    let (mut text, mut files) = (Vec::new(), BTreeSet::new());
-    for commit in &commits {
-        // Other tasks' commits may lie between two of this one's.
-        let before = engine.repo.resolve(&format!("{commit}~1"))?;
-        let (patch, touched) = between(engine, &before.as_str().into(), commit)?;
-        text.extend(patch);
-        files.extend(touched);
-    }
-    Ok((text, files.into_iter().collect()))
-}
-
-fn between(engine: &Engine, from: &Commit, to: &Commit) -> Result<PatchWithFiles, Problem> {
-    let tree = |commit: &Commit| -> Result<Oid, Problem> {
-        let oid = Oid::parse(commit.as_str())
-            .ok_or_else(|| Problem::internal(format!("`{commit}` is no commit")))?;
-        Ok(engine.repo.tree_of(&oid)?)
-    };
-    let diff = engine.repo.diff(&tree(from)?, &tree(to)?)?;
-    let files = diff
-        .files
-        .iter()
-        .map(|f| f.path.display().to_string())
-        .collect();
-    Ok((diff.text, files))
 }

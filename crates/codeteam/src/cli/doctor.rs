@@ -1,28 +1,32 @@
-//! `codeteam doctor`: is everything here that codeteam needs?
+//! `codeteam doctor`: checks whether everything that codeteam needs is here.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use codeteam_core::event::SandboxKind;
+use codeteam_core::untrusted_text::one_line;
 use codeteam_engine::config::{self, Config, ConfigOrigins};
-use codeteam_engine::confine::{self, Confinement, ProfileReport, SandboxProfile};
-use codeteam_engine::confine::{NameRoute, look_up};
+use codeteam_engine::doctor::inspection::{NetworkCheck, WorkerInspector};
 use codeteam_engine::engine::{Engine, Error as EngineError, Project, RoleAssignees};
 use codeteam_engine::maintenance::{self, HealthCheck};
-use codeteam_engine::perform::with_causes;
-use codeteam_engine::process::{CommandLauncher, UnconfinedLauncher};
-use codeteam_engine::workers::look::{NetworkCheck, WorkerInspector};
+use codeteam_engine::notify::{self, ChannelStatus};
 use codeteam_engine::{dialect, workers};
+use codeteam_host::confine::{Confinement, ProfileReport, SandboxProfile};
+use codeteam_host::confine::{NameRoute, look_up_name};
+use codeteam_host::error_chain::format_error_chain;
+use codeteam_host::process::{CommandLauncher, UnconfinedLauncher};
+use codeteam_report::describe;
 
 use crate::cli::CliContext;
 use crate::cli::worker::SandboxSpecDir;
 use crate::exit::Exit;
-use crate::output::{self, TerminalStyle, out_line, say};
-use crate::problem::Problem;
+use crate::output::{self, TerminalStyle, eprint_line, print_line};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
-/// How long a name is looked up.
+/// The timeout for resolving a name.
 const LOOK_UP: Duration = Duration::from_secs(5);
 
 /// Arguments of `doctor`.
@@ -39,50 +43,53 @@ pub(crate) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
             let remedy = Problem::from(error).remedy();
             checks.push(HealthCheck::bad("git", found, remedy));
             let folder = scene.folder.join(".codeteam");
-            config = Config::load(&ConfigOrigins::of(&scene.env, &folder)).unwrap_or_default();
+            config =
+                Config::load(&ConfigOrigins::for_project(&scene.env, &folder)).unwrap_or_default();
         }
         Ok((repo, head)) => {
-            let at = codeteam_engine::tell::short(head.commit.as_str()).to_owned();
+            let at = codeteam_report::describe::short_id(head.commit.as_str()).to_owned();
             checks.push(HealthCheck::good(
                 "git",
                 format!("{} at {at}", repo.top_level().display()),
             ));
-            checks.extend(maintenance::examine(&repo, &scene.env));
+            checks.extend(maintenance::examine_project(&repo, &scene.env));
             let folder = repo.top_level().join(".codeteam");
-            config = Config::load(&ConfigOrigins::of(&scene.env, &folder)).unwrap_or(config);
-            checks.extend(trust(&config));
+            config =
+                Config::load(&ConfigOrigins::for_project(&scene.env, &folder)).unwrap_or(config);
+            checks.extend(trust_check(&config));
             secrets.extend([repo.common_dir().to_owned(), repo.top_level().to_owned()]);
         }
     }
     let home = scene.env.home.iter();
     secrets.extend(home.flat_map(|home| [".ssh", ".config", ".profile"].map(|p| home.join(p))));
     let specs = SandboxSpecDir::new();
-    let (found, confinement) = sandbox(scene, &config.sandbox, &secrets, &specs);
+    let (found, confinement) = sandbox_checks(scene, &config.sandbox, &secrets, &specs);
     checks.extend(found);
-    checks.extend(registries(scene, &config));
-    checks.extend(all_workers(scene, &config, confinement.as_ref()));
+    checks.extend(registry_checks(scene, &config));
+    checks.extend(channel_checks(scene, &config));
+    checks.extend(worker_checks(scene, &config, confinement.as_ref()));
     drop(specs);
     let healthy = checks.iter().all(|c| c.ok);
     if scene.json {
-        output::json(&checks)?;
+        output::print_json(&checks)?;
     } else {
         let width = checks.iter().map(|check| check.name.chars().count());
         let width = width.max().unwrap_or(0).clamp(10, 24);
         for check in &checks {
-            show(check, width)?;
+            print_check(check, width)?;
         }
     }
     Ok(if healthy { Exit::Done } else { Exit::Failed })
 }
 
-/// Looks whether the names of registries lead where the set-up command may go.
-fn registries(scene: &CliContext, config: &Config) -> Vec<HealthCheck> {
+/// Checks whether the registries' names resolve to addresses that the set-up command may reach.
+fn registry_checks(scene: &CliContext, config: &Config) -> Vec<HealthCheck> {
     let is_confined = config.sandbox.backend != Some(SandboxKind::None);
-    // The user's own proxy resolves names, and nobody here knows how.
+    // The user's own proxy resolves names, which cannot be checked here.
     if config.setup.is_none() || !is_confined || scene.env.proxy.is_some() {
         return Vec::new();
     }
-    // The project names a registry, and the user's own configuration says that it is private.
+    // The project may name a registry; the user's own configuration says whether it is private.
     let is_meant_private = |host: &str| {
         let host = host.trim_end_matches(":443");
         let mut known = config.sandbox.registries.iter();
@@ -93,11 +100,9 @@ fn registries(scene: &CliContext, config: &Config) -> Vec<HealthCheck> {
     let hosts = hosts.filter(|registry| seen.insert(registry.host.trim_end_matches(":443")));
     let wrong = hosts.filter_map(|registry| {
         let name = registry.host.split(':').next().unwrap_or(&registry.host);
-        match look_up(name, LOOK_UP) {
+        match look_up_name(name, LOOK_UP) {
             NameRoute::Nowhere(why) => Some(HealthCheck {
-                remedy: Some(
-                    "set-up cannot reach it; see to the network, or to its name".to_owned(),
-                ),
+                remedy: Some("set-up cannot reach it; check the network, or its name".to_owned()),
                 ..HealthCheck::note("registry", format!("`{name}` leads nowhere: {why}"))
             }),
             NameRoute::Private if !is_meant_private(&registry.host) => Some(HealthCheck::bad(
@@ -116,23 +121,59 @@ fn registries(scene: &CliContext, config: &Config) -> Vec<HealthCheck> {
     wrong.collect()
 }
 
-fn show(check: &HealthCheck, width: usize) -> Result<(), Problem> {
+/// Checks the channels by which people are notified: whether their variables are set, and what
+/// became of the last notification of each. Nothing is sent: `codeteam notify test` does that.
+fn channel_checks(scene: &CliContext, config: &Config) -> Vec<HealthCheck> {
+    let channels = notify::inspect_channels(&config.notify, &scene.env);
+    let checks = channels.iter().map(channel_check);
+    checks.collect()
+}
+
+fn channel_check(channel: &ChannelStatus) -> HealthCheck {
+    let history = &channel.history;
+    let delivered = match history.delivered_at {
+        Some(at) => format!("last delivered {}", describe::format_future_time(at)),
+        None => "nothing was delivered yet".to_owned(),
+    };
+    let mut found = format!(
+        "`{}` ({}): {delivered}",
+        channel.name,
+        channel.kind.as_str()
+    );
+    if let Some(at) = history.failed_at {
+        let (at, problem) = (describe::format_future_time(at), one_line(&history.problem));
+        let _ = write!(found, "; last failed {at}: {problem}");
+    }
+    let remedy = if !channel.unset.is_empty() {
+        format!("set `{}`", channel.unset.join("` and `"))
+    } else if history.ends_in_failure() {
+        format!("`codeteam notify test {}` tries it again", channel.name)
+    } else {
+        return HealthCheck::good("channel", found);
+    };
+    HealthCheck {
+        remedy: Some(remedy),
+        ..HealthCheck::note("channel", found)
+    }
+}
+
+fn print_check(check: &HealthCheck, width: usize) -> Result<(), Problem> {
     let style = TerminalStyle::detect();
     let word = match (check.ok, check.note) {
         (true, false) => style.green("ok  "),
         (true, true) => style.yellow("note"),
         (false, _) => style.red("BAD "),
     };
-    out_line(&format!("{word}  {:<width$} {}", check.name, check.found))?;
+    print_line(&format!("{word}  {:<width$} {}", check.name, check.found))?;
     if let Some(remedy) = &check.remedy {
         let blank = " ".repeat(width + 7);
-        out_line(&format!("{blank}{} {remedy}", style.cyan("→")))?;
+        print_line(&format!("{blank}{} {remedy}", style.cyan("→")))?;
     }
     Ok(())
 }
 
-/// What the repository asks for and nobody has decided.
-fn trust(config: &Config) -> Option<HealthCheck> {
+/// Reports what the repository requests and nobody has decided on.
+fn trust_check(config: &Config) -> Option<HealthCheck> {
     let open: Vec<&str> = config
         .open_requests()
         .map(|open| open.access.key.as_str())
@@ -158,22 +199,22 @@ fn trust(config: &Config) -> Option<HealthCheck> {
     })
 }
 
-/// Looks at every worker, and at whether the project has those it needs.
-fn all_workers(
+/// Checks every worker, and whether the project has those it needs.
+fn worker_checks(
     scene: &CliContext,
     config: &Config,
     confinement: Option<&Confinement>,
 ) -> Vec<HealthCheck> {
     let mut checks = Vec::new();
     let casting = match Project::find(&scene.folder, scene.env.clone()) {
-        Ok(project) => project.casting().unwrap_or_else(|error| {
-            let why = with_causes(&error);
+        Ok(project) => project.role_assignees().unwrap_or_else(|error| {
+            let why = format_error_chain(&error);
             checks.push(match error {
                 EngineError::NoWorker => {
                     let builtin = workers::Worker::find(config, &"builtin".into());
                     let speaks = builtin.and_then(|worker| {
                         let model = worker.model.clone();
-                        worker.speaking(&scene.env.keys, model.as_deref()).ok()
+                        worker.with_protocol(&scene.env.keys, model.as_deref()).ok()
                     });
                     let remedy = match speaks {
                         Some(_) => "`worker: builtin` in your configuration, or `--worker builtin`",
@@ -185,11 +226,11 @@ fn all_workers(
             });
             Vec::new()
         }),
-        // What is wrong with it is said above.
+        // The problem was already reported above.
         Err(_) => Vec::new(),
     };
     let backend = config.sandbox.backend.unwrap_or(SandboxKind::Bubblewrap);
-    let unconfined = confine::unconfined(&scene.env);
+    let unconfined = scene.env.unconfined_launcher();
     let launcher: Option<&dyn CommandLauncher> = match (backend, confinement) {
         (SandboxKind::None, _) => Some(&unconfined),
         (_, Some(confinement)) => Some(confinement),
@@ -202,17 +243,17 @@ fn all_workers(
         codeteam: &scene.codeteam,
         sandbox: backend,
         launcher,
-        with_model: with_model(&casting),
+        with_model: workers_with_model(&casting),
         network: NetworkCheck::Yes,
         waits: &|what| {
             if is_told {
-                say(&format!("… {what}"));
+                eprint_line(&format!("… {what}"));
             }
         },
     };
-    let looked = look.all();
+    let looked = look.inspect_all();
     let is_said = checks.iter().any(|check| check.name == "workers");
-    let sums = summed_up(&looked).into_iter();
+    let sums = overall_checks(&looked).into_iter();
     checks.extend(sums.filter(|check| !is_said || check.name != "workers"));
     let is_usable = |name: &codeteam_core::ids::WorkerName| {
         let mut all = looked.iter();
@@ -235,8 +276,9 @@ fn all_workers(
     checks
 }
 
-/// Workers for which a role names a model: the first of each that does.
-fn with_model(casting: &[RoleAssignees]) -> BTreeSet<codeteam_core::ids::WorkerName> {
+/// Returns the workers that a role runs with a model of its own: the first worker of each such
+/// role.
+fn workers_with_model(casting: &[RoleAssignees]) -> BTreeSet<codeteam_core::ids::WorkerName> {
     let named = casting.iter().filter(|cast| cast.model.is_some());
     named
         .filter_map(|cast| cast.workers.first())
@@ -244,8 +286,10 @@ fn with_model(casting: &[RoleAssignees]) -> BTreeSet<codeteam_core::ids::WorkerN
         .collect()
 }
 
-/// What is to be said of all of them together.
-fn summed_up(looked: &[workers::look::WorkerDiagnosis]) -> Vec<HealthCheck> {
+/// Returns the checks about all workers together.
+fn overall_checks(
+    looked: &[codeteam_engine::doctor::inspection::WorkerDiagnosis],
+) -> Vec<HealthCheck> {
     let mut checks = Vec::new();
     let tried: Vec<bool> = looked
         .iter()
@@ -253,7 +297,7 @@ fn summed_up(looked: &[workers::look::WorkerDiagnosis]) -> Vec<HealthCheck> {
         .collect();
     if tried.len() > 1 && !tried.contains(&true) {
         let found =
-            "offline, it seems: no model's API is reached. Workers that ask one fail until \
+            "offline, it seems: no model's API can be reached. Workers that ask one fail until \
                      it is; scripted ones do not need it"
                 .to_owned();
         checks.push(HealthCheck::note("network", found));
@@ -272,8 +316,8 @@ fn summed_up(looked: &[workers::look::WorkerDiagnosis]) -> Vec<HealthCheck> {
     checks
 }
 
-/// Starts each backend, and in the one that is configured each profile. Hands that one over.
-fn sandbox(
+/// Starts each backend, and each profile of the configured one. Returns the configured one as well.
+fn sandbox_checks(
     scene: &CliContext,
     config: &config::SandboxConfig,
     secrets: &[PathBuf],
@@ -301,7 +345,7 @@ fn sandbox(
                 };
                 let secrets = secrets.iter().filter(|path| !is_in_image(path));
                 let secrets: Vec<PathBuf> = secrets.cloned().collect();
-                checks.extend(used(name, &confinement, config, &secrets));
+                checks.extend(backend_checks(name, &confinement, config, &secrets));
                 confined = Some(confinement);
             }
             Ok(confinement) => checks.push(HealthCheck::good(
@@ -320,8 +364,8 @@ fn sandbox(
     (checks, confined)
 }
 
-/// The backend of this project's runs, and what was seen from inside.
-fn used(
+/// Checks the backend of this project's runs from inside.
+fn backend_checks(
     name: &'static str,
     confinement: &Confinement,
     config: &config::SandboxConfig,
@@ -338,7 +382,7 @@ fn used(
     }
     for path in confinement.refused_toolchains() {
         let found = format!(
-            "`{}` is in your `PATH` and not shown: it is in or round what only you may see",
+            "`{}` is in your `PATH` and not shown: it is in or around what only you may see",
             path.display()
         );
         let remedy = "install the tools elsewhere, or name a folder of their own under `sandbox.toolchains` in your own configuration";
@@ -347,12 +391,16 @@ fn used(
             ..HealthCheck::note("toolchains", found)
         });
     }
-    let looks = confinement.examine(secrets);
-    checks.extend(looks.into_iter().map(|looked| seen(looked, config)));
+    let looks = confinement.probe_profiles(secrets);
+    checks.extend(
+        looks
+            .into_iter()
+            .map(|looked| sandbox_view_check(looked, config)),
+    );
     checks
 }
 
-fn seen(looked: ProfileReport, config: &config::SandboxConfig) -> HealthCheck {
+fn sandbox_view_check(looked: ProfileReport, config: &config::SandboxConfig) -> HealthCheck {
     let (name, wants_proxy) = match looked.profile {
         SandboxProfile::Worker => ("worker", true),
         SandboxProfile::Setup => ("setup", true),
@@ -363,7 +411,7 @@ fn seen(looked: ProfileReport, config: &config::SandboxConfig) -> HealthCheck {
         Err(why) => return HealthCheck::bad(name, format!("did not start: {why}"), "see above"),
     };
     if seen.host || !seen.paths.is_empty() || seen.proxy != wants_proxy {
-        let found = format!("reaches what it must not, or not what it must: {seen:?}");
+        let found = format!("can reach what it must not, or cannot reach what it must: {seen:?}");
         return HealthCheck::bad(name, found, "please report this; do not start a run");
     }
     let listed = |hosts: &[config::HostConfig]| {

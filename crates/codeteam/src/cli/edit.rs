@@ -1,15 +1,15 @@
-//! `codeteam edit`: change what is to be judged yourself, from any terminal.
+//! `codeteam edit`: lets a person edit the change that is to be judged, from any terminal.
 
 use crate::cli::{CliContext, RunName, decide, talk};
 use crate::exit::Exit;
-use crate::problem::Problem;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `edit`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     run: RunName,
-    /// Which task's change, if several are to be judged.
+    /// The task whose change is meant, if several wait for judgement.
     #[arg(long)]
     task: Option<String>,
     /// Work in a shell instead of your editor.
@@ -18,13 +18,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
-    let engine = scene.with_runs()?;
-    let id = engine.find_work(args.run.run.as_deref())?;
-    let run = engine.load(&id)?;
-    decide::outside(&engine, &run)?;
-    let question = decide::question(&run, args.task.as_deref())?;
-    match talk::edit(&engine, &run, question, args.shell)? {
+    let engine = scene.engine_with_runs()?;
+    let id = engine.find_work_run(args.run.run.as_deref())?;
+    let run = engine.load_run_view(&id)?;
+    decide::refuse_inside_session(&engine, &run)?;
+    let question = decide::find_question(&run, args.task.as_deref())?;
+    match talk::edit_from_terminal(&engine, &run, question, args.shell)? {
         None => Ok(Exit::Done),
-        Some(decision) => decide::post(scene, &engine, &id, &decision),
+        Some(decision) => decide::post_decision(scene, &engine, &id, &decision),
     }
 }

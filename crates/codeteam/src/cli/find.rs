@@ -1,4 +1,4 @@
-//! `codeteam find`: the files that matter for a task, and why.
+//! `codeteam find`: finds the files that matter for a task, and says why.
 
 use std::path::{Path, PathBuf};
 
@@ -10,31 +10,28 @@ use serde_json::{Value, json};
 
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::output::{self, TerminalStyle, cut, one_line, out_line, say};
-use crate::problem::Problem;
+use crate::output::{self, TerminalStyle, eprint_line, one_line, print_line, truncate};
 use crate::progress::{ScanProgressLine, Verbosity};
+use codeteam_engine::problem::Problem;
 
-/// How long the bar of the best file is.
+/// The length of the best file's bar.
 const BAR: usize = 10;
 
 /// Arguments of `find`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What is to be done, or looked for: a sentence, a few words, names of functions.
+    /// The task, or what to look for: a sentence, a few words, names of functions.
     #[arg(value_name = "TEXT", required = true)]
     text: Vec<String>,
     /// Only files below this folder.
     #[arg(long, value_name = "PATH")]
     path: Option<PathBuf>,
-    /// At most so many files.
+    /// The most files to list.
     #[arg(long, value_name = "N", default_value = "10", value_parser = output::some)]
     limit: usize,
-    /// Do not look at past commits.
+    /// Ignore past commits.
     #[arg(long)]
     no_history: bool,
-    /// A folder with a static embedding model: `model.safetensors` and `tokenizer.json`.
-    #[arg(long, value_name = "DIR")]
-    model: Option<PathBuf>,
 }
 
 pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
@@ -48,25 +45,23 @@ pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let here =
         here.map_err(|e| Problem::environment("the current folder is gone").caused_by(&e))?;
     let root = ground.root.clone().unwrap_or(here);
-    let below = args.path.as_deref().map(|path| below(path, &root, scene));
+    let below = args
+        .path
+        .as_deref()
+        .map(|path| path_prefix(path, &root, scene));
     let below = below.transpose()?.unwrap_or_default();
     let history = if args.no_history {
         None
     } else {
-        ground.history()?
+        ground.head_commit()?
     };
-    // A mistake there is no reason not to look; without it only less is let stay.
-    let config = ground.layers(&[]).map(|(config, _)| config);
+    // An invalid configuration is no reason not to search; without it, only more is redacted.
+    let config = ground.load_config(&[]).map(|(config, _)| config);
     let config = config.unwrap_or_default();
     let search = FileSearch {
         root: &root,
         below: &below,
         history: history.as_ref().map(|(repo, tip)| (repo, tip)),
-        model: args
-            .model
-            .as_deref()
-            .map(|model| scene.folder.join(model))
-            .or_else(|| Some(root.join(config.embeddings.as_ref()?))),
         cache: scene.env.context_cache(&root),
     };
     let options = RankingOptions {
@@ -74,23 +69,25 @@ pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         ..RankingOptions::default()
     };
     let line = ScanProgressLine::new(scene.detail);
-    let findings = find::find(&text, &search, &options, &|files, of| line.read(files, of));
+    let findings = find::find_files(&text, &search, &options, &|stage| {
+        line.show_search(stage);
+    });
     line.clear();
     let findings = findings?;
     let redactor = ground.redactor(&config)?;
     if scene.json {
-        let mut found = in_json(&text, &findings);
-        // Names of files and messages of commits are others' words as files are.
+        let mut found = findings_to_json(&text, &findings);
+        // File names and commit messages are other people's text, just like files.
         output::redact(&mut found, &redactor);
-        output::json(&found)?;
+        output::print_json(&found)?;
         return Ok(Exit::Done);
     }
     print(&findings, &redactor)?;
     for note in &findings.notes {
-        say(&format!("note: {note}"));
+        eprint_line(&format!("note: {note}"));
     }
     if scene.detail >= Verbosity::Normal && findings.found.is_empty() {
-        say(&format!(
+        eprint_line(&format!(
             "no file has anything of it, among {}",
             findings.files
         ));
@@ -98,8 +95,8 @@ pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
-/// A folder, as the paths of files begin that are below it.
-fn below(path: &Path, root: &Path, scene: &CliContext) -> Result<String, Problem> {
+/// Returns the path prefix of files below a folder.
+fn path_prefix(path: &Path, root: &Path, scene: &CliContext) -> Result<String, Problem> {
     let shown = path.display();
     let real = scene.folder.join(path).canonicalize().map_err(|error| {
         Problem::user(format!("`{shown}` cannot be looked into"))
@@ -119,24 +116,27 @@ fn below(path: &Path, root: &Path, scene: &CliContext) -> Result<String, Problem
 fn print(findings: &SearchResults, redactor: &Redactor) -> Result<(), Problem> {
     let clean = |text: &str| one_line(&redactor.redact(text).text);
     let style = TerminalStyle::detect();
-    let room = output::width();
+    let room = output::stdout_width();
     let best = findings.found.first().map_or(1.0, |found| found.score);
     for (number, found) in findings.found.iter().enumerate() {
         let bar = bar(found.score / best);
         let path = style.bold(&clean(&found.path));
-        out_line(&format!(
+        print_line(&format!(
             "{:>3}  {bar}  {:.2}  {path}",
             number + 1,
             found.score
         ))?;
-        let why = found.why.iter().map(|reason| clean(&reason.to_string()));
-        let why = cut(&why.collect::<Vec<_>>().join("; "), room.saturating_sub(5));
-        out_line(&style.dim(&format!("     {why}")))?;
+        let why = found
+            .reasons
+            .iter()
+            .map(|reason| clean(&reason.to_string()));
+        let why = truncate(&why.collect::<Vec<_>>().join("; "), room.saturating_sub(5));
+        print_line(&style.dim(&format!("     {why}")))?;
     }
     Ok(())
 }
 
-/// A part of the best, drawn.
+/// Draws a share of the best score as a bar.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -148,7 +148,7 @@ fn bar(part: f64) -> String {
     format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
 }
 
-fn in_json(text: &str, findings: &SearchResults) -> Value {
+fn findings_to_json(text: &str, findings: &SearchResults) -> Value {
     let file = |found: &RankedFile| {
         let signals: serde_json::Map<String, Value> = RankingSignal::ALL
             .into_iter()
@@ -161,7 +161,7 @@ fn in_json(text: &str, findings: &SearchResults) -> Value {
             })
             .collect();
         let why: Vec<Value> = found
-            .why
+            .reasons
             .iter()
             .map(|reason| {
                 let mut value = json!(reason);
@@ -180,7 +180,7 @@ fn in_json(text: &str, findings: &SearchResults) -> Value {
     })
 }
 
-/// To four places: more says nothing.
+/// Rounds to four digits; more would be meaningless.
 fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }

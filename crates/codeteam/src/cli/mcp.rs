@@ -1,4 +1,4 @@
-//! `codeteam mcp`: lead the session of an MCP client through a task; `install` and `uninstall`
+//! `codeteam mcp`: leads the session of an MCP client through a task; `install` and `uninstall`
 //! register it with clients.
 
 mod codex;
@@ -15,10 +15,10 @@ use clap::Subcommand;
 
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::mcp::{self, ServerContext};
 use crate::output;
-use crate::problem::Problem;
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
+use codeteam_mcp::ServerContext;
 
 /// Arguments of `mcp`.
 #[derive(Debug, clap::Args)]
@@ -26,15 +26,15 @@ use crate::progress::Verbosity;
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<McpCommand>,
-    /// How many seconds a call waits for checks before it answers that they still run.
+    /// The most seconds that a call waits for checks before it answers that they are still running.
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     wait: u64,
     /// Serve over HTTP instead, on this machine only: a port, or an address of the loopback. A free
     /// port is taken if none is named. The URL and the token that clients need are printed.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "0")]
     http: Option<String>,
-    /// Take the token from this file, in place of one that is made anew at each start. Without it, the
-    /// variable `CODETEAM_MCP_TOKEN` is taken as the token, if it is set.
+    /// Read the token from this file instead of making a new one at each start. Without it, the
+    /// variable `CODETEAM_MCP_TOKEN` is used as the token, if it is set.
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
 }
@@ -43,11 +43,11 @@ pub(crate) struct Args {
 enum McpCommand {
     /// Register codeteam with a client, so that its sessions have the tools.
     ///
-    /// Shows what it would do and asks. It is done by the client's own command, or in its file where
-    /// it has none; other entries stay as they are. Without a terminal it does nothing unless `--yes`
-    /// is given, and exits with 3.
+    /// Shows what it would do and asks. It uses the client's own command, or edits its file if
+    /// there is none; other entries stay as they are. Without a terminal it does nothing unless
+    /// `--yes` is given, and exits with 3.
     Install(install::Args),
-    /// Take codeteam out of a client's list of servers.
+    /// Remove codeteam from a client's list of servers.
     Uninstall(install::Args),
 }
 
@@ -61,17 +61,17 @@ pub(crate) fn main(args: &Args, scene: CliContext) -> Result<Exit, Problem> {
         return http::main(address, args.token_file.as_deref(), args.wait, scene);
     }
     if io::stdin().is_terminal() && scene.detail >= Verbosity::Normal {
-        output::say(
-            "serving MCP to whoever writes here; clients start this themselves: `codeteam mcp install`",
+        output::eprint_line(
+            "serving MCP on standard input; clients start this themselves: `codeteam mcp install`",
         );
     }
-    mcp::serve(place(scene), Duration::from_secs(args.wait))
+    codeteam_mcp::serve(server_context(scene), Duration::from_secs(args.wait))
         .map_err(|e| Problem::environment("could not serve MCP").caused_by(&e))?;
     Ok(Exit::Done)
 }
 
-/// Where the server works.
-fn place(scene: CliContext) -> ServerContext {
+/// Creates the server's context from that of the command line.
+fn server_context(scene: CliContext) -> ServerContext {
     ServerContext {
         folder: scene.folder,
         env: scene.env,

@@ -1,26 +1,28 @@
-//! `codeteam merge`: what a run has committed into the branch the user is on.
+//! `codeteam merge`: merges a run's commits into the user's current branch.
+
+mod merged_result;
 
 use std::fmt::Write as _;
 
-use codeteam_core::Run;
-use codeteam_core::frame::Tip;
-use codeteam_core::hands::Operator;
-use codeteam_core::ids::{Commit, RunId};
-use codeteam_core::message::CommitFacts;
-use codeteam_core::rollup::{RunStatus, status};
-use codeteam_engine::config::retired;
-use codeteam_engine::engine::Project;
-use codeteam_engine::git::{
+use codeteam_core::operator::Operator;
+use codeteam_core::rollup::RunStatus;
+use codeteam_engine::clock::now;
+use codeteam_engine::config::retired_run_ref;
+use codeteam_engine::engine::{Engine, Project};
+use codeteam_engine::session;
+use codeteam_host::git::{
     self, BranchMove, CheckoutHead, CommitSignature, ExpectedRef, GitIdentity, MergeOutcome,
-    MergeStrategy, Oid, PushTarget, Repo, reference,
+    MergeStrategy, Oid, PushTarget, Repo, reference_name,
 };
-use codeteam_engine::perform::{now, trailer};
-use codeteam_engine::{rebuild, session, tell};
+use codeteam_report::trailers::trailer;
+use codeteam_report::view::LoadedRun;
+use codeteam_report::{describe, rebuild};
 
+use self::merged_result::{MergedResult, check_merged_result};
 use crate::cli::{CliContext, RunName};
 use crate::exit::Exit;
-use crate::output::{self, TerminalStyle, say};
-use crate::problem::Problem;
+use crate::output::{self, TerminalStyle, eprint_line};
+use codeteam_engine::problem::Problem;
 
 const PARTIAL: &str = "`--partial` merges the tasks that are verified and committed so far";
 
@@ -30,18 +32,21 @@ const PARTIAL: &str = "`--partial` merges the tasks that are verified and commit
 pub(crate) struct Args {
     #[command(flatten)]
     run: RunName,
-    /// Make a merge commit even if the branch could just be moved forward.
+    /// Make a merge commit even if a fast-forward is possible.
     #[arg(long, conflicts_with = "squash")]
     no_ff: bool,
-    /// Make one commit of all of the run's.
+    /// Squash the run's commits into one.
     #[arg(long)]
     squash: bool,
     /// The message of the commit, if one is made.
     #[arg(short, long)]
     message: Option<String>,
-    /// Merge what a run that is not done has committed so far.
+    /// Merge what an unfinished run has committed so far.
     #[arg(long)]
     partial: bool,
+    /// Do not run the run's checks on the result first, if your branch has moved since the run began.
+    #[arg(long)]
+    no_check: bool,
     /// Push your branch afterwards.
     #[arg(long)]
     push: bool,
@@ -51,29 +56,32 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
-    let Some(engine) = scene.existing()? else {
-        let project = scene.project()?;
-        let (run, is_done) = rebuilt(args, &project)?;
+    let Some(engine) = scene.existing_engine()? else {
+        let project = scene.find_project()?;
+        let (run, is_done) = rebuild_run(args, &project)?;
         let place = MergeLocation {
             repo: &project.repo,
             head: &project.head,
             author: project.env.author.as_ref(),
         };
-        return carry_out(scene, &PreparedMerge::of(args, place, &run, is_done)?);
+        let merge = PreparedMerge::prepare(args, place, &run, is_done)?;
+        return perform_merge(scene, None, &merge);
     };
-    let run = engine.load(&engine.find_work(args.run.run.as_deref())?)?;
-    let is_done = status(&run) == RunStatus::Completed;
+    let run = engine.load_run_view(&engine.find_work_run(args.run.run.as_deref())?)?;
+    let is_done = run.status == RunStatus::Completed;
     let place = MergeLocation {
         repo: &engine.repo,
         head: &engine.head,
         author: engine.env.author.as_ref(),
     };
-    carry_out(scene, &PreparedMerge::of(args, place, &run, is_done)?)
+    let merge = PreparedMerge::prepare(args, place, &run, is_done)?;
+    perform_merge(scene, Some(&engine), &merge)
 }
 
-/// Without a log: as much of a run as its plan and its commits tell, and whether it is done.
-fn rebuilt(args: &Args, project: &Project) -> Result<(Run, bool), Problem> {
-    let plans = rebuild::plans(&project.repo, &project.head)?;
+/// Reconstructs, without a log, as much of a run as its plan and commits contain, and whether it is
+/// done.
+fn rebuild_run(args: &Args, project: &Project) -> Result<(LoadedRun, bool), Problem> {
+    let plans = rebuild::find_plans(&project.repo, &project.head)?;
     let wanted = args.run.run.as_deref();
     let mut plans = plans.iter().filter(|found| match wanted {
         None => found.branch.is_some(),
@@ -82,42 +90,39 @@ fn rebuilt(args: &Args, project: &Project) -> Result<(Run, bool), Problem> {
     let Some(found) = plans.next() else {
         return Err(Problem::from(codeteam_engine::engine::Error::NoRuns));
     };
-    let newest = found.runs.last().unwrap_or(&found.plan.plan_id);
-    let Some((branch, tip)) = &found.branch else {
+    let newest = found.newest_run();
+    let Some(run) = found.committed_run(&project.head) else {
         return Err(Problem::user(format!(
             "{newest} has committed nothing that is not here already"
         )));
     };
     if !found.is_finished() && !args.partial {
-        let counts = found.counts();
+        let counts = found.describe_progress();
         return Err(Problem::user(format!("{newest} is not done: {counts}")).hint(PARTIAL));
     }
-    say(&format!(
-        "{}: the log (`.codeteam/state.db`) is gone; this goes by the plan and commit trailers",
+    eprint_line(&format!(
+        "{}: the log (`.codeteam/state.db`) is gone; this relies on the plan and the commit trailers",
         TerminalStyle::detect().yellow("note")
     ));
-    let named = |oid: &Oid| Tip {
-        commit: Commit(oid.as_str().to_owned()),
-        ..Tip::default()
-    };
-    let run = Run {
-        id: RunId(newest.clone()),
-        goal: found.plan.description.clone(),
-        branch: branch.clone(),
-        // What is merged is what the checkout has not.
-        base: named(&project.head.commit),
-        tip: named(tip),
-        ..Run::default()
-    };
     Ok((run, found.is_finished()))
 }
 
-fn carry_out(scene: &CliContext, merge: &PreparedMerge<'_>) -> Result<Exit, Problem> {
+fn perform_merge(
+    scene: &CliContext,
+    engine: Option<&Engine>,
+    merge: &PreparedMerge<'_>,
+) -> Result<Exit, Problem> {
     let (args, run) = (merge.args, merge.run);
+    let result = check_merged_result(scene, engine, merge)?;
     let done = merge.merge()?;
     let deleted = args.delete_branch && merge.delete_branch()?;
+    let tree = merge.place.repo.tree_of(&done.after).ok();
+    let is_checked = result.covers(tree.as_ref());
     if !scene.json {
-        merge.tell(&done, deleted);
+        merge.report(&done, deleted);
+        if done.before != done.after {
+            report_checks(&result, is_checked);
+        }
     }
     let pushed = match &merge.remote {
         Some(remote) => {
@@ -130,66 +135,84 @@ fn carry_out(scene: &CliContext, merge: &PreparedMerge<'_>) -> Result<Exit, Prob
         None => false,
     };
     if scene.json {
-        output::json(&serde_json::json!({
+        output::print_json(&serde_json::json!({
             "run": run.id, "branch": merge.branch,
             "before": done.before.as_str(), "after": done.after.as_str(),
-            "deleted": deleted, "pushed": pushed,
+            "deleted": deleted, "pushed": pushed, "checked": is_checked,
         }))?;
     } else if done.before != done.after {
-        let own = merge.own_work(&done);
-        say(&format!("  undo    {}", merge.undo(&done, own.as_ref())));
+        let own = merge.uncommitted_work(&done);
+        eprint_line(&format!(
+            "  undo    {}",
+            merge.undo_command(&done, own.as_ref())
+        ));
         if own.is_some() {
-            let mut kept = tell::KEPT.to_owned();
+            let mut kept = describe::KEPT.to_owned();
             if merge.remote.is_none() {
-                let _ = write!(kept, "; {}", tell::UNCOMMITTED);
+                let _ = write!(kept, "; {}", describe::UNCOMMITTED);
             }
-            say(&format!("          {kept}"));
+            eprint_line(&format!("          {kept}"));
         }
     }
     Ok(Exit::Done)
 }
 
-/// Where a merge takes place.
+/// Reports whether anybody has checked the resulting branch.
+fn report_checks(result: &MergedResult, is_checked: bool) {
+    let note = TerminalStyle::detect().yellow("note");
+    match result {
+        MergedResult::Judged => {}
+        MergedResult::Passed(_) if is_checked => {
+            eprint_line("  checked the run's checks pass on both together");
+        }
+        MergedResult::Passed(_) => output::eprint_wrapped(&format!(
+            "{note}: git merged it in another way than codeteam, so that what was checked is not what \
+             you have now"
+        )),
+        MergedResult::Unchecked(why) => output::eprint_wrapped(&format!("{note}: {why}")),
+    }
+}
+
+/// The place of a merge.
 #[derive(Clone, Copy)]
 struct MergeLocation<'a> {
     repo: &'a Repo,
     head: &'a CheckoutHead,
-    /// Who the environment says the user is.
+    /// The user's identity from the environment.
     author: Option<&'a GitIdentity>,
 }
 
-/// A merge that has everything it needs.
+/// A merge whose preconditions were all checked.
 struct PreparedMerge<'a> {
     args: &'a Args,
     place: MergeLocation<'a>,
-    run: &'a Run,
-    /// What is merged.
+    run: &'a LoadedRun,
+    /// The commit to merge.
     tip: Oid,
     /// The user's branch.
     branch: String,
-    /// Where that is pushed to, if it is to be.
+    /// The remote to push the branch to, if it is to be pushed.
     remote: Option<PushTarget>,
 }
 
 impl<'a> PreparedMerge<'a> {
-    /// Finds everything that can be wrong before anything is touched.
-    fn of(
+    /// Checks everything that can be wrong before anything is touched.
+    fn prepare(
         args: &'a Args,
         place: MergeLocation<'a>,
-        run: &'a Run,
+        run: &'a LoadedRun,
         is_done: bool,
     ) -> Result<Self, Problem> {
-        if run.tip == run.base {
+        if !run.has_commits() {
             return Err(Problem::user(format!("{} has committed nothing", run.id)));
         }
         if !is_done && !args.partial {
             return Err(
-                Problem::user(format!("{} is not done: {}", run.id, tell::headline(run)))
-                    .hint(PARTIAL),
+                Problem::user(format!("{} is not done: {}", run.id, run.headline)).hint(PARTIAL),
             );
         }
-        let tip = Oid::parse(run.tip.commit.as_str())
-            .ok_or_else(|| Problem::internal("the run's tip is no commit"))?;
+        let tip = Oid::parse(run.tip.as_str())
+            .ok_or_else(|| Problem::internal("the run's tip is not a commit"))?;
         let branch = place.head.branch.clone().ok_or_else(|| {
             Problem::user("HEAD is detached, so there is no branch to merge into")
                 .hint("`git switch` to the branch you want it in, then try again")
@@ -230,16 +253,16 @@ impl<'a> PreparedMerge<'a> {
             return self.squash();
         }
         if !self.args.no_ff {
-            if let Some(done) = self.advanced(&self.tip)? {
+            if let Some(done) = self.advance_checkout(&self.tip)? {
                 return Ok(done);
             }
             match repo.merge_into_checkout(&self.tip, MergeStrategy::FastForward) {
-                // The branch has moved on since the run started: a real merge.
+                // The branch has moved on since the run started, so a real merge is needed.
                 Err(git::Error::NotFastForward { .. }) => {}
-                done => return done.map_err(|error| self.problem(error)),
+                done => return done.map_err(|error| self.merge_problem(error)),
             }
         }
-        // What was squashed before is all there, though no commit of it is.
+        // After an earlier squash all changes are there, although none of the commits is.
         let head = self.place.head;
         let is_all_there =
             |merged| matches!(merged, MergeOutcome::Clean { tree } if tree == head.tree);
@@ -249,7 +272,7 @@ impl<'a> PreparedMerge<'a> {
                 after: here.clone(),
             });
         }
-        let by = self.signature()?.identity;
+        let by = self.signature()?;
         let message = self.args.message.clone().unwrap_or_else(|| {
             let what = if self.run.branch.starts_with("refs/") {
                 format!("run {}", self.run.id)
@@ -262,13 +285,13 @@ impl<'a> PreparedMerge<'a> {
             by: &by,
             message: &message,
         };
-        if let Some(done) = self.advanced_by_merge(&message)? {
+        if let Some(done) = self.advance_by_merge(&message)? {
             return Ok(done);
         }
         let merged = repo
             .merge_into_checkout(&self.tip, strategy)
-            .map_err(|error| self.problem(error))?;
-        // A merge that "succeeded" must really have brought the run's commits.
+            .map_err(|error| self.merge_problem(error))?;
+        // A merge that "succeeded" must really contain the run's commits.
         if repo.is_ancestor(&self.tip, &merged.after)? {
             return Ok(merged);
         }
@@ -277,43 +300,46 @@ impl<'a> PreparedMerge<'a> {
         ))
     }
 
-    /// What a session has made is in the checkout already: only the branch and the index follow.
-    fn advanced(&self, to: &Oid) -> Result<Option<BranchMove>, Problem> {
+    /// Moves only the branch and the index, because a session's changes are already in the
+    /// checkout.
+    fn advance_checkout(&self, to: &Oid) -> Result<Option<BranchMove>, Problem> {
         let MergeLocation { repo, head, .. } = self.place;
-        let done = session::advance(repo, head, self.run, &self.branch, to)?;
+        let done = session::advance_branch(repo, head, self.run.as_run(), &self.branch, to)?;
         Ok(done.then(|| BranchMove {
             before: head.commit.clone(),
             after: to.clone(),
         }))
     }
 
-    /// The same with a merge commit, which is made first: then the branch is moved forward to it.
-    fn advanced_by_merge(&self, message: &str) -> Result<Option<BranchMove>, Problem> {
+    /// Does the same with a merge commit, which is created first; then the branch is fast-forwarded
+    /// to it.
+    fn advance_by_merge(&self, message: &str) -> Result<Option<BranchMove>, Problem> {
         let (repo, here) = (self.place.repo, &self.place.head.commit);
-        if self.run.began_in != Operator::Session {
+        if self.run.started_by != Operator::Session {
             return Ok(None);
         }
         let MergeOutcome::Clean { tree } = repo.merge_commits(here, &self.tip)? else {
             return Ok(None);
         };
         let made = repo.commit(&tree, &[here, &self.tip], message, &self.signature()?)?;
-        match self.advanced(&made)? {
+        match self.advance_checkout(&made)? {
             Some(done) => Ok(Some(done)),
             None => repo
                 .merge_into_checkout(&made, MergeStrategy::FastForward)
                 .map(Some)
-                .map_err(|error| self.problem(error)),
+                .map_err(|error| self.merge_problem(error)),
         }
     }
 
-    /// One commit of all: made first, and then the branch is moved forward to it.
+    /// Squashes everything into one commit, which is created first; then the branch is
+    /// fast-forwarded to it.
     fn squash(&self) -> Result<BranchMove, Problem> {
         let repo = self.place.repo;
         let head = self.place.head;
         let tree = match repo.merge_commits(&head.commit, &self.tip)? {
             MergeOutcome::Clean { tree } => tree,
             MergeOutcome::Conflict { files } => {
-                return Err(self.problem(git::Error::MergeConflict { files }));
+                return Err(self.merge_problem(git::Error::MergeConflict { files }));
             }
         };
         if tree == head.tree {
@@ -324,26 +350,24 @@ impl<'a> PreparedMerge<'a> {
         }
         let message = match &self.args.message {
             Some(message) => message.clone(),
-            None => self.all_in_one()?,
+            None => self.squash_message()?,
         };
         let parents = [&head.commit];
         let made = repo.commit(&tree, &parents, &message, &self.signature()?)?;
-        if let Some(done) = self.advanced(&made)? {
+        if let Some(done) = self.advance_checkout(&made)? {
             return Ok(done);
         }
         repo.merge_into_checkout(&made, MergeStrategy::FastForward)
-            .map_err(|error| self.problem(error))
+            .map_err(|error| self.merge_problem(error))
     }
 
-    /// The goal in the form of the run's messages, and what the commits say.
-    fn all_in_one(&self) -> Result<String, Problem> {
-        let base = Oid::parse(self.run.base.commit.as_str())
-            .ok_or_else(|| Problem::internal("the run's base is no commit"))?;
+    /// Composes the message: the goal in the form of the run's messages, and the messages of the
+    /// commits.
+    fn squash_message(&self) -> Result<String, Problem> {
+        let base = Oid::parse(self.run.base.as_str())
+            .ok_or_else(|| Problem::internal("the run's base is not a commit"))?;
         let commits = self.place.repo.commits_since(&base, &self.tip)?;
-        let root = codeteam_core::ids::FramePath::root();
-        let matter = self.run.frames.get(&root);
-        let matter = matter.map(|frame| CommitFacts::of(self.run, frame));
-        let made = matter.and_then(|matter| self.run.message.make(&matter));
+        let made = self.run.compose_message();
         let mut text = made.unwrap_or_else(|| self.run.goal.clone());
         text.push_str("\n\n");
         for commit in commits.iter().rev() {
@@ -363,7 +387,7 @@ impl<'a> PreparedMerge<'a> {
         Ok(CommitSignature { identity, seconds })
     }
 
-    fn problem(&self, error: git::Error) -> Problem {
+    fn merge_problem(&self, error: git::Error) -> Problem {
         let conflicts = matches!(error, git::Error::MergeConflict { .. });
         let problem = Problem::from(error);
         if conflicts {
@@ -376,17 +400,18 @@ impl<'a> PreparedMerge<'a> {
         }
     }
 
-    /// Whether the run's branch is gone. Its commits are kept first.
+    /// Deletes the run's branch, and returns true if it is gone. Its commits are kept by another
+    /// reference first.
     fn delete_branch(&self) -> Result<bool, Problem> {
         let repo = self.place.repo;
-        let own = reference(&self.run.branch);
+        let own = reference_name(&self.run.branch);
         let is_own = own.starts_with("refs/heads/") && self.run.branch != self.branch;
         let found = repo.read_ref(&own)?;
         if !is_own || found.is_none() {
             return Ok(false);
         }
         let note = |text: String| {
-            say(&format!(
+            eprint_line(&format!(
                 "{}: {text}",
                 TerminalStyle::detect().yellow("note")
             ));
@@ -406,28 +431,33 @@ impl<'a> PreparedMerge<'a> {
             ));
             return Ok(false);
         }
-        let kept = retired(self.run.id.as_str());
+        let kept = retired_run_ref(self.run.id.as_str());
         repo.update_ref(&kept, &self.tip, ExpectedRef::Anywhere)?;
         repo.delete_ref(&own, &self.tip)?;
         Ok(true)
     }
 
-    fn tell(&self, done: &BranchMove, deleted: bool) {
+    fn report(&self, done: &BranchMove, deleted: bool) {
         let (branch, id) = (&self.branch, &self.run.id);
         if done.before == done.after {
-            say(&format!("{branch} has everything of {id} already"));
+            eprint_line(&format!("{branch} has everything of {id} already"));
         } else {
-            let at = tell::short(done.after.as_str());
-            say(&format!("{branch} is at {at} now, with everything of {id}"));
+            let at = describe::short_id(done.after.as_str());
+            let what = if self.args.partial {
+                "all that is committed of"
+            } else {
+                "everything of"
+            };
+            eprint_line(&format!("{branch} is at {at} now, with {what} {id}"));
         }
         if deleted {
-            let kept = retired(self.run.id.as_str());
-            say(&format!("  deleted {} (kept as {kept})", self.run.branch));
-        } else if let Ok(Some(found)) = self.place.repo.read_ref(&reference(&self.run.branch))
+            let kept = retired_run_ref(self.run.id.as_str());
+            eprint_line(&format!("  deleted {} (kept as {kept})", self.run.branch));
+        } else if let Ok(Some(found)) = self.place.repo.read_ref(&reference_name(&self.run.branch))
             && self.run.branch != *branch
             && found != self.tip
         {
-            say(&format!(
+            eprint_line(&format!(
                 "  more    {} has commits that are not the run's: git merge {}",
                 self.run.branch, self.run.branch
             ));
@@ -440,15 +470,15 @@ impl<'a> PreparedMerge<'a> {
             } else {
                 format!(" -u {} {branch}", remote.name)
             };
-            say(&format!("  push    git push{how}"));
+            eprint_line(&format!("  push    git push{how}"));
         }
     }
 
-    /// The commit of what the user had not committed when the task began, if it came with the merge:
-    /// it is theirs, and stays when the rest is taken back.
-    fn own_work(&self, done: &BranchMove) -> Option<Oid> {
+    /// Returns the commit of the user's uncommitted work from before the task, if it came with the
+    /// merge. It belongs to the user and stays when the rest is undone.
+    fn uncommitted_work(&self, done: &BranchMove) -> Option<Oid> {
         let repo = self.place.repo;
-        let start = session::start(repo, &self.run.id).ok()??;
+        let start = codeteam_engine::perform::uncommitted_base(repo, &self.run.id).ok()??;
         let before = repo.tree_of(&done.before).ok()?;
         match repo.merge_commits(&done.before, &start).ok()? {
             MergeOutcome::Clean { tree } if tree == before => None,
@@ -456,22 +486,22 @@ impl<'a> PreparedMerge<'a> {
         }
     }
 
-    /// What takes it back. What was pushed others may have by now, so it is not taken off the branch
-    /// but done the other way round. `own` is the user's own work, which is kept.
-    fn undo(&self, done: &BranchMove, own: Option<&Oid>) -> String {
+    /// Returns the command that undoes the merge. Others may already have what was pushed, so that
+    /// is reverted instead of removed from the branch. `own` is the user's own work, which is kept.
+    fn undo_command(&self, done: &BranchMove, own: Option<&Oid>) -> String {
         let repo = self.place.repo;
-        let after = tell::short(done.after.as_str());
-        // As far back as their work, if nothing of the run is on the way there; else without it, and
-        // then it comes again.
+        let after = describe::short_id(done.after.as_str());
+        // Go back to the user's own work if nothing of the run is on the way there; otherwise
+        // remove it too, and restore it afterwards.
         let leads = |to: &Oid, from: &Oid| repo.is_ancestor(to, from).unwrap_or(false);
         let on_the_way = own.filter(|start| {
             let is_kept = self.remote.is_none() || leads(start, &done.after);
             leads(&done.before, start) && is_kept
         });
-        let before = tell::short(on_the_way.unwrap_or(&done.before).as_str());
+        let before = describe::short_id(on_the_way.unwrap_or(&done.before).as_str());
         let again = own.filter(|_| on_the_way.is_none());
         let again = again.map_or(String::new(), |start| {
-            format!(" && git cherry-pick {}", tell::short(start.as_str()))
+            format!(" && git cherry-pick {}", describe::short_id(start.as_str()))
         });
         if self.remote.is_none() {
             return format!("git reset --keep {before}{again}");

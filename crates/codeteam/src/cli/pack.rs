@@ -1,4 +1,4 @@
-//! `codeteam pack`: a repository, or any folder, as one text.
+//! `codeteam pack`: packs a repository, or any folder, into one text.
 
 mod clipboard;
 mod output;
@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 use self::output::PackTarget;
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::output::{bytes, grouped, json as print_json, number, one_line, say};
-use crate::problem::Problem;
+use crate::output::{eprint_line, format_bytes, group_digits, number, one_line, print_json};
 use crate::progress::{ScanProgressLine, Verbosity};
+use codeteam_engine::problem::Problem;
 
-/// How many of the largest files the summary names.
+/// The number of largest files in the summary.
 const LARGEST: usize = 5;
 
 /// Arguments of `pack`.
@@ -35,12 +35,12 @@ pub(crate) struct Args {
     /// No files that match.
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
-    /// At most so many tokens: the least useful files are cut down to their signatures, then left
+    /// The most tokens to use: the least useful files are cut down to their signatures, then left
     /// out.
     ///
     /// READMEs and manifests are the most useful, then source, tests, documents and examples, other
-    /// files, and last what programs write: lock files, fixtures, snapshots. Of each kind small files
-    /// come first.
+    /// files, and last what programs write: lock files, fixtures, snapshots. Of each kind small
+    /// files come first.
     #[arg(long, value_name = "TOKENS", conflicts_with = "no_tokens", value_parser = number)]
     budget: Option<usize>,
     /// The form of the pack.
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// Write the pack to a file; `-` is standard output.
     #[arg(short, long, value_name = "FILE", conflicts_with = "tree")]
     output: Option<PathBuf>,
-    /// Write over a file that is no pack.
+    /// Overwrite a file that is not a pack.
     #[arg(long, requires = "output")]
     force: bool,
     /// Put the pack on the clipboard.
@@ -94,7 +94,7 @@ pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
             .caused_by(&error)
             .hint("name a folder or a file that is there")
     })?;
-    // Not asked of git: packing needs none.
+    // Git itself is not needed for packing, so it is not called.
     let top = root.ancestors().find(|folder| folder.join(".git").exists());
     let ground = CommandLocation {
         root: top.map(Path::to_owned),
@@ -108,7 +108,7 @@ pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let target = PackTarget::new(args, scene)?;
     let tree = walk(args, &root, &target, &line)?;
     let options = PackOptions {
-        name: name(&root),
+        name: pack_name(&root),
         style: args.style.into(),
         tree: !args.no_list,
         tokens: !args.no_tokens,
@@ -116,30 +116,31 @@ pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         budget: args.budget,
     };
     let progress = |progress| line.show(progress);
-    let written = target
-        .write(|out| pack::pack(&tree, &options, &redactor, cache.as_deref(), out, &progress));
+    let written = target.write(|out| {
+        pack::write_pack(&tree, &options, &redactor, cache.as_deref(), out, &progress)
+    });
     line.clear();
     let Some(report) = written? else {
-        // Whoever read it has seen enough.
+        // The reader of the output has gone away.
         return Ok(Exit::Done);
     };
     if target.interrupted() {
         return Ok(Exit::Interrupted);
     }
     if args.tree {
-        tree::print(&report, scene)?;
+        tree::print_tree(&report, scene)?;
     } else if scene.json {
-        print_json(&in_json(&report, args))?;
+        print_json(&report_to_json(&report, args))?;
     }
     if scene.detail >= Verbosity::Normal && !args.tree {
-        summary(&report, args);
+        print_summary(&report, args);
     }
     Ok(Exit::Done)
 }
 
-/// The redactor of the project, as everywhere; or the user's.
+/// Returns the project's redactor, or the user's outside a project.
 fn redactor(ground: &CommandLocation) -> Result<Redactor, Problem> {
-    let (config, _) = ground.layers(&[]).map_err(engine::Error::from)?;
+    let (config, _) = ground.load_config(&[]).map_err(engine::Error::from)?;
     Ok(ground.redactor(&config)?)
 }
 
@@ -153,7 +154,7 @@ fn walk(
         include: args.include.clone(),
         exclude: args.exclude.clone(),
         max_file_bytes: args.max_file_size,
-        never: target.own_files(),
+        never: target.output_files(),
         ..files::TreeOptions::default()
     };
     FileTree::walk(root, &options, &|progress| line.show(progress)).map_err(|error| match error {
@@ -164,16 +165,16 @@ fn walk(
     })
 }
 
-/// What a pack is called: as its folder or file.
-fn name(root: &Path) -> String {
+/// Returns the name of a pack: that of its folder or file.
+fn pack_name(root: &Path) -> String {
     let name = root.file_name().unwrap_or(root.as_os_str());
     one_line(&name.to_string_lossy())
 }
 
-fn in_json(report: &PackReport, args: &Args) -> Value {
+fn report_to_json(report: &PackReport, args: &Args) -> Value {
     let skipped = report.skipped.iter();
     let skipped: Vec<Value> = skipped
-        .map(|it| json!({"path": it.path, "why": it.why.to_string()}))
+        .map(|it| json!({"path": it.path, "why": it.reason.to_string()}))
         .collect();
     let output = args.output.as_ref().map(|path| path.display().to_string());
     json!({
@@ -182,36 +183,41 @@ fn in_json(report: &PackReport, args: &Args) -> Value {
     })
 }
 
-/// Says what was packed.
-fn summary(report: &PackReport, args: &Args) {
-    let count =
-        |n: usize, what: &str| format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" });
+/// Prints a summary of what was packed.
+fn print_summary(report: &PackReport, args: &Args) {
+    let count = |n: usize, what: &str| {
+        format!(
+            "{} {what}{}",
+            group_digits(n),
+            if n == 1 { "" } else { "s" }
+        )
+    };
     let mut parts = vec![count(report.files.len(), "file")];
     parts.extend(report.tokens.map(|tokens| count(tokens.output, "token")));
-    parts.push(bytes(report.bytes));
+    parts.push(format_bytes(report.bytes));
     let to = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     let to = to.map_or_else(String::new, |path| format!(" into `{}`", path.display()));
-    say(&format!("packed {}{to}", parts.join(", ")));
+    eprint_line(&format!("packed {}{to}", parts.join(", ")));
     if report.files.is_empty() && !args.include.is_empty() {
-        say(
+        eprint_line(
             "note: nothing matches `--include`; patterns are written as in `.gitignore`, and seen from the folder that is packed",
         );
     }
     let compressed = report.files.iter().filter(|file| file.compressed).count();
     if compressed > 0 {
-        say(&format!(
+        eprint_line(&format!(
             "  {} only by signatures",
             count(compressed, "file")
         ));
     }
     if !report.dropped.is_empty() {
-        say(&format!(
+        eprint_line(&format!(
             "  {} left out for the budget",
             count(report.dropped.len(), "file")
         ));
     }
     if !report.skipped.is_empty() {
-        say(&format!(
+        eprint_line(&format!(
             "  {} skipped (`--json` says why)",
             count(report.skipped.len(), "file")
         ));
@@ -233,7 +239,7 @@ fn summary(report: &PackReport, args: &Args) {
         } else {
             ""
         };
-        say(&format!(
+        eprint_line(&format!(
             "  {} redacted in {}{more}",
             count(secrets, "secret"),
             named.join(", ")
@@ -246,18 +252,18 @@ fn summary(report: &PackReport, args: &Args) {
         .collect();
     largest.sort_by_key(|file| std::cmp::Reverse(file.tokens));
     if largest.len() > LARGEST {
-        say("  the largest:");
+        eprint_line("  the largest:");
         for file in largest.iter().take(LARGEST) {
-            say(&format!(
+            eprint_line(&format!(
                 "  {:>10}  {}",
-                grouped(file.tokens.unwrap_or(0)),
+                group_digits(file.tokens.unwrap_or(0)),
                 file.path
             ));
         }
     }
 }
 
-/// Reads a size: `2M`, `500k`, `1048576`.
+/// Parses a size: `2M`, `500k`, `1048576`.
 fn size(text: &str) -> Result<u64, String> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = text[number.len()..].to_ascii_lowercase();
@@ -266,7 +272,7 @@ fn size(text: &str) -> Result<u64, String> {
         "k" => 10,
         "m" => 20,
         "g" => 30,
-        _ => return Err(format!("`{unit}` is no unit: write `k`, `M` or `G`")),
+        _ => return Err(format!("`{unit}` is not a unit: write `k`, `M` or `G`")),
     };
     let number: u64 = number
         .parse()

@@ -1,19 +1,18 @@
-//! `codeteam report`: what checks, verifiers and people say of a change.
+//! `codeteam report`: prints the verdicts of checks, verifiers and people on a change.
 
 use std::io::IsTerminal as _;
 use std::path::Path;
 
-use codeteam_core::Run;
-use codeteam_core::frame::Frame;
 use codeteam_core::ids::FramePath;
 use codeteam_engine::engine::Engine;
-use codeteam_engine::report::{self, JudgementHistory, ScreenLine, TextTone, VerificationReport};
-use codeteam_engine::{artifacts, rebuild};
+use codeteam_report::rebuild;
+use codeteam_report::report::{JudgementHistory, ScreenLine, TextTone};
+use codeteam_report::view::{ChangeView, RunView};
 
 use crate::cli::{CliContext, RunName};
 use crate::exit::Exit;
-use crate::output::{self, TerminalStyle, say};
-use crate::problem::Problem;
+use crate::output::{self, TerminalStyle, eprint_line};
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `report`.
 #[derive(Debug, clap::Args)]
@@ -29,60 +28,56 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
-    let Some(engine) = scene.existing()? else {
-        return from_files(args, scene);
+    let Some(engine) = scene.existing_engine()? else {
+        return print_written_report(args, scene);
     };
-    let past = report::past(&engine, &engine.find_work(args.run.run.as_deref())?)?;
-    let found = match &args.task {
-        Some(task) => Some(named(&past, task)?),
-        None => past.newest(),
-    };
-    let report = found.and_then(|frame| Some((frame, past.report(&engine, frame)?)));
-    let Some((frame, report)) = report else {
-        return nothing(scene, &past.run);
+    let id = engine.find_work_run(args.run.run.as_deref())?;
+    let past = engine.read_judgements(&id, args.task.as_deref())?;
+    if let Some(task) = &args.task {
+        require_frame(&past, task)?;
+    }
+    let change = ChangeView::from_history(engine.records(), &past, args.task.as_deref());
+    let Some(change) = change else {
+        return report_nothing(scene, &RunView::from_history(&past));
     };
     if scene.json {
-        output::json(&report)?;
+        output::print_json(&change.report)?;
         return Ok(Exit::Done);
     }
     if args.markdown || !std::io::stdout().is_terminal() {
-        output::out(&report.markdown())?;
+        output::print_text(&change.report.to_markdown())?;
     } else {
-        output::out(&shown(scene, &engine, &past.run, frame, &report))?;
+        output::print_text(&render_for_terminal(scene, &change))?;
     }
     let others: Vec<&str> = past
-        .names()
+        .judged_names()
         .into_iter()
-        .filter(|n| *n != frame.path.name())
+        .filter(|n| *n != change.frame.name())
         .collect();
     if args.task.is_none() && !others.is_empty() {
         let more = if others.len() > 12 { ", …" } else { "" };
         let named = others.get(..12).unwrap_or(&others).join(", ");
-        let (id, first) = (&past.run.id, others.first().copied().unwrap_or_default());
-        output::tell(&format!(
+        let (id, first) = (
+            &change.report.run,
+            others.first().copied().unwrap_or_default(),
+        );
+        output::eprint_wrapped(&format!(
             "other reports of this run: {named}{more} (`codeteam report {id} --task {first}`)"
         ));
     }
     Ok(Exit::Done)
 }
 
-/// A report for a terminal, in the colours of standard error's.
-pub(crate) fn shown(
-    scene: &CliContext,
-    engine: &Engine,
-    run: &Run,
-    frame: &Frame,
-    report: &VerificationReport,
-) -> String {
-    let path = artifacts::report_path(engine, run, frame);
-    let path = nearer(&path, &scene.here);
-    let lines = report.screen(output::width(), Some(&path));
+/// Renders a report for a terminal, in the colours of standard error.
+pub(crate) fn render_for_terminal(scene: &CliContext, change: &ChangeView) -> String {
+    let path = relative_path(&change.report_file, &scene.here);
+    let lines = change.report.to_screen(output::stdout_width(), Some(&path));
     let style = TerminalStyle::detect();
-    let lines: Vec<String> = lines.iter().map(|line| painted(style, line)).collect();
+    let lines: Vec<String> = lines.iter().map(|line| paint_line(style, line)).collect();
     lines.join("\n") + "\n"
 }
 
-fn painted(style: TerminalStyle, line: &ScreenLine) -> String {
+fn paint_line(style: TerminalStyle, line: &ScreenLine) -> String {
     let spans = line.iter().map(|span| match span.tone {
         TextTone::Plain => span.text.clone(),
         TextTone::Strong => style.bold(&span.text),
@@ -94,48 +89,50 @@ fn painted(style: TerminalStyle, line: &ScreenLine) -> String {
     spans.collect::<String>().trim_end().to_owned()
 }
 
-/// A path as seen from where the user is.
-fn nearer(path: &Path, here: &Path) -> String {
+/// Returns a path relative to the user's current folder.
+fn relative_path(path: &Path, here: &Path) -> String {
     path.strip_prefix(here)
         .unwrap_or(path)
         .display()
         .to_string()
 }
 
-fn named<'a>(past: &'a JudgementHistory, task: &str) -> Result<&'a Frame, Problem> {
-    past.frame(task).ok_or_else(|| {
-        let id = &past.run.id;
-        let tasks = past.run.plan.iter().flat_map(|plan| &plan.tasks);
-        let known = tasks.clone().any(|t| t.id.as_str() == task);
-        if known {
-            return Problem::user(format!("nothing of `{task}` was judged yet"))
-                .hint(format!("`codeteam status {id}` shows where it stands"));
-        }
-        let problem = Problem::user(format!("there is no task `{task}` in {id}"));
-        match codeteam_core::yaml::nearest(task, tasks.map(|t| t.id.as_str())) {
-            Some(near) => problem.hint(format!("did you mean `{near}`?")),
-            None => problem.hint(format!("`codeteam show {id}` lists them")),
-        }
+/// Fails if there is no frame of this name whose judgements are known.
+fn require_frame(past: &JudgementHistory, task: &str) -> Result<(), Problem> {
+    if past.frame(task).is_some() {
+        return Ok(());
+    }
+    let run = RunView::from_history(past);
+    let id = &run.id;
+    if run.task(task).is_some() {
+        return Err(Problem::user(format!("nothing of `{task}` was judged yet"))
+            .hint(format!("`codeteam status {id}` shows where it stands")));
+    }
+    let problem = Problem::user(format!("there is no task `{task}` in {id}"));
+    let names = run.tasks.iter().map(|t| t.id.as_str());
+    Err(match codeteam_core::spelling::nearest(task, names) {
+        Some(near) => problem.hint(format!("did you mean `{near}`?")),
+        None => problem.hint(format!("`codeteam show {id}` lists them")),
     })
 }
 
-fn nothing(scene: &CliContext, run: &Run) -> Result<Exit, Problem> {
+fn report_nothing(scene: &CliContext, run: &RunView) -> Result<Exit, Problem> {
     if scene.json {
-        output::json(&serde_json::Value::Null)?;
+        output::print_json(&serde_json::Value::Null)?;
     } else {
-        say(&format!("nothing of {} was judged yet", run.id));
-        let root = run.frames.get(&FramePath::root());
-        if root.is_some_and(|root| !root.is_ended()) {
-            say(&format!("  look    codeteam status {}", run.id));
+        eprint_line(&format!("nothing of {} was judged yet", run.id));
+        let root = run.frame(&FramePath::root());
+        if root.is_some_and(|root| root.ended.is_none()) {
+            eprint_line(&format!("  look    codeteam status {}", run.id));
         }
     }
     Ok(Exit::Done)
 }
 
-/// Without a log: the report as it was last written.
-fn from_files(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
+/// Prints the last written report file, because there is no log.
+fn print_written_report(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let (repo, _) = Engine::discover(&scene.folder, &scene.env)?;
-    let reports = rebuild::reports(&repo);
+    let reports = rebuild::find_reports(&repo);
     let found = match &args.task {
         Some(task) => reports.iter().find(|r| r.subject == *task),
         None => reports.first(),
@@ -143,15 +140,17 @@ fn from_files(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let Some(found) = found else {
         return Err(Problem::from(codeteam_engine::engine::Error::NoRuns));
     };
-    say("the log (`.codeteam/state.db`) is gone; this is the report as it was last written");
+    eprint_line(
+        "the log (`.codeteam/state.db`) is gone; this is the report as it was last written",
+    );
     if scene.json {
         let value = serde_json::json!({
             "rebuilt": true, "subject": found.subject, "run": found.run,
             "result": found.result, "file": found.path, "markdown": found.text,
         });
-        output::json(&value)?;
+        output::print_json(&value)?;
     } else {
-        output::out(&found.text)?;
+        output::print_text(&found.text)?;
     }
     Ok(Exit::Done)
 }

@@ -1,4 +1,4 @@
-//! `codeteam restore`: bring a removed worktree back into a folder.
+//! `codeteam restore`: restores a removed worktree into a folder.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use codeteam_engine::maintenance;
 
 use crate::cli::{CliContext, RunName};
 use crate::exit::Exit;
-use crate::output::{self, TerminalStyle, out_line, say};
-use crate::problem::Problem;
+use crate::output::{self, TerminalStyle, eprint_line, print_line};
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `restore`.
 #[derive(Debug, clap::Args)]
@@ -17,26 +17,26 @@ pub(crate) struct Args {
     /// Which worktree: a task's id, or `run`. Lists them if left out.
     #[arg(long)]
     task: Option<String>,
-    /// Where to; the folder must not exist or be empty.
+    /// The folder to restore into; it must not exist, or be empty.
     #[arg(long, value_name = "DIR", requires = "task")]
     to: Option<PathBuf>,
 }
 
 pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
-    let engine = scene.with_runs()?;
-    let id = engine.find(args.run.run.as_deref())?;
-    let kept = maintenance::snapshots(&engine, &id)?;
+    let engine = scene.engine_with_runs()?;
+    let id = engine.find_run(args.run.run.as_deref())?;
+    let kept = maintenance::list_snapshots(&engine, &id)?;
     let Some(task) = &args.task else {
         if scene.json {
             let names: Vec<&str> = kept.iter().map(|s| s.name.as_str()).collect();
-            output::json(&names)?;
+            output::print_json(&names)?;
         } else if kept.is_empty() {
-            say(&format!(
+            eprint_line(&format!(
                 "no worktree of {id} has anything that is not on its branch"
             ));
         } else {
             for snapshot in &kept {
-                out_line(&format!("{}  {}", snapshot.task(), snapshot.reference))?;
+                print_line(&format!("{}  {}", snapshot.task(), snapshot.reference))?;
             }
         }
         return Ok(Exit::Done);
@@ -65,16 +65,16 @@ pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     );
     let traps = maintenance::restore(&engine, found, &folder)?;
     if scene.json {
-        output::json(&serde_json::json!({ "run": id, "task": task, "folder": folder }))?;
+        output::print_json(&serde_json::json!({ "run": id, "task": task, "folder": folder }))?;
     } else {
-        say(&format!(
+        eprint_line(&format!(
             "restored {task} of {id} into {}",
             folder.display()
         ));
     }
     for trap in &traps {
         let trap = folder.join(trap);
-        say(&format!(
+        eprint_line(&format!(
             "{}: git takes `{}` for a repository and runs what its configuration says; look at it \
              before you use git there",
             TerminalStyle::detect().yellow("warning"),

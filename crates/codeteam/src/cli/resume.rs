@@ -1,24 +1,24 @@
-//! `codeteam resume`: take a run up where it stands.
+//! `codeteam resume`: continues a run where it stopped.
 
 use std::collections::BTreeMap;
 
-use codeteam_core::Run;
 use codeteam_core::ids::StepId;
 use codeteam_core::input::{Decision, Input};
 use codeteam_core::plan::Plan;
 use codeteam_core::workflow::Check;
+use codeteam_engine::clock::now;
 use codeteam_engine::engine::{CurrentChecks, Engine};
-use codeteam_engine::perform::now;
-use codeteam_engine::{artifacts, rebuild};
+use codeteam_report::view::LoadedRun;
+use codeteam_report::{artifacts, rebuild};
 
 use crate::cli::drive::AnswerSourceArgs;
 use crate::cli::run::LimitArgs;
 use crate::cli::talk::DriveRequest;
 use crate::cli::{CliContext, RunName, decide, drive};
 use crate::exit::Exit;
-use crate::output::{self, TerminalStyle, say, tell};
-use crate::problem::{Problem, in_words};
+use crate::output::{self, TerminalStyle, eprint_line, eprint_wrapped};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::{Problem, describe_request};
 
 /// Arguments of `resume`.
 #[derive(Debug, clap::Args)]
@@ -32,97 +32,105 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
-    let Some(engine) = scene.existing()? else {
-        return lost(scene);
+    let Some(engine) = scene.existing_engine()? else {
+        return report_lost_log(scene);
     };
-    let id = engine.find(args.run.run.as_deref())?;
-    let run = engine.load(&id)?;
-    if args.limits.any() || args.answering.is_answered() {
-        decide::outside(&engine, &run)?;
+    let id = engine.find_run(args.run.run.as_deref())?;
+    let run = engine.load_run_view(&id)?;
+    if args.limits.has_any() || args.answering.is_answered() {
+        decide::refuse_inside_session(&engine, &run)?;
     }
-    tell_left_out(scene, &engine);
-    let mut inputs: Vec<Input> = args.limits.raised(scene).into_iter().collect();
-    inputs.extend(edited_plan(scene, &engine, &run)?);
-    inputs.extend(edited_checks(scene, &engine, &run));
-    // A run that has ended may have left worktrees when codeteam died: driving it tidies up.
+    print_left_out(scene, &engine);
+    let mut inputs: Vec<Input> = args
+        .limits
+        .raise_limits_input(&engine)
+        .into_iter()
+        .collect();
+    inputs.extend(plan_edit_input(&engine, &run)?);
+    inputs.extend(changed_checks_input(&engine, &run));
+    // A run that has ended may have left worktrees behind when codeteam died; driving it cleans up.
     let task = DriveRequest::Resume(id, inputs);
-    drive::drive(scene, &engine, task, &args.answering)
+    drive::drive_run(scene, &engine, task, &args.answering)
 }
 
-/// Says what the repository asks for by now and the run goes on without.
-fn tell_left_out(scene: &CliContext, engine: &Engine) {
+/// Lists what the repository requests by now and the run continues without.
+fn print_left_out(scene: &CliContext, engine: &Engine) {
     if scene.detail < Verbosity::Normal {
         return;
     }
     for request in engine.config.open_requests() {
         let note = TerminalStyle::detect().yellow("note");
-        let asked = in_words(request);
-        tell(&format!(
+        let asked = describe_request(request);
+        eprint_wrapped(&format!(
             "{note}: left out, because the repository is not trusted with it (`codeteam trust`): {asked}"
         ));
     }
 }
 
-/// A plan changed by hand becomes part of the run; one that cannot be read stops the command
-/// before anything happens, and is left alone.
-pub(crate) fn edited_plan(
-    scene: &CliContext,
-    engine: &Engine,
-    run: &Run,
-) -> Result<Option<Input>, Problem> {
-    if run.is_terminal() {
+/// Returns the input that makes a hand-edited plan part of the run. A plan that cannot be parsed
+/// stops the command before anything happens, and is left alone.
+pub(crate) fn plan_edit_input(engine: &Engine, run: &LoadedRun) -> Result<Option<Input>, Problem> {
+    if run.is_ended() {
         return Ok(None);
     }
-    let plan = plan_by_hand(engine, run)?;
+    let plan = hand_edited_plan(engine, run)?;
     Ok(plan.map(|plan| Input::PlanEdited {
         at: now(),
-        by: scene.env.user.clone(),
+        by: engine.own_identity().person.0,
         plan,
     }))
 }
 
-/// The plan as its file has it, if a person changed that since the run last wrote it.
-pub(crate) fn plan_by_hand(engine: &Engine, run: &Run) -> Result<Option<Box<Plan>>, Problem> {
-    if !artifacts::plan_was_edited(engine, run) {
+/// Returns the plan from its file, if a person has edited it since the run last wrote it.
+pub(crate) fn hand_edited_plan(
+    engine: &Engine,
+    run: &LoadedRun,
+) -> Result<Option<Box<Plan>>, Problem> {
+    if !artifacts::plan_was_edited(engine.records(), run.as_run()) {
         return Ok(None);
     }
-    let Some(folder) = artifacts::plan_folder(engine, run) else {
+    let Some(folder) = artifacts::plan_folder(engine.records(), run.as_run()) else {
         return Ok(None);
     };
     let path = folder.join("plan.yml");
     let loaded = engine.read_plan(&path)?;
-    say(&format!("the plan was changed by hand: {}", path.display()));
+    eprint_line(&format!("the plan was changed by hand: {}", path.display()));
     Ok(Some(Box::new(loaded.plan)))
 }
 
-/// Has a run's gates check what is configured now.
-fn edited_checks(scene: &CliContext, engine: &Engine, run: &Run) -> Option<Input> {
-    if run.is_terminal() {
+/// Returns the input that makes a run's gates use the currently configured checks.
+fn changed_checks_input(engine: &Engine, run: &LoadedRun) -> Option<Input> {
+    if run.is_ended() {
         return None;
     }
-    let checks = checks_by_hand(engine, run);
+    let checks = changed_checks(engine, run);
     (!checks.is_empty()).then(|| Input::Decided {
         at: now(),
-        by: scene.env.user.clone(),
+        by: engine.own_identity().person.0,
+        identity: Some(engine.own_identity()),
         decision: Decision::Repin { checks },
     })
 }
 
-/// The checks of gates that are configured otherwise now. Says what takes effect, and what does not.
-pub(crate) fn checks_by_hand(engine: &Engine, run: &Run) -> BTreeMap<StepId, Vec<Check>> {
+/// Returns the checks of gates whose configuration has changed. Reports what takes effect, and what
+/// does not.
+pub(crate) fn changed_checks(engine: &Engine, run: &LoadedRun) -> BTreeMap<StepId, Vec<Check>> {
     let style = TerminalStyle::detect();
-    let note = |text: &str| output::tell(&format!("{}: {text}", style.yellow("note")));
-    if let Some(file) = engine.changed_since(run) {
+    let note = |text: &str| output::eprint_wrapped(&format!("{}: {text}", style.yellow("note")));
+    if let Some(file) = engine.changed_since(run.as_run()) {
         note(&format!(
             "`{}` was changed after the run began: the run keeps its roles, workflow and prompts; \
-             `codeteam run` starts one with the new ones",
-            file.display()
+             `codeteam repin {}` shows what differs and takes it in",
+            file.display(),
+            run.id
         ));
     }
-    match engine.current_checks(run) {
+    match engine.current_checks(run.as_run()) {
         CurrentChecks::Same => BTreeMap::new(),
         CurrentChecks::Changed(checks) => {
-            say("the checks are configured otherwise now; the run goes by them from here on");
+            eprint_line(
+                "the checks are configured differently now; the run uses them from here on",
+            );
             checks
         }
         CurrentChecks::Kept(why) => {
@@ -134,10 +142,10 @@ pub(crate) fn checks_by_hand(engine: &Engine, run: &Run) -> BTreeMap<StepId, Vec
     }
 }
 
-/// Without a log a run cannot be resumed, but its plan can be carried on.
-fn lost(scene: &CliContext) -> Result<Exit, Problem> {
+/// Reports that a run cannot be resumed without a log, although its plan can be continued.
+fn report_lost_log(scene: &CliContext) -> Result<Exit, Problem> {
     let (repo, head) = Engine::discover(&scene.folder, &scene.env)?;
-    let plans = rebuild::plans(&repo, &head)?;
+    let plans = rebuild::find_plans(&repo, &head)?;
     let problem = Problem::user("this project has no log (`.codeteam/state.db`)");
     Err(match plans.first() {
         Some(found) => problem.hint(format!(

@@ -1,4 +1,4 @@
-//! `codeteam role`: who workers are asked to be.
+//! `codeteam role`: lists, shows, creates and checks the roles that workers are given.
 
 mod eject;
 mod files;
@@ -12,7 +12,7 @@ use clap::Subcommand;
 
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::problem::Problem;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `role`.
 #[derive(Debug, clap::Args)]
@@ -23,30 +23,30 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum RoleCommand {
-    /// List the roles there are: the project's, your own, and those built in.
+    /// List the roles: the project's, your own, and the built-in ones.
     ///
     /// `adversarial/qa` is a role of the workflow `adversarial`, which calls it `qa`.
     List(list::Args),
     /// Print a role: its files as they are, the topmost first.
     Show(show::Args),
-    /// Begin a role of your own.
+    /// Create a role of your own.
     ///
-    /// Writes a file that explains itself, and never over one that is there. A role with the name of
-    /// a built-in one changes that one, in every workflow that has it.
+    /// Writes a file with explanations, and never overwrites one. A role with the name of a
+    /// built-in one changes that one, in every workflow that has it.
     New(new::Args),
     /// Check roles, and what they build on.
     ///
-    /// Says everything that is wrong at once, and exits with 2 if anything is.
+    /// Reports all problems at once, and exits with 2 if there are any.
     Validate(validate::Args),
-    /// Print the prompt that a role's worker would be given, to the letter.
+    /// Print exactly the prompt that a role's worker would get.
     ///
-    /// As if it were asked for the first time, on what is committed here. Nothing runs. How many
-    /// tokens it has (OpenAI's o200k) is said at the end.
+    /// It is the prompt of a first attempt on what is committed here. Nothing runs. The number of
+    /// tokens (OpenAI's o200k) is printed at the end.
     Render(render::Args),
     /// Copy a built-in role into a file, to change it.
     ///
-    /// The copy stands in place of the built-in role and does not follow it when codeteam is
-    /// updated. To change only a few things, `codeteam role new NAME` is the better start.
+    /// The copy replaces the built-in role, and updates of codeteam do not change it. To change
+    /// only a few things, start with `codeteam role new NAME` instead.
     Eject(eject::Args),
 }
 

@@ -1,30 +1,35 @@
-//! `codeteam run`: take a goal to verified commits.
+//! `codeteam run`: takes a goal to verified commits.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use codeteam_agent::scripted::Script;
 use codeteam_core::budget;
 use codeteam_core::event::{RunStarted, SandboxKind};
-use codeteam_core::hands::Operator;
 use codeteam_core::input::{Decision, Input};
-use codeteam_engine::config::{GitMode, microusd};
+use codeteam_core::operator::Operator;
+use codeteam_engine::clock::now;
 use codeteam_engine::engine::{Engine, PreparedRun, Project, RunRequest};
-use codeteam_engine::perform::now;
-use codeteam_engine::session::HandoverResult;
-use codeteam_engine::{rebuild, session, tell, workers};
+use codeteam_engine::model_api::usd_to_microusd;
+use codeteam_engine::plan_choice::{
+    self, names_plan, plan_path, refuse_missing_plan, require_accepted,
+};
+use codeteam_engine::session::{self, HandoverResult};
+use codeteam_engine::start_notes::{StartNote, start_notes};
+use codeteam_report::{describe, rebuild};
 
 use crate::cli::baseline::{self, BaselineArg, BaselineOutcome, BaselineStart};
 use crate::cli::drive::AnswerSourceArgs;
 use crate::cli::talk::{AnswerSource, DriveRequest};
-use crate::cli::{CliContext, config, decide, drive, talk, trust};
+use crate::cli::{CliContext, config, decide, drive, read_named_file, talk, trust, tui};
 use crate::exit::Exit;
 use crate::output::{self, TerminalStyle};
-use crate::problem::Problem;
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
-/// What was chosen when a run began, and is not chosen again.
+/// Arguments that are fixed when a run begins and cannot be changed later.
 const CHOSEN: [&str; 16] = [
     "goal",
     "plan",
@@ -45,20 +50,32 @@ const CHOSEN: [&str; 16] = [
 ];
 
 /// Arguments of `run`.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the fields are the names of the flags"
+)]
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What you want. If it is left out, the accepted plan that is not finished is gone on with.
+    /// What you want. If left out, the `task` of the configuration, or else the accepted plan that
+    /// is not finished.
     goal: Option<String>,
     /// A plan to carry out instead of making one.
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
-    /// Go on with a run that a session began, with workers; what is half made there comes along.
-    #[arg(long = "continue", value_name = "RUN", conflicts_with_all = CHOSEN)]
+    /// Continue a run that a session began, with workers; unfinished work comes along. The newest
+    /// run if none is named.
+    #[arg(
+        long = "continue",
+        value_name = "RUN",
+        num_args = 0..=1,
+        default_missing_value = "",
+        conflicts_with_all = CHOSEN
+    )]
     go_on: Option<String>,
     /// The workflow: a built-in one, one of the project, or a file.
     #[arg(long, value_name = "NAME")]
     workflow: Option<String>,
-    /// What carries out every role.
+    /// The worker that plays every role.
     #[arg(long, value_name = "NAME")]
     worker: Option<String>,
     /// The script of the scripted worker.
@@ -70,7 +87,7 @@ pub(crate) struct Args {
     /// Set a value of the configuration for this run: `limits.max_minutes=30`.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Work on at most so many tasks side by side: `limits.max_parallel_tasks`.
+    /// Work on at most this many tasks at the same time: `limits.max_parallel_tasks`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_parallel: Option<u32>,
     /// Show what would be committed, and ask, before the first commit.
@@ -92,9 +109,13 @@ pub(crate) struct Args {
     part: ParticipationArgs,
     #[command(flatten)]
     answering: AnswerSourceArgs,
+    /// Show the run on a terminal screen, and decide there (see `codeteam tui`).
+    #[arg(long, conflicts_with_all = ["answers", "wait"])]
+    tui: bool,
 }
 
-/// `--no-sandbox` as what it is: the user's own word, over all that files say.
+/// The setting that `--no-sandbox` stands for: the user's explicit choice, which overrides all
+/// files.
 pub(crate) const NO_SANDBOX: &str = "sandbox.backend=none";
 
 /// Which part a person takes. On a terminal, or with `--answers`: in all of it.
@@ -104,7 +125,7 @@ pub(crate) const NO_SANDBOX: &str = "sandbox.backend=none";
 )]
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct ParticipationArgs {
-    /// Nobody is asked: no questions of the planner, and checks and verifiers judge alone.
+    /// Ask nobody: the planner plans without questions, and checks and verifiers judge alone.
     #[arg(long, conflicts_with_all = ["judge", "talk"])]
     auto: bool,
     /// Judge every change yourself.
@@ -116,14 +137,14 @@ pub(crate) struct ParticipationArgs {
     /// Let the planner ask, and accept the plan yourself.
     #[arg(long, conflicts_with = "no_talk")]
     talk: bool,
-    /// Take the plan as the planner makes it.
+    /// Accept the plan as the planner makes it.
     #[arg(long)]
     no_talk: bool,
 }
 
 impl ParticipationArgs {
-    /// What the workflow is told of it; nothing where nobody has said.
-    fn settings(&self, present: bool) -> BTreeMap<String, bool> {
+    /// Returns the workflow settings for the person's part; empty where nothing was chosen.
+    pub(crate) fn workflow_settings(&self, present: bool) -> BTreeMap<String, bool> {
         let chosen = |yes: bool, no: bool| match (yes, no || self.auto) {
             (true, _) => Some(true),
             (_, true) => Some(false),
@@ -135,8 +156,8 @@ impl ParticipationArgs {
     }
 }
 
-/// What a person who is there is told of their part.
-fn told_part(started: &RunStarted) -> Option<&'static str> {
+/// Describes to a person at the terminal what part they take.
+fn describe_participation(started: &RunStarted) -> Option<&'static str> {
     let is = |name: &str| started.workflow.settings.get(name).copied();
     let talks = is("talk").map(|talk| talk && started.plan.is_none());
     Some(match (talks?, is("judge")?) {
@@ -166,7 +187,7 @@ pub(crate) struct LimitArgs {
     /// Stop at this many tokens, read and written.
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
-    /// Stop when worktrees and what is kept take this many megabytes.
+    /// Stop when worktrees and kept data take this many megabytes.
     #[arg(long, value_name = "N")]
     max_disk_mb: Option<u64>,
     /// Stop a task at this many US dollars.
@@ -180,7 +201,7 @@ pub(crate) struct LimitArgs {
     max_outage_minutes: Option<u64>,
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((role, other)) if !role.is_empty() && !other.is_empty() => {
             Ok((role.to_owned(), other.to_owned()))
@@ -196,7 +217,7 @@ fn dollars(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Minutes as milliseconds.
+/// Parses minutes as milliseconds.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -212,127 +233,163 @@ fn minutes(text: &str) -> Result<u64, String> {
 }
 
 impl LimitArgs {
-    pub(crate) fn budget(&self) -> budget::BudgetLimits {
+    pub(crate) fn to_budget_limits(&self) -> budget::BudgetLimits {
         budget::BudgetLimits {
-            money_microusd: self.max_cost.map(microusd),
+            money_microusd: self.max_cost.map(usd_to_microusd),
             attempts: self.max_attempts,
             wall_ms: self.max_minutes,
             tokens: self.max_tokens,
             disk_bytes: self.max_disk_mb.map(|mb| mb.saturating_mul(1 << 20)),
-            task_money_microusd: self.max_task_cost.map(microusd),
+            task_money_microusd: self.max_task_cost.map(usd_to_microusd),
             task_tokens: self.max_task_tokens,
             outage_ms: self.max_outage_minutes,
         }
     }
 
-    pub(crate) fn any(&self) -> bool {
-        self.budget() != budget::BudgetLimits::default()
+    pub(crate) fn has_any(&self) -> bool {
+        self.to_budget_limits() != budget::BudgetLimits::default()
     }
 
-    /// What raises those of a run, if there are any.
-    pub(crate) fn raised(&self, scene: &CliContext) -> Option<Input> {
-        let limits = self.budget();
-        self.any().then(|| Input::Decided {
+    /// Returns the input that raises a run's limits, if any are given.
+    pub(crate) fn raise_limits_input(&self, engine: &Engine) -> Option<Input> {
+        let limits = self.to_budget_limits();
+        self.has_any().then(|| Input::Decided {
             at: now(),
-            by: scene.env.user.clone(),
+            by: engine.own_identity().person.0,
+            identity: Some(engine.own_identity()),
             decision: Decision::RaiseLimits { limits },
         })
     }
 }
 
 pub(crate) fn main(args: Args, scene: &CliContext) -> Result<Exit, Problem> {
-    if let Some(run) = &args.go_on {
-        return go_on(run, &args, scene);
+    if args.tui {
+        tui::require_screen()?;
     }
-    start(args, scene, None)
+    if let Some(run) = &args.go_on {
+        return continue_session_run(run, &args, scene);
+    }
+    start_run(args, scene, None)
 }
 
-/// How long a session's server may take to let a run go.
+/// The time in which a session's server must release a run.
 const LETS_GO: Duration = Duration::from_mins(1);
 
-/// Takes a run from a session and goes on with workers.
-fn go_on(word: &str, args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
-    let engine = scene.with_runs()?;
-    let id = engine.find(Some(word))?;
-    let run = engine.load(&id)?;
-    if run.is_terminal() {
+/// Takes a run over from a session and continues with workers.
+fn continue_session_run(word: &str, args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
+    let engine = scene.engine_with_runs()?;
+    let id = engine.find_run(Some(word).filter(|word| !word.is_empty()))?;
+    let run = engine.load_run_view(&id)?;
+    if run.is_ended() {
         return Err(Problem::user(format!("{id} has ended already")));
     }
-    if args.limits.any() || args.answering.is_answered() {
-        decide::outside(&engine, &run)?;
+    if args.limits.has_any() || args.answering.is_answered() {
+        decide::refuse_inside_session(&engine, &run)?;
     }
-    let mut inputs: Vec<Input> = args.limits.raised(scene).into_iter().collect();
-    if run.hands == Operator::Session {
-        let change = session::unsubmitted(&engine, &run)?.map(Box::new);
+    let mut inputs: Vec<Input> = args
+        .limits
+        .raise_limits_input(&engine)
+        .into_iter()
+        .collect();
+    if run.operator == Operator::Session {
+        let change = session::unsubmitted(&engine, run.as_run())?.map(Box::new);
         let decision = Decision::Reassign {
             to: Operator::Workers,
             change,
         };
-        let by = scene.env.user.clone();
+        let identity = engine.own_identity();
+        let by = identity.person.0.clone();
         if session::is_driven(&engine, &id)? {
             if scene.detail >= Verbosity::Normal {
-                output::say("waiting for the session's server to let it go");
+                output::eprint_line("waiting for the session's server to release it");
             }
-            match session::hand_over(&engine, &id, &decision, &by, LETS_GO)? {
+            match session::request_handover(&engine, &id, &decision, &by, LETS_GO)? {
                 HandoverResult::LetGo => {}
                 HandoverResult::Refused(why) => {
                     return Err(Problem::user(format!("{id} stays in its session: {why}")));
                 }
                 HandoverResult::Busy => {
                     let problem =
-                        Problem::user(format!("the session's server does not let {id} go"));
+                        Problem::user(format!("the session's server does not release {id}"));
                     return Err(problem.hint("end the session, then try again; nothing is lost"));
                 }
             }
         } else {
             let at = now();
-            inputs.push(Input::Decided { at, by, decision });
+            inputs.push(Input::Decided {
+                at,
+                by,
+                identity: Some(identity),
+                decision,
+            });
         }
     }
-    drive::drive(
-        scene,
-        &engine,
-        DriveRequest::Resume(id, inputs),
-        &args.answering,
-    )
+    let task = DriveRequest::Resume(id, inputs);
+    if args.tui {
+        return tui::drive_on_screen(scene, &engine, task);
+    }
+    drive::drive_run(scene, &engine, task, &args.answering)
 }
 
-/// Starts a run; `answers` are what is left of those that are named.
-fn start(
+/// Says that a run goes on from the branch of an earlier one.
+fn report_base(scene: &CliContext, branch: &str, tip: &str) {
+    if scene.detail >= Verbosity::Normal {
+        let tip = describe::short_id(tip);
+        output::eprint_wrapped(&format!(
+            "{}: the run continues from {tip} of branch {branch}, which has the work so far",
+            TerminalStyle::detect().yellow("note")
+        ));
+    }
+}
+
+/// Says that there is a screen, where there can be one.
+fn offer_screen(scene: &CliContext) {
+    let is_told = !scene.json && scene.detail >= Verbosity::Normal;
+    if is_told && tui::require_screen().is_ok() {
+        let offer = "on a screen: `codeteam tui` in another terminal, or `codeteam run --tui`";
+        output::eprint_wrapped(offer);
+    }
+}
+
+/// Starts a run. `answers` is what is left of a source of answers that is already open.
+fn start_run(
     mut args: Args,
     scene: &CliContext,
     answers: Option<AnswerSource>,
 ) -> Result<Exit, Problem> {
-    // Everything that can be wrong is found before anything is made.
+    // Check everything that can be wrong before anything is created.
     let mut set = args.set;
     set.extend(args.preview.then(|| "git.dry_run_preview=true".to_owned()));
     set.extend(args.no_sandbox.then(|| NO_SANDBOX.to_owned()));
     let most = args.max_parallel;
     set.extend(most.map(|most| format!("limits.max_parallel_tasks={most}")));
     let is_there = !args.part.auto && args.answering.answers.is_none() && talk::is_terminal();
-    let decided = trust::settle(scene, &set, args.untrusted, is_there)?;
+    let decided = trust::settle_trust(scene, &set, args.untrusted, is_there)?;
     let (project, restricted) = (decided.project, decided.restricted);
     if args.plan.is_none() {
-        let named = args.goal.take_if(|goal| is_plan(&project, goal));
+        let named = args.goal.take_if(|goal| names_plan(&project, goal));
         if let Some(plan) = &named {
-            must_be_accepted(&project, plan)?;
+            require_accepted(&project, plan)?;
         } else if let Some(goal) = &args.goal {
-            no_such_plan(goal)?;
+            refuse_missing_plan(&project, goal)?;
         }
         args.plan = named.map(|plan| plan_path(&project, &plan));
+    }
+    if args.plan.is_none() && args.goal.is_none() {
+        take_configured_task(scene, &project, &mut args.goal, &mut args.workflow);
     }
     let mut base = None;
     let path = match (&args.plan, &args.goal) {
         (Some(path), _) => Some(scene.folder.join(path)),
         (None, Some(_)) => None,
-        // Where the goal is a file of the project, that is meant.
+        // In a project with a layout, the goal is a file of the project.
         (None, None) if project.config.layout.is_some() => None,
-        (None, None) => Some(unfinished(scene, &project)?),
+        (None, None) => Some(choose_unfinished_plan(scene, &project)?),
     };
     let plan = match path {
         Some(path) => {
             let loaded = project.read_plan(&path)?;
-            let found = rebuild::plan(&project.repo, &project.head, &path)?;
+            let found = rebuild::read_plan(&project.repo, &project.head, &path)?;
             base = found.branch;
             Some((loaded.plan, found.statuses))
         }
@@ -341,30 +398,32 @@ fn start(
     let described = plan.as_ref().map(|(plan, _)| plan.description.clone());
     let prepared = project.prepare(&RunRequest {
         goal: args.goal.or(described).unwrap_or_default(),
-        workflow: args.workflow.map(|name| workflow(scene, name)),
+        workflow: args.workflow.map(|name| resolve_workflow_name(scene, name)),
         worker: args.worker,
-        script: args.script.map(|path| plain(&scene.folder.join(path))),
+        script: args
+            .script
+            .map(|path| canonical_path(&scene.folder.join(path))),
         plan,
         base: base.as_ref().map(|(_, tip)| tip.clone()),
-        limits: args.limits.budget(),
+        limits: args.limits.to_budget_limits(),
         sandbox: args.no_sandbox.then_some(SandboxKind::None),
-        cast: args.cast.into_iter().collect(),
-        settings: args.part.settings(args.answering.is_answered()),
+        role_replacements: args.cast.into_iter().collect(),
+        settings: args.part.workflow_settings(args.answering.is_answered()),
         hands: Operator::Workers,
         set: set.clone(),
         restricted,
     })?;
     check_scripts(&prepared)?;
     if scene.detail >= Verbosity::Normal {
-        output::note_removed(prepared.removed_secrets());
+        output::report_removed_secrets(prepared.removed_secrets());
     }
-    let engine = scene.open(project)?;
+    let engine = scene.open_engine(project)?;
     let policy = args.baseline.map(BaselineArg::policy);
     let BaselineStart {
         failures,
         must_pass,
         network,
-    } = match baseline::examine(scene, &engine, &prepared, policy)? {
+    } = match baseline::check_baseline(scene, &engine, &prepared, policy)? {
         BaselineOutcome::Start(start) => start,
         BaselineOutcome::Stopped(exit) => return Ok(exit),
     };
@@ -372,31 +431,59 @@ fn start(
     started.baseline = failures;
     started.must_pass = must_pass;
     started.network = network;
-    warn(scene, &engine, &started)?;
-    if let Some((branch, tip)) = &base
-        && scene.detail >= Verbosity::Normal
-    {
-        let tip = tell::short(tip.as_str());
-        output::tell(&format!(
-            "{}: the run goes on from {tip} of branch {branch}, which has what is done",
-            TerminalStyle::detect().yellow("note")
-        ));
+    print_warnings(scene, &engine, &started)?;
+    if let Some((branch, tip)) = &base {
+        report_base(scene, branch, tip.as_str());
     }
     if args.answering.is_answered()
         && scene.detail >= Verbosity::Normal
-        && let Some(part) = told_part(&started)
+        && let Some(part) = describe_participation(&started)
     {
-        output::tell(part);
+        output::eprint_wrapped(part);
     }
     let task = DriveRequest::Start(Box::new(started));
+    if args.tui {
+        return tui::drive_on_screen(scene, &engine, task);
+    }
+    if args.answering.answers.is_none() {
+        offer_screen(scene);
+    }
     match answers {
-        Some(answers) => drive::drive_by(scene, &engine, task, &args.answering, Some(answers)),
-        None => drive::drive(scene, &engine, task, &args.answering),
+        Some(answers) => {
+            drive::drive_with_source(scene, &engine, task, &args.answering, Some(answers))
+        }
+        None => drive::drive_run(scene, &engine, task, &args.answering),
     }
 }
 
+/// Takes the goal from the configuration if it states one, and the workflow that goes with it unless
+/// one was named.
+fn take_configured_task(
+    scene: &CliContext,
+    project: &Project,
+    goal: &mut Option<String>,
+    workflow: &mut Option<String>,
+) {
+    let Some(task) = project.configured_task() else {
+        return;
+    };
+    if scene.detail >= Verbosity::Normal {
+        let by = match (&*workflow, &task.workflow) {
+            (None, Some(name)) => format!("; the workflow is `{name}`"),
+            _ => String::new(),
+        };
+        let text = format!("the goal is `{}` of the configuration{by}", task.key);
+        let note = TerminalStyle::detect().yellow("note");
+        output::eprint_wrapped(&format!("{note}: {text}"));
+    }
+    if workflow.is_none() {
+        workflow.clone_from(&task.workflow);
+    }
+    *goal = Some(task.goal);
+}
+
 /// Carries out a plan that was just accepted.
-pub(crate) fn carry_out(
+pub(crate) fn run_accepted_plan(
     scene: &CliContext,
     plan: PathBuf,
     with: PlanRunOptions,
@@ -422,178 +509,67 @@ pub(crate) fn carry_out(
             answers,
             wait: false,
         },
+        tui: false,
     };
-    start(args, scene, source)
+    start_run(args, scene, source)
 }
 
-/// What a plan is carried out with.
+/// Options for carrying out a plan.
 pub(crate) struct PlanRunOptions {
     pub(crate) worker: Option<String>,
     pub(crate) script: Option<PathBuf>,
     pub(crate) set: Vec<String>,
     pub(crate) no_sandbox: bool,
     pub(crate) untrusted: bool,
-    /// The answers that were not given yet, and where they are from.
+    /// The answers not used yet, and the file they come from.
     pub(crate) answers: Option<(PathBuf, AnswerSource)>,
 }
 
-/// Whether a word names a plan of the project.
-pub(crate) fn is_plan(project: &Project, word: &str) -> bool {
-    codeteam_core::ids::is_plain(word) && plan_path(project, word).is_file()
+/// Chooses the plan to continue when neither a goal nor a plan is named, and says which one.
+fn choose_unfinished_plan(scene: &CliContext, project: &Project) -> Result<PathBuf, Problem> {
+    let engine = scene.existing_engine()?;
+    let found = plan_choice::unfinished_plan(project, engine.as_deref())?;
+    if scene.detail >= Verbosity::Normal {
+        output::eprint_wrapped(&format!(
+            "{}: going on with {} ({})",
+            TerminalStyle::detect().yellow("note"),
+            found.path.display(),
+            found.describe_progress()
+        ));
+    }
+    Ok(found.path)
 }
 
-fn plan_path(project: &Project, id: &str) -> PathBuf {
-    project.folder.join("planning").join(id).join("plan.yml")
-}
-
-/// Looks whether the scripted worker has a script that makes sense.
+/// Checks that the scripted worker has a valid script.
 pub(crate) fn check_scripts(prepared: &PreparedRun) -> Result<(), Problem> {
     if prepared.lacks_script() {
-        // What the demo does has no place in a project of the user's.
+        // The demo's script makes no sense in a user's project.
         return Err(Problem::user("the scripted worker has no script")
             .hint("name one with `--script`, or `script` in `.codeteam/config.yml`")
             .hint("`codeteam demo` shows a run on a sample project"));
     }
     for script in prepared.scripts() {
-        let text = std::fs::read_to_string(script).map_err(|e| {
-            Problem::environment(format!("could not read the script `{script}`")).caused_by(&e)
+        let text = read_named_file(Path::new(script)).map_err(|e| {
+            let what = format!("could not read the script `{script}`");
+            match e.kind() {
+                io::ErrorKind::FileTooLarge => Problem::user(what).caused_by(&e),
+                _ => Problem::environment(what).caused_by(&e),
+            }
         })?;
         Script::parse(&text, script).map_err(|e| {
-            Problem::user(e.to_string()).hint("mend the script and try again; nothing was started")
+            Problem::user(e.to_string()).hint("fix the script and try again; nothing was started")
         })?;
     }
     Ok(())
 }
 
-/// The newest plan that is accepted and not finished, by the files alone; there need be no log.
-fn unfinished(scene: &CliContext, project: &Project) -> Result<PathBuf, Problem> {
-    let plans = rebuild::plans(&project.repo, &project.head)?;
-    let Some(found) = plans.iter().find(|found| found.is_open()) else {
-        let is_draft =
-            |p: &&rebuild::PlanOnDisk| p.problem.is_none() && !p.accepted && !p.is_finished();
-        return match plans.iter().find(is_draft) {
-            Some(draft) => Err(
-                Problem::user("there is no goal, and no plan is accepted").hint(format!(
-                    "`codeteam run --plan {}` carries the draft out",
-                    draft.path.display()
-                )),
-            ),
-            None => Err(nothing_to_do(&plans)),
-        };
-    };
-    let modified = |found: &rebuild::PlanOnDisk| {
-        let metadata = std::fs::metadata(&found.path);
-        metadata.and_then(|metadata| metadata.modified()).ok()
-    };
-    let open = plans.iter().filter(|found| found.is_open());
-    let newest: Vec<&str> = open
-        .filter(|other| modified(other) == modified(found))
-        .map(|other| other.plan.plan_id.as_str())
-        .collect();
-    if newest.len() > 1 {
-        let names = newest.join(", ");
-        return Err(
-            Problem::user(format!("several plans are equally new: {names}"))
-                .hint(format!("say which: `codeteam run {}`", newest[0])),
-        );
-    }
-    if let Some(engine) = scene.existing()? {
-        // What is under way is taken up, not begun a second time.
-        for id in found.runs.iter().rev() {
-            let row = engine.store.run(id)?;
-            let open = row.is_some_and(|row| {
-                !matches!(row.status.as_str(), "completed" | "failed" | "aborted")
-            });
-            if open {
-                let plan = &found.plan.plan_id;
-                return Err(
-                    Problem::user(format!("{id} has not ended; it works on {plan}"))
-                        .hint(format!("`codeteam resume {id}` goes on with it")),
-                );
-            }
-        }
-    }
-    if scene.detail >= Verbosity::Normal {
-        output::tell(&format!(
-            "{}: going on with {} ({})",
-            TerminalStyle::detect().yellow("note"),
-            found.path.display(),
-            found.counts()
-        ));
-    }
-    Ok(found.path.clone())
-}
-
-/// Why there is nothing to carry out, and what to do.
-fn nothing_to_do(plans: &[rebuild::PlanOnDisk]) -> Problem {
-    let wants = "say what you want: `codeteam run \"add a --json flag\"`";
-    if let Some(broken) = plans.iter().find(|found| found.problem.is_some()) {
-        let path = broken.path.display();
-        return Problem::user("there is no goal, and no plan that can be carried out")
-            .hint(format!(
-                "`codeteam run --plan {path}` says what is wrong with that plan"
-            ))
-            .hint(wants);
-    }
-    match plans.first() {
-        None => Problem::user("there is no goal, and no plan to carry out")
-            .hint(wants)
-            .hint("or shape a plan first: `codeteam plan \"add a --json flag\"`"),
-        Some(newest) => {
-            let plan = &newest.plan.plan_id;
-            let what = if plans.len() == 1 {
-                format!("the plan {plan} is done, and there is no goal")
-            } else {
-                format!("all {} plans are done, and there is no goal", plans.len())
-            };
-            Problem::user(what)
-                .hint(wants)
-                .hint("`codeteam status` tells what was done; `codeteam merge` takes it over")
-        }
-    }
-}
-
-/// Refuses a goal that is the id of a plan which is not there: nobody wants that built.
-pub(crate) fn no_such_plan(goal: &str) -> Result<(), Problem> {
-    let number = goal.strip_prefix("feature-");
-    let is_id = |n: &str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
-    if number.is_some_and(is_id) {
-        return Err(Problem::user(format!("there is no plan `{goal}`"))
-            .hint("`codeteam status` tells which there are"));
-    }
-    Ok(())
-}
-
-/// Refuses a plan that nobody has accepted, or that is done. Naming its file is enough to have it
-/// carried out all the same.
-fn must_be_accepted(project: &Project, plan: &str) -> Result<(), Problem> {
-    let path = plan_path(project, plan);
-    let loaded = project.read_plan(&path)?;
-    let file = path.display();
-    if loaded.accepted == Some(false) {
-        return Err(
-            Problem::user(format!("nobody has accepted the plan `{plan}`"))
-                .hint(format!("`codeteam plan {plan}` shows it and asks"))
-                .hint(format!(
-                    "`codeteam run --plan {file}` carries it out as it is"
-                )),
-        );
-    }
-    let found = rebuild::plan(&project.repo, &project.head, &path)?;
-    if found.is_finished() {
-        return Err(Problem::user(format!("the plan `{plan}` is done"))
-            .hint("`codeteam plan \"what you want\"` makes another one"));
-    }
-    Ok(())
-}
-
-/// A path without `..` in it, if the file is there: only such ones can be shown in a sandbox.
-fn plain(path: &Path) -> PathBuf {
+/// Returns a path without `..`, if the file exists: only such paths can be shown in a sandbox.
+fn canonical_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// A workflow's name as it is; its file as seen from where the command works.
-pub(crate) fn workflow(scene: &CliContext, name: String) -> String {
+/// Returns a workflow's name unchanged, or its file relative to where the command runs.
+pub(crate) fn resolve_workflow_name(scene: &CliContext, name: String) -> String {
     let is_file = Path::new(&name)
         .extension()
         .is_some_and(|e| e == "yml" || e == "yaml");
@@ -604,8 +580,8 @@ pub(crate) fn workflow(scene: &CliContext, name: String) -> String {
     }
 }
 
-/// What a person should know before a run starts, but need not stop it.
-pub(crate) fn warn(
+/// Prints the notes and warnings that a person should read before a run starts.
+pub(crate) fn print_warnings(
     scene: &CliContext,
     engine: &Engine,
     started: &RunStarted,
@@ -614,41 +590,14 @@ pub(crate) fn warn(
         return Ok(());
     }
     let style = TerminalStyle::detect();
-    let from = tell::short(engine.head.commit.as_str());
-    let note = |text: &str| output::tell(&format!("{}: {text}", style.yellow("note")));
-    if engine.repo.is_dirty()? {
-        note(&format!(
-            "there are uncommitted changes; the run starts from commit {from} without them"
-        ));
-    }
-    if started.workflow.delivery().is_some() && engine.config.git.mode() == GitMode::Current {
-        match &engine.head.branch {
-            Some(branch) => note(&format!(
-                "at the end {branch} is moved forward, if it has not moved and nothing is uncommitted"
-            )),
-            None => note("at the end no branch is moved forward, because HEAD is detached"),
-        }
-    }
-    if engine.head.branch.is_none() {
-        note(&format!(
-            "HEAD is detached; the run starts from commit {from}"
-        ));
-    }
-    if engine.is_unchecked(started) {
-        note(
-            "no checks are configured (`verification.commands` in `.codeteam/config.yml`), so codeteam's own rules \
-             and reviewers judge alone",
-        );
-    }
-    for said in workers::uncounted(&engine.config, started) {
-        note(&said);
-    }
-    for said in engine.warnings(started) {
-        let warning = style.yellow("warning");
-        output::tell(&format!("{warning}: {}", config::shorten(scene, &said)));
-    }
-    if started.sandbox == SandboxKind::None {
-        note(&started.confinement);
+    for said in start_notes(engine, started)? {
+        let (word, text) = match said {
+            StartNote::Note(text) => (style.yellow("note"), text),
+            StartNote::Warning(text) => {
+                (style.yellow("warning"), config::shorten_paths(scene, &text))
+            }
+        };
+        output::eprint_wrapped(&format!("{word}: {text}"));
     }
     Ok(())
 }

@@ -1,19 +1,19 @@
-//! `codeteam sandbox`: what confines workers and gates.
+//! `codeteam sandbox`: shows what confines workers and gates.
 
 use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use codeteam_engine::confine::{SandboxProbe, image};
-use codeteam_engine::workers::knock::ApiProbe;
+use codeteam_engine::doctor::reachability::ApiProbe;
+use codeteam_host::confine::{SandboxProbe, image};
 use serde_json::json;
 
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::output::{self, say};
-use crate::problem::Problem;
+use crate::output::{self, eprint_line};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `sandbox`.
 #[derive(Debug, clap::Args)]
@@ -31,25 +31,25 @@ enum SandboxCommand {
 /// Arguments of `sandbox image`.
 #[derive(Debug, clap::Args)]
 struct ImageArgs {
-    /// A Containerfile of your own. The image needs a C library that codeteam runs with, and git
-    /// where there is no bubblewrap.
+    /// Your own Containerfile. The image needs a C library that codeteam runs with, and git where
+    /// there is no bubblewrap.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// The name of the image; with another one, put it into `sandbox.image`.
     #[arg(long, value_name = "NAME", default_value = image::NAME)]
     name: String,
-    /// What codeteam's own Containerfile begins with: a Debian or something like it.
+    /// The base image of codeteam's own Containerfile: Debian or something similar.
     #[arg(long, value_name = "IMAGE", conflicts_with = "file")]
     base: Option<String>,
 }
 
 pub(crate) fn main(args: Args, scene: &CliContext) -> Result<Exit, Problem> {
     match args.command {
-        SandboxCommand::Image(args) => build(&args, scene),
+        SandboxCommand::Image(args) => build_image(&args, scene),
     }
 }
 
-fn build(args: &ImageArgs, scene: &CliContext) -> Result<Exit, Problem> {
+fn build_image(args: &ImageArgs, scene: &CliContext) -> Result<Exit, Problem> {
     let own = match &args.file {
         None => None,
         Some(file) => {
@@ -70,16 +70,16 @@ fn build(args: &ImageArgs, scene: &CliContext) -> Result<Exit, Problem> {
             .collect(),
     };
     let mut last = Vec::new();
-    let engine = image::build(&scene.env.path, &recipe, |line| {
+    let engine = image::build_image(&scene.env.path, &recipe, |line| {
         if scene.detail >= Verbosity::Normal {
-            say(line);
+            eprint_line(line);
         } else {
             last.push(line.to_owned());
         }
     })
     .map_err(|error| {
         let shown = last.iter().rev().take(20).rev();
-        shown.for_each(|line| say(line));
+        shown.for_each(|line| eprint_line(line));
         let problem = Problem::environment(error.to_string()).caused_by(&error);
         match error {
             image::Error::NotInstalled => problem,
@@ -87,13 +87,13 @@ fn build(args: &ImageArgs, scene: &CliContext) -> Result<Exit, Problem> {
         }
     })?;
     if scene.json {
-        output::json(&json!({ "image": args.name, "engine": engine.name() }))?;
+        output::print_json(&json!({ "image": args.name, "engine": engine.name() }))?;
     } else if scene.detail >= Verbosity::Normal {
-        say(&format!("{engine} has the image `{}` now", args.name));
+        eprint_line(&format!("{engine} has the image `{}` now", args.name));
         if args.name == image::NAME {
-            say("`sandbox: container` in `.codeteam/config.yml` uses it");
+            eprint_line("`sandbox: container` in `.codeteam/config.yml` uses it");
         } else {
-            say(&format!(
+            eprint_line(&format!(
                 "`sandbox: {{ backend: container, image: {} }}` in `.codeteam/config.yml` uses it",
                 args.name
             ));
@@ -110,16 +110,16 @@ pub(crate) struct SandboxProbeArgs {
     paths: Vec<PathBuf>,
 }
 
-pub(crate) fn look(args: SandboxProbeArgs) -> Result<Exit, Problem> {
+pub(crate) fn probe_sandbox(args: SandboxProbeArgs) -> Result<Exit, Problem> {
     let look = SandboxProbe {
         paths: args.paths,
         door: args.door,
     };
-    output::json(&look.perform())?;
+    output::print_json(&look.perform())?;
     Ok(Exit::Done)
 }
 
-/// Arguments of `sandbox-knock`, which `doctor` runs confined.
+/// Arguments of `api-probe`, which `doctor` runs confined.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ApiProbeArgs {
     #[arg(long)]
@@ -128,11 +128,11 @@ pub(crate) struct ApiProbeArgs {
     to: Option<String>,
 }
 
-pub(crate) fn knock(args: ApiProbeArgs) -> Result<Exit, Problem> {
-    let knock = ApiProbe {
+pub(crate) fn probe_api(args: ApiProbeArgs) -> Result<Exit, Problem> {
+    let probe = ApiProbe {
         at: args.at,
         to: args.to,
     };
-    output::json(&knock.perform())?;
+    output::print_json(&probe.perform())?;
     Ok(Exit::Done)
 }

@@ -1,23 +1,22 @@
-//! `codeteam status`: the runs of a project, or one of them.
+//! `codeteam status`: lists the runs of a project, or shows one of them.
 
-use codeteam_core::Run;
-use codeteam_core::frame::Frame;
 use codeteam_core::ids::RunId;
-use codeteam_core::quoted::one_line;
-use codeteam_core::rollup::{self, RunStatus};
+use codeteam_core::rollup::RunStatus;
 use codeteam_core::schedule::TaskStatus;
-use codeteam_core::views::{self, TeamState};
+use codeteam_core::untrusted_text::one_line;
+use codeteam_core::views::TeamState;
 use codeteam_engine::engine::{Engine, KeptDecision};
-use codeteam_engine::store::RunRow;
-use codeteam_engine::{rebuild, tell};
+use codeteam_host::store::RunRow;
+use codeteam_report::view::{LoadedRun, QuestionView, RunListItem, RunView};
+use codeteam_report::{describe, rebuild};
 use serde_json::json;
 
-use crate::cli::{CliContext, RunName, decide, drive, show};
+use crate::cli::{CliContext, RunName, decide, show};
 use crate::exit::Exit;
-use crate::output::{self, TerminalStyle, out_line, say};
-use crate::problem::Problem;
+use crate::output::{self, TerminalStyle, eprint_line, print_line};
+use codeteam_engine::problem::Problem;
 
-/// The word for a run that would go on, and that nobody is at.
+/// The status of a run that could continue but that nobody drives.
 const STOPPED: &str = "stopped";
 
 /// Arguments of `status`.
@@ -28,82 +27,85 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
-    let Some(engine) = scene.existing()? else {
-        return rebuilt(scene);
+    let Some(engine) = scene.existing_engine()? else {
+        return print_rebuilt(scene);
     };
     if args.run.run.is_some() {
-        let run = engine.load(&engine.find(args.run.run.as_deref())?)?;
+        let run = engine.load_run_view(&engine.find_run(args.run.run.as_deref())?)?;
         if scene.json {
-            output::json(&show::value(&engine, &run)?)?;
+            output::print_json(&show::shown_run(&engine, &run)?)?;
         } else {
-            show::tasks(&engine, &run)?;
+            show::print_overview(&engine, &run, scene)?;
         }
         return Ok(Exit::Done);
     }
     let runs = engine.store.runs()?;
     let rows = runs
         .iter()
-        .map(|row| RunStatusRow::of(&engine, row))
+        .map(|row| RunStatusRow::from_row(&engine, row))
         .collect::<Result<Vec<_>, _>>()?;
     if scene.json {
-        let rows: Vec<serde_json::Value> = rows.iter().map(RunStatusRow::value).collect();
-        output::json(&rows)?;
+        let rows: Vec<RunListItem> = rows.iter().map(RunStatusRow::item).collect();
+        output::print_json(&rows)?;
         return Ok(Exit::Done);
     }
     if runs.is_empty() {
-        say("no runs yet; `codeteam run \"what you want\"` starts one");
+        eprint_line("no runs yet; `codeteam run \"what you want\"` starts one");
     }
     for row in &rows {
         row.print()?;
     }
     if rows.iter().all(|row| row.run.is_none()) {
-        let newest = runs.first().map(|row| engine.load(&RunId(row.id.clone())));
+        let newest = runs
+            .first()
+            .map(|row| engine.load_run_view(&RunId(row.id.clone())));
         let newest = newest.transpose()?;
         let kept = match &newest {
-            Some(run) => show::kept_decisions(&engine, run)?,
+            Some(run) => show::kept_decisions_of(&engine, run.id_of_run())?,
             None => Vec::new(),
         };
-        out_line(&at_rest(newest.as_ref(), &kept))?;
+        print_line(&describe_at_rest(newest.as_ref(), &kept))?;
     }
     Ok(Exit::Done)
 }
 
-/// Where a project stands in which nothing is under way: what became of the newest run.
-fn at_rest(newest: Option<&Run>, kept: &[KeptDecision]) -> String {
-    let state = newest.map_or(TeamState::Idle, views::team_state);
+/// Describes a project with nothing under way: the outcome of the newest run.
+fn describe_at_rest(newest: Option<&LoadedRun>, kept: &[KeptDecision]) -> String {
+    let state = newest.map_or(TeamState::Idle, LoadedRun::state_of_team);
     let what = match (state, newest) {
         (_, Some(run)) if !kept.is_empty() => {
             let kept: Vec<String> = kept.iter().map(decide::kept_line).collect();
             format!(
                 "{} waits to be taken up; decided: {}; `{}` carries that out",
-                run.id,
+                run.id_of_run(),
                 kept.join("; "),
-                decide::go_on(run)
+                decide::continue_hint(run)
             )
         }
         (TeamState::HaltedForError, Some(run)) => {
-            format!(
-                "{} failed; `codeteam retry {}` takes it up again",
-                run.id, run.id
-            )
+            let id = run.id_of_run();
+            format!("{id} failed; `codeteam retry {id}` takes it up again")
         }
         (TeamState::CodingAwaitingTaskSelection, Some(run)) => {
-            let plan = run.plan.as_ref().map_or("", |plan| plan.plan_id.as_str());
+            let plan = &run.plan;
             format!(
                 "{plan} is accepted and nothing of it is coded; `codeteam run {plan}` does that"
             )
         }
-        (TeamState::PlanComplete, Some(run)) => format!("{} is done; nothing is under way", run.id),
+        (TeamState::PlanComplete, Some(run)) => {
+            format!("{} is done; nothing is under way", run.id_of_run())
+        }
         _ => "nothing is under way".to_owned(),
     };
-    format!("{}  {what}", paint(state.as_str()))
+    format!("{}  {what}", paint_status(state.as_str()))
 }
 
-/// The word for where a run stands: what would go on, and nobody is at it, is stopped.
-pub(crate) fn word(engine: &Engine, run: &Run) -> Result<&'static str, Problem> {
-    let status = rollup::status(run);
+/// Returns the word for a run's status. A run that could continue but that nobody drives is
+/// stopped.
+pub(crate) fn status_word(engine: &Engine, run: &RunView) -> Result<&'static str, Problem> {
+    let status = run.status;
     let would = matches!(status, RunStatus::Running | RunStatus::Paused);
-    if would && !decide::driven(engine, &run.id)? {
+    if would && !decide::is_driven(engine, &run.id)? {
         return Ok(STOPPED);
     }
     Ok(status.as_str())
@@ -112,24 +114,28 @@ pub(crate) fn word(engine: &Engine, run: &Run) -> Result<&'static str, Problem> 
 /// A run in the list.
 struct RunStatusRow<'a> {
     known: &'a RunRow,
-    /// The word for where it stands.
+    /// The word for its status.
     status: &'a str,
     /// The run itself, if it has not ended.
-    run: Option<Run>,
+    run: Option<LoadedRun>,
     /// The decisions on it that wait for somebody to drive it.
     kept: Vec<KeptDecision>,
 }
 
 impl<'a> RunStatusRow<'a> {
-    fn of(engine: &Engine, row: &'a RunRow) -> Result<Self, Problem> {
+    fn from_row(engine: &Engine, row: &'a RunRow) -> Result<Self, Problem> {
         let ended = matches!(row.status.as_str(), "completed" | "failed" | "aborted");
         let id = RunId(row.id.clone());
-        let driven = !ended && decide::driven(engine, &id)?;
+        let driven = !ended && decide::is_driven(engine, &id)?;
         let status = match (ended, driven, row.status.as_str()) {
             (false, false, "running" | "paused") => STOPPED,
             (_, _, status) => status,
         };
-        let run = if ended { None } else { Some(engine.load(&id)?) };
+        let run = if ended {
+            None
+        } else {
+            Some(engine.load_run_view(&id)?)
+        };
         let kept = match &run {
             Some(run) => show::kept_decisions(engine, run)?,
             None => Vec::new(),
@@ -142,64 +148,64 @@ impl<'a> RunStatusRow<'a> {
         })
     }
 
-    /// The frames that are at something, each with its state.
-    fn frames(&self) -> impl Iterator<Item = (&Frame, &'static str)> {
-        let run = self.run.iter();
-        run.flat_map(|run| {
-            let frames = run.frames.values().filter(|f| !f.is_ended());
-            frames.map(|f| (f, views::twelve(run, f).as_str()))
-        })
-    }
-
-    fn value(&self) -> serde_json::Value {
-        let row = self.known;
-        let frames = self
-            .frames()
-            .map(|(frame, state)| json!({ "frame": frame.path, "step": frame.step, "state": state, "round": frame.round }));
-        json!({
-            "run": row.id, "goal": row.goal, "status": row.status, "headline": row.headline,
-            "created_at": row.created_at, "updated_at": row.updated_at, "events": row.seq,
-            "frames": frames.collect::<Vec<_>>(),
-        })
+    /// Returns the row as plain data.
+    fn item(&self) -> RunListItem {
+        RunListItem::new(self.known, self.run.as_deref())
     }
 
     fn print(&self) -> Result<(), Problem> {
-        let (id, status) = (&self.known.id, paint(self.status));
-        out_line(&format!("{status}  {id}  {}", self.known.headline))?;
-        for (frame, state) in self.frames() {
-            let (name, step) = (frame.path.name(), &frame.step);
-            out_line(&format!(
+        let (id, status) = (&self.known.id, paint_status(self.status));
+        print_line(&format!("{status}  {id}  {}", self.known.headline))?;
+        for frame in self.run.iter().flat_map(|run| &run.frames) {
+            let (name, step, state) = (frame.path.name(), &frame.step, frame.state.as_str());
+            print_line(&format!(
                 "           {state}  {name} at {step}, round {}",
                 frame.round
             ))?;
         }
         let Some(run) = &self.run else { return Ok(()) };
-        for question in drive::open_questions(run) {
+        for asked in &run.questions {
+            let question = &asked.question;
             let offered = if question.answers.is_empty() {
                 "any text".to_owned()
             } else {
                 question.answers.join(", ")
             };
             let place = question.id.frame.name();
-            let text = one_line(tell::first_line(&question.text));
-            out_line(&format!("           asks ({place}): {text} [{offered}]"))?;
+            let text = one_line(describe::first_line(&question.text));
+            print_line(&format!("           asks ({place}): {text} [{offered}]"))?;
             for point in &question.points {
-                out_line(&format!("             - {}", one_line(point)))?;
+                print_line(&format!("             - {}", one_line(point)))?;
+            }
+            if self.kept.is_empty() {
+                eprint_line(&format!(
+                    "           answer: codeteam answer {id} {}",
+                    answer_form(run, asked)
+                ));
             }
         }
         for kept in &self.kept {
-            out_line(&format!("           decided: {}", decide::kept_line(kept)))?;
+            print_line(&format!("           decided: {}", decide::kept_line(kept)))?;
         }
-        match (self.status, run.limit) {
-            _ if !self.kept.is_empty() => say(&format!(
+        if run.plans_only {
+            let plan = &run.plan;
+            eprint_line(&format!(
+                "           {plan} is not accepted yet; go on: codeteam plan {plan}"
+            ));
+            return Ok(());
+        }
+        match (self.status, run.cost.reached_limit) {
+            _ if !self.kept.is_empty() => eprint_line(&format!(
                 "           `{}` carries out what was decided",
-                decide::go_on(run)
+                decide::continue_hint(run)
             )),
-            (STOPPED, _) => say(&format!("           go on: {}", decide::go_on(run))),
-            ("limited", Some(limit)) => say(&format!(
+            (STOPPED, _) => {
+                eprint_line(&format!("           go on: {}", decide::continue_hint(run)));
+            }
+            ("limited", Some(limit)) => eprint_line(&format!(
                 "           limit reached ({}); go on: codeteam resume {id}{}",
-                tell::limit(limit),
-                drive::raised(run, limit)
+                describe::limit_name(limit),
+                run.raise_limit_flag(limit)
             )),
             _ => {}
         }
@@ -207,7 +213,22 @@ impl<'a> RunStatusRow<'a> {
     }
 }
 
-fn paint(status: &str) -> String {
+/// Returns what follows `codeteam answer RUN` to answer a question.
+fn answer_form(run: &RunView, asked: &QuestionView) -> String {
+    let question = &asked.question;
+    let words = if question.answers.is_empty() {
+        "\"…\"".to_owned()
+    } else {
+        question.answers.join("|")
+    };
+    let which = match run.questions.len() {
+        1 => String::new(),
+        _ => format!(" --task {}", question.id.frame.name()),
+    };
+    format!("{words}{which}")
+}
+
+fn paint_status(status: &str) -> String {
     let style = TerminalStyle::detect();
     let padded = format!("{status:<9}");
     match status {
@@ -218,16 +239,16 @@ fn paint(status: &str) -> String {
     }
 }
 
-/// Without a log: what the plan and the commits tell.
-fn rebuilt(scene: &CliContext) -> Result<Exit, Problem> {
+/// Prints the progress found in the plan and the commits, because there is no log.
+fn print_rebuilt(scene: &CliContext) -> Result<Exit, Problem> {
     let (repo, head) = Engine::discover(&scene.folder, &scene.env)?;
-    tell_of(scene, &rebuild::plans(&repo, &head)?)
+    print_plans(scene, &rebuild::find_plans(&repo, &head)?)
 }
 
-/// The same of one run or plan, or the newest, which must be there.
-pub(crate) fn rebuilt_of(scene: &CliContext, name: Option<&str>) -> Result<Exit, Problem> {
+/// Does the same for one run or plan, or the newest, which must exist.
+pub(crate) fn print_rebuilt_run(scene: &CliContext, name: Option<&str>) -> Result<Exit, Problem> {
     let (repo, head) = Engine::discover(&scene.folder, &scene.env)?;
-    let mut plans = rebuild::plans(&repo, &head)?;
+    let mut plans = rebuild::find_plans(&repo, &head)?;
     if let Some(name) = name {
         let is = |run: &String| run.contains(name);
         plans.retain(|found| found.plan.plan_id == name || found.runs.iter().any(is));
@@ -236,10 +257,10 @@ pub(crate) fn rebuilt_of(scene: &CliContext, name: Option<&str>) -> Result<Exit,
     if plans.is_empty() {
         return Err(Problem::from(codeteam_engine::engine::Error::NoRuns));
     }
-    tell_of(scene, &plans)
+    print_plans(scene, &plans)
 }
 
-fn tell_of(scene: &CliContext, plans: &[rebuild::PlanOnDisk]) -> Result<Exit, Problem> {
+fn print_plans(scene: &CliContext, plans: &[rebuild::PlanOnDisk]) -> Result<Exit, Problem> {
     if scene.json {
         let found: Vec<serde_json::Value> = plans
             .iter()
@@ -247,7 +268,7 @@ fn tell_of(scene: &CliContext, plans: &[rebuild::PlanOnDisk]) -> Result<Exit, Pr
                 json!({
                     "rebuilt": true, "plan": p.path, "description": p.plan.description,
                     "branch": p.branch.as_ref().map(|(name, _)| name), "tasks": p.statuses, "problem": p.problem,
-                    "state": p.state().as_str(), "accepted": p.accepted, "runs": p.runs,
+                    "state": p.team_state().as_str(), "accepted": p.accepted, "runs": p.runs,
                     "claims": p.claims.iter().map(|claim| json!({
                         "task": claim.task.0, "commit": claim.commit.as_str(),
                     })).collect::<Vec<_>>(),
@@ -257,30 +278,33 @@ fn tell_of(scene: &CliContext, plans: &[rebuild::PlanOnDisk]) -> Result<Exit, Pr
                 })
             })
             .collect();
-        output::json(&found)?;
+        output::print_json(&found)?;
         return Ok(Exit::Done);
     }
     if plans.is_empty() {
-        say("no runs yet; `codeteam run \"what you want\"` starts one");
-        out_line(&at_rest(None, &[]))?;
+        eprint_line("no runs yet; `codeteam run \"what you want\"` starts one");
+        print_line(&describe_at_rest(None, &[]))?;
         return Ok(Exit::Done);
     }
-    say(
+    eprint_line(
         "the log (`.codeteam/state.db`) is gone; this is rebuilt from the plans, the reports and commit trailers",
     );
     for found in plans {
-        plan(found)?;
+        print_plan(found)?;
     }
     Ok(Exit::Done)
 }
 
-/// A plan as files tell it.
-fn plan(found: &rebuild::PlanOnDisk) -> Result<(), Problem> {
+/// Prints a plan as found on disk.
+fn print_plan(found: &rebuild::PlanOnDisk) -> Result<(), Problem> {
     let path = found.path.display();
-    out_line(&format!("{}  {path}", found.counts()))?;
-    out_line(&format!("  state      {}", found.state().as_str()))?;
+    print_line(&format!("{}  {path}", found.describe_progress()))?;
+    print_line(&format!("  state      {}", found.team_state().as_str()))?;
     if let Some(problem) = &found.problem {
-        return out_line(&format!("  cannot be read: {}", tell::first_line(problem)));
+        return print_line(&format!(
+            "  cannot be read: {}",
+            describe::first_line(problem)
+        ));
     }
     for task in &found.plan.tasks {
         let status = found.statuses.get(&task.id).copied().unwrap_or_default();
@@ -289,7 +313,7 @@ fn plan(found: &rebuild::PlanOnDisk) -> Result<(), Problem> {
             .get(&task.id)
             .filter(|_| status != TaskStatus::Completed);
         let judged = judged.map(|report| format!("  (last judged: {})", report.result));
-        out_line(&format!(
+        print_line(&format!(
             "  {:<10} {}  {}{}",
             status.as_str(),
             task.id,
@@ -298,13 +322,13 @@ fn plan(found: &rebuild::PlanOnDisk) -> Result<(), Problem> {
         ))?;
     }
     if let Some((branch, _)) = &found.branch {
-        out_line(&format!("  branch     {branch}"))?;
+        print_line(&format!("  branch     {branch}"))?;
     }
     for claim in &found.claims {
-        say(&format!(
+        eprint_line(&format!(
             "  commit {} says that it completes `{}`, but no report of its run names it, so it does not count; \
              if you know it to be right, write `status: completed` into the plan",
-            tell::short(claim.commit.as_str()),
+            describe::short_id(claim.commit.as_str()),
             claim.task
         ));
     }
@@ -314,7 +338,7 @@ fn plan(found: &rebuild::PlanOnDisk) -> Result<(), Problem> {
         } else {
             "accept and carry out"
         };
-        say(&format!("  {what}: codeteam run --plan {path}"));
+        eprint_line(&format!("  {what}: codeteam run --plan {path}"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `codeteam submit-server`: take one answer as an MCP server, for a worker that codeteam starts.
+//! `codeteam submit-server`: takes one answer as an MCP server, for a worker that codeteam starts.
 
 use codeteam_core::role::{Contract, EditMode, RoleKind};
 use codeteam_core::submission::AnswerForm;
@@ -6,27 +6,26 @@ use serde::de::IntoDeserializer as _;
 use serde::{Deserialize, de};
 
 use crate::exit::Exit;
-use crate::mcp;
-use crate::problem::Problem;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `submit-server`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What is owed: the kind of the role.
+    /// The kind of the role.
     #[arg(long, value_parser = word::<RoleKind>)]
     kind: RoleKind,
     /// In which form.
     #[arg(long, value_parser = word::<Contract>)]
     contract: Contract,
-    /// How files are changed.
+    /// The way in which files are changed.
     #[arg(long, value_parser = word::<EditMode>)]
     mode: EditMode,
-    /// Whether a planner may ask a person first.
+    /// A planner may ask a person first.
     #[arg(long)]
     asks: bool,
 }
 
-/// Reads a word as the configuration would.
+/// Parses a word as the configuration would.
 fn word<T: for<'d> Deserialize<'d>>(text: &str) -> Result<T, de::value::Error> {
     T::deserialize(text.into_deserializer())
 }
@@ -38,7 +37,7 @@ pub(crate) fn main(args: &Args) -> Result<Exit, Problem> {
         mode: args.mode,
         asks: args.asks,
     };
-    mcp::submit::serve(form)
+    codeteam_mcp::submit::serve(form)
         .map_err(|e| Problem::environment("could not serve the `submit` tool").caused_by(&e))?;
     Ok(Exit::Done)
 }

@@ -1,18 +1,20 @@
-//! A person at a run: what it asks is shown, what they say becomes a decision in its inbox.
+//! Connects a person to a run: shows its questions, and turns the person's answers into decisions
+//! in its inbox.
 //!
-//! The driver drives on a thread of its own; the [`QuestionQueue`] tells this side what is open. Whoever
-//! else answers meanwhile, from another terminal, ends the prompt: the run knows nothing of it.
+//! The driver runs on a thread of its own; the [`QuestionQueue`] tells this side which questions
+//! are open. If somebody else answers meanwhile from another terminal, the prompt is closed; the
+//! run itself knows nothing about prompts.
 
-mod ask;
-mod desk;
-mod hand;
+mod answer_source;
 mod history;
-mod line;
-mod person;
-mod program;
+mod line_editor;
+mod manual_edit;
+mod person_dialog;
+mod question_menu;
+mod question_queue;
+mod render;
 mod screen;
-mod shown;
-mod source;
+mod terminal_programs;
 
 use std::sync::Arc;
 
@@ -21,59 +23,59 @@ use codeteam_core::ids::RunId;
 use codeteam_core::input::Input;
 use codeteam_engine::Engine;
 use codeteam_engine::driver::{self, DriverOptions, RunObserver, StopReason};
-use codeteam_engine::process::CancelToken;
+use codeteam_host::process::CancelToken;
+use codeteam_report::view::open_questions;
 
-pub(crate) use self::ask::editing;
-pub(crate) use self::hand::edit;
-pub(crate) use self::line::calm;
-pub(crate) use self::program::is_elsewhere;
+pub(crate) use self::answer_source::{AnswerSource, is_terminal};
+pub(crate) use self::line_editor::restore_terminal;
+pub(crate) use self::manual_edit::edit_from_terminal;
 pub(crate) use self::screen::Screen;
-pub(crate) use self::source::{AnswerSource, is_terminal};
+pub(crate) use self::terminal_programs::{has_terminal_lent, is_dumb_terminal};
 
-use self::desk::{PersonObserver, QuestionQueue};
-use self::person::PersonDialog;
+use self::person_dialog::PersonDialog;
+use self::question_queue::{PersonObserver, QuestionQueue};
 use crate::cli::CliContext;
 use crate::output::TerminalStyle;
-use crate::problem::Problem;
 use crate::progress::ProgressPrinter;
+use codeteam_engine::problem::Problem;
 
-/// What is asked for at a prompt.
+/// A prompt for a line of input.
 pub(crate) struct LinePrompt<'a> {
-    /// The prompt.
+    /// The text of the prompt.
     pub(crate) text: &'a str,
-    /// Its colours.
+    /// The colours of the prompt.
     pub(crate) style: TerminalStyle,
-    /// What Tab completes.
+    /// The commands that Tab completes.
     pub(crate) commands: &'a [String],
-    /// What counts by itself where nothing else is written.
+    /// Keys that act at once while nothing else is typed.
     pub(crate) keys: &'a [char],
 }
 
-/// What was said at a prompt.
+/// The input at a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PromptInput {
     /// A text.
     Line(String),
-    /// A key that counts by itself.
+    /// A key that acts at once.
     Key(char),
     /// The person wants to leave.
     Quit,
     /// There is nothing more to read.
     Ended,
-    /// What was asked for is no longer wanted.
+    /// The question was answered elsewhere, so the prompt is no longer needed.
     Overtaken,
 }
 
-/// What is driven.
+/// What to drive.
 pub(crate) enum DriveRequest {
     /// A new run.
     Start(Box<RunStarted>),
-    /// One that is there, with something to tell it.
+    /// An existing run, with inputs to pass to it.
     Resume(RunId, Vec<Input>),
 }
 
 impl DriveRequest {
-    fn run(&self) -> RunId {
+    pub(crate) fn run(&self) -> RunId {
         match self {
             Self::Start(started) => started.run.clone(),
             Self::Resume(run, _) => run.clone(),
@@ -83,14 +85,14 @@ impl DriveRequest {
 
 /// How a person takes part.
 pub(crate) struct TalkOptions<'a> {
-    /// Where their words come from.
+    /// Where the person's answers come from.
     pub(crate) source: &'a mut AnswerSource,
-    /// Whether what workers say is shown as it comes.
+    /// Whether the output of workers is shown as it arrives.
     pub(crate) streams: bool,
 }
 
-/// Drives a run with a person at it, until it ends or they leave.
-pub(crate) fn drive(
+/// Drives a run with a person attached, until it ends or they leave.
+pub(crate) fn drive_with_person(
     scene: &CliContext,
     engine: &Arc<Engine>,
     task: DriveRequest,
@@ -101,8 +103,9 @@ pub(crate) fn drive(
         .map_err(|e| Problem::environment("could not make a pipe").caused_by(&e))
         .map(Arc::new)?;
     let above = Arc::clone(&screen);
-    let progress = ProgressPrinter::new(TerminalStyle::detect(), scene.detail_of(&engine.config))
-        .with_person(streams, Box::new(move |text| above.say(text)));
+    let progress =
+        ProgressPrinter::new(TerminalStyle::detect(), scene.verbosity_for(&engine.config))
+            .with_person(streams, Box::new(move |text| above.print(text)));
     let progress = Arc::new(progress);
     let desk = Arc::new(QuestionQueue::new(Arc::clone(&screen), interrupt.clone()));
     let observer: Arc<dyn RunObserver> = Arc::new(PersonObserver::new(
@@ -113,7 +116,7 @@ pub(crate) fn drive(
     let options = DriverOptions::new(true, interrupt, "codeteam");
     let (driven, ended) = (Arc::clone(engine), Arc::clone(&desk));
     let body = move || {
-        let _ended = desk::DriverEndGuard(ended);
+        let _ended = question_queue::DriverEndGuard(ended);
         match task {
             DriveRequest::Start(started) => {
                 driver::start(&driven, *started, &options, &observer).map(|(_, stop)| stop)
@@ -137,7 +140,7 @@ pub(crate) fn drive(
         style: TerminalStyle::detect(),
         source,
     }
-    .attend();
+    .answer_questions();
     if attended.is_err() {
         desk.leave();
     }
@@ -145,19 +148,29 @@ pub(crate) fn drive(
         .join()
         .map_err(|_| Problem::internal("the driver has died"))??;
     attended?;
-    // Who leaves a run that waits for them has not interrupted it.
-    let stop = match stop {
-        StopReason::Interrupted if desk.was_left() => {
-            let run = engine.load(&id)?;
-            let open = crate::cli::drive::open_questions(&run);
-            let open: Vec<_> = open.into_iter().cloned().collect();
-            if open.is_empty() {
-                StopReason::Interrupted
-            } else {
-                StopReason::Waiting(open)
-            }
-        }
-        stop => stop,
+    let stop = if desk.was_left() {
+        stop_when_left(engine, &id, stop)?
+    } else {
+        stop
     };
     Ok((id, stop))
+}
+
+/// Returns why a run has stopped that a person has left: one who leaves a run that waits for them has
+/// not interrupted it.
+pub(crate) fn stop_when_left(
+    engine: &Engine,
+    id: &RunId,
+    stop: StopReason,
+) -> Result<StopReason, Problem> {
+    if stop != StopReason::Interrupted {
+        return Ok(stop);
+    }
+    let run = engine.load_run_view(id)?;
+    let open: Vec<_> = open_questions(run.as_run()).cloned().collect();
+    Ok(if open.is_empty() {
+        StopReason::Interrupted
+    } else {
+        StopReason::Waiting(open)
+    })
 }

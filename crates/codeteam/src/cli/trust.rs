@@ -1,5 +1,5 @@
-//! `codeteam trust`: what a repository asks for beyond the user's own configuration, and what the
-//! user says to it.
+//! `codeteam trust`: shows what a repository requests beyond the user's own configuration, and
+//! records the user's decision.
 
 mod log;
 
@@ -8,18 +8,18 @@ use std::io::{self, BufRead as _};
 use std::path::Path;
 
 use codeteam_core::event::AccessGrant;
+use codeteam_engine::clock::now;
 use codeteam_engine::config::{AccessRequest, Config, ConfigOrigins, RequestState};
 use codeteam_engine::engine::{self, Engine, Project};
-use codeteam_engine::perform::now;
 use codeteam_engine::session;
 use codeteam_engine::trust::{self, TrustRecord, TrustStore};
 use serde_json::{Value, json};
 
 use crate::cli::{CliContext, init};
 use crate::exit::Exit;
-use crate::output::{self, TerminalStyle, out_line, say};
-use crate::problem::{Problem, in_words};
+use crate::output::{self, TerminalStyle, eprint_line, print_line};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::{Problem, describe_request};
 
 /// Arguments of `trust`.
 #[derive(Debug, clap::Args)]
@@ -34,18 +34,19 @@ pub(crate) struct Args {
     /// List what all repositories are trusted with.
     #[arg(long, conflicts_with = "revoke")]
     list: bool,
-    /// Trust this repository with nothing any more.
+    /// Withdraw all trust from this repository.
     #[arg(long)]
     revoke: bool,
-    /// Take over the log that is here (`.codeteam/state.db`), though codeteam did not make it in this place.
+    /// Take over the log found here (`.codeteam/state.db`), although codeteam did not create it in
+    /// this place.
     #[arg(long, conflicts_with_all = ["list", "revoke"])]
     log: bool,
 }
 
 pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
-    let store = store(scene)?;
+    let store = trust_store(scene)?;
     if args.list {
-        return list(scene, &store);
+        return list_trusted(scene, &store);
     }
     let repo = Engine::repository(&scene.folder, &scene.env)?;
     let root = repo.top_level();
@@ -55,22 +56,25 @@ pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     if args.revoke {
         let was_trusted = store.revoke(root).map_err(engine::Error::from)?;
         if scene.json {
-            output::json(&json!({ "repository": root, "revoked": was_trusted }))?;
+            output::print_json(&json!({ "repository": root, "revoked": was_trusted }))?;
         } else if was_trusted {
-            say(
-                "this repository is trusted with nothing any more; its runs are held to that when they are resumed",
+            eprint_line(
+                "this repository is no longer trusted with anything; this applies to its runs when they are resumed",
             );
         } else {
-            say("this repository was not trusted with anything");
+            eprint_line("this repository was not trusted with anything");
         }
         return Ok(Exit::Done);
     }
-    let config = Config::load(&ConfigOrigins::of(&scene.env, &root.join(".codeteam")));
+    let config = Config::load(&ConfigOrigins::for_project(
+        &scene.env,
+        &root.join(".codeteam"),
+    ));
     let config = config.map_err(engine::Error::from)?;
-    decide(args, scene, &store, root, &config)
+    decide_trust(args, scene, &store, root, &config)
 }
 
-fn decide(
+fn decide_trust(
     args: &Args,
     scene: &CliContext,
     store: &TrustStore,
@@ -80,22 +84,23 @@ fn decide(
     let is_open = config.open_requests().next().is_some();
     let is_told = scene.detail >= Verbosity::Normal && !scene.json;
     if is_told || (is_open && !scene.json && !args.yes) {
-        show(root, config)?;
+        print_requests(root, config)?;
     }
-    let agreed = is_open && (args.yes || (!scene.json && ask(QUESTION)? == TrustReply::Trust));
+    let agreed =
+        is_open && (args.yes || (!scene.json && ask_trust(QUESTION)? == TrustReply::Trust));
     if agreed {
         refuse_session(root)?;
         let record = trust_all(scene, store, root, config)?;
         if is_told {
-            say(&format!("trusted, with exactly this ({})", record.digest));
+            eprint_line(&format!("trusted, with exactly this ({})", record.digest));
         }
     }
     if scene.json {
         let requests: Vec<Value> = config.requests.iter().map(as_json).collect();
-        output::json(&json!({
+        output::print_json(&json!({
             "repository": root,
             "requests": requests,
-            "digest": trust::digest(&wanted(config)),
+            "digest": trust::digest(&grants_if_trusted(config)),
             "trusted": agreed || !is_open,
         }))?;
     }
@@ -103,30 +108,30 @@ fn decide(
         return Ok(Exit::Done);
     }
     if !init::is_terminal() || scene.json {
-        say(
+        eprint_line(
             "nothing was trusted: there is no terminal to ask on; `codeteam trust --yes` trusts it",
         );
         return Ok(Exit::Waiting);
     }
-    say("nothing was trusted");
+    eprint_line("nothing was trusted");
     Ok(Exit::Done)
 }
 
-fn store(scene: &CliContext) -> Result<TrustStore, Problem> {
-    let store = TrustStore::of(&scene.env);
+fn trust_store(scene: &CliContext) -> Result<TrustStore, Problem> {
+    let store = TrustStore::for_user(&scene.env);
     Ok(store.ok_or(engine::Error::Trust(trust::Error::NoHome))?)
 }
 
-/// A project that may be worked with, and how.
+/// A project that a run may use, and how.
 pub(crate) struct TrustOutcome {
     pub(crate) project: Project,
-    /// Whether it does without what the repository asks for.
+    /// Whether the run does without what the repository requests.
     pub(crate) restricted: bool,
 }
 
-/// The project for a run. What its repository asks for and nobody has decided is shown, and asked if
-/// somebody is there; otherwise no run will start.
-pub(crate) fn settle(
+/// Returns the project for a run. Undecided requests of its repository are shown, and decided by
+/// the person if somebody is there; otherwise no run will start.
+pub(crate) fn settle_trust(
     scene: &CliContext,
     set: &[String],
     untrusted: bool,
@@ -140,10 +145,10 @@ pub(crate) fn settle(
             restricted,
         });
     }
-    let project = scene.project_set(set)?;
+    let project = scene.find_project_with(set)?;
     let is_open = project.config.open_requests().next().is_some();
     if !is_open || !is_there || scene.json {
-        // What is open is refused when the run is prepared.
+        // Undecided requests are refused when the run is prepared.
         let restricted = false;
         return Ok(TrustOutcome {
             project,
@@ -151,35 +156,36 @@ pub(crate) fn settle(
         });
     }
     let root = project.repo.top_level();
-    show(root, &project.config)?;
-    match ask(RUN_QUESTION)? {
+    print_requests(root, &project.config)?;
+    match ask_trust(RUN_QUESTION)? {
         TrustReply::Trust => {
             refuse_session(root)?;
-            trust_all(scene, &store(scene)?, root, &project.config)?;
-            let project = scene.project_set(set)?;
+            trust_all(scene, &trust_store(scene)?, root, &project.config)?;
+            let project = scene.find_project_with(set)?;
             let restricted = false;
             Ok(TrustOutcome {
                 project,
                 restricted,
             })
         }
-        TrustReply::Without => settle(scene, set, true, is_there),
+        TrustReply::Without => settle_trust(scene, set, true, is_there),
         TrustReply::No => Err(Problem::person(
             "nothing was trusted, and nothing was started",
         )),
     }
 }
 
-/// Trusts a repository with what `init` has just written for it: the user has seen and confirmed
-/// that. What its files asked for before stays as it was decided then.
-pub(crate) fn trust_written(
+/// Trusts a repository with what `init` has just written for it, which the user has seen and
+/// confirmed. Earlier requests of its files stay as they were decided.
+pub(crate) fn trust_init_files(
     scene: &CliContext,
     root: &Path,
     before: &BTreeSet<AccessGrant>,
 ) -> Result<(), Problem> {
-    let origins = ConfigOrigins::of(&scene.env, &root.join(".codeteam"));
-    // What cannot be read is told when it is used.
-    let (Ok(config), Some(store)) = (Config::load(&origins), TrustStore::of(&scene.env)) else {
+    let origins = ConfigOrigins::for_project(&scene.env, &root.join(".codeteam"));
+    // Unreadable files are reported when they are used.
+    let (Ok(config), Some(store)) = (Config::load(&origins), TrustStore::for_user(&scene.env))
+    else {
         return Ok(());
     };
     let mut granted = config.grants();
@@ -194,16 +200,17 @@ pub(crate) fn trust_written(
     Ok(())
 }
 
-/// What the files of a repository ask for now, decided or not; nothing if they cannot be read.
-pub(crate) fn asked_for(scene: &CliContext, root: &Path) -> BTreeSet<AccessGrant> {
-    let origins = ConfigOrigins::of(&scene.env, &root.join(".codeteam"));
+/// Returns what the files of a repository request now, decided or not; empty if they cannot be
+/// read.
+pub(crate) fn requested_grants(scene: &CliContext, root: &Path) -> BTreeSet<AccessGrant> {
+    let origins = ConfigOrigins::for_project(&scene.env, &root.join(".codeteam"));
     let requests = Config::load(&origins).map(|config| config.requests);
     let requests = requests.unwrap_or_default().into_iter();
     requests.map(|request| request.access).collect()
 }
 
-/// All that would be in force if the user said yes.
-fn wanted(config: &Config) -> BTreeSet<AccessGrant> {
+/// Returns everything that would be granted if the user agreed.
+fn grants_if_trusted(config: &Config) -> BTreeSet<AccessGrant> {
     let wanted = config.requests.iter();
     let wanted = wanted.filter(|request| request.state != RequestState::Forbidden);
     wanted.map(|request| request.access.clone()).collect()
@@ -215,11 +222,11 @@ fn trust_all(
     root: &Path,
     config: &Config,
 ) -> Result<TrustRecord, Problem> {
-    let trusted = store.trust(root, wanted(config), &scene.env.user, now());
+    let trusted = store.trust(root, grants_if_trusted(config), &scene.env.user, now());
     Ok(trusted.map_err(engine::Error::from)?)
 }
 
-/// A session does not decide what the user trusts a repository with.
+/// Refuses a session, which must not decide what the user trusts a repository with.
 fn refuse_session(root: &Path) -> Result<(), Problem> {
     match session::calling_session(root) {
         None => Ok(()),
@@ -230,13 +237,13 @@ fn refuse_session(root: &Path) -> Result<(), Problem> {
     }
 }
 
-fn show(root: &Path, config: &Config) -> Result<(), Problem> {
+fn print_requests(root: &Path, config: &Config) -> Result<(), Problem> {
     let style = TerminalStyle::detect();
     if config.requests.is_empty() {
-        return out_line("this repository asks for nothing beyond your own configuration");
+        return print_line("this repository asks for nothing beyond your own configuration");
     }
     let name = root.display();
-    out_line(&format!(
+    print_line(&format!(
         "{name} asks for more than your own configuration allows:"
     ))?;
     for request in &config.requests {
@@ -245,14 +252,14 @@ fn show(root: &Path, config: &Config) -> Result<(), Problem> {
             RequestState::Trusted => style.green("trusted"),
             RequestState::Forbidden => style.red("forbidden"),
         };
-        out_line(&format!("  - {} [{state}]", in_words(request)))?;
+        print_line(&format!("  - {} [{state}]", describe_request(request)))?;
     }
     let asks_for_none = config.requests.iter().any(|request| {
         request.access.key == "sandbox.backend"
             && request.access.value == "none"
             && request.state != RequestState::Forbidden
     });
-    out_line(if asks_for_none {
+    print_line(if asks_for_none {
         "Without a sandbox, its workers, its checks and its set-up command can do on this machine \
          whatever you can: read your keys, write your files, reach your network."
     } else {
@@ -260,7 +267,7 @@ fn show(root: &Path, config: &Config) -> Result<(), Problem> {
     })
 }
 
-/// What a person says to requests.
+/// A person's reply to requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TrustReply {
     Trust,
@@ -268,37 +275,37 @@ enum TrustReply {
     No,
 }
 
-/// What is asked by `trust`, and before a run.
+/// The question asked by `trust`; `RUN_QUESTION` is asked before a run.
 const QUESTION: &str = "Trust this repository with exactly this? [y/N]";
 const RUN_QUESTION: &str = "Trust it with exactly this (y), run without it (w), or stop (N)?";
 
-fn ask(text: &str) -> Result<TrustReply, Problem> {
+fn ask_trust(text: &str) -> Result<TrustReply, Problem> {
     if !init::is_terminal() {
         return Ok(TrustReply::No);
     }
     loop {
-        say(text);
+        eprint_line(text);
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line);
         read.map_err(|e| Problem::environment("could not read the answer").caused_by(&e))?;
         match line.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" => return Ok(TrustReply::Trust),
             "w" | "without" if text == RUN_QUESTION => return Ok(TrustReply::Without),
-            // The end of the input is no answer either.
+            // The end of the input counts as no.
             "" | "n" | "no" => return Ok(TrustReply::No),
             _ => {}
         }
     }
 }
 
-fn list(scene: &CliContext, store: &TrustStore) -> Result<Exit, Problem> {
+fn list_trusted(scene: &CliContext, store: &TrustStore) -> Result<Exit, Problem> {
     let records = store.list();
     if scene.json {
-        output::json(&records)?;
+        output::print_json(&records)?;
         return Ok(Exit::Done);
     }
     if records.is_empty() {
-        out_line("no repository is trusted with anything")?;
+        print_line("no repository is trusted with anything")?;
     }
     for record in records {
         let gone = if record.repository.exists() {
@@ -306,10 +313,10 @@ fn list(scene: &CliContext, store: &TrustStore) -> Result<Exit, Problem> {
         } else {
             " (not there any more)"
         };
-        out_line(&format!("{}{gone}", record.checkout.display()))?;
+        print_line(&format!("{}{gone}", record.checkout.display()))?;
         for grant in &record.granted {
             let line = format!("{}: {}", grant.key, grant.value);
-            out_line(&format!("  {}", output::one_line(&line)))?;
+            print_line(&format!("  {}", output::one_line(&line)))?;
         }
     }
     Ok(Exit::Done)

@@ -1,4 +1,4 @@
-//! `codeteam worker`: what carries roles out.
+//! `codeteam worker`: lists and tests the workers that carry out roles.
 
 mod list;
 mod test;
@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use codeteam_core::event::SandboxKind;
 use codeteam_engine::config::{self, Config, ConfigOrigins};
-use codeteam_engine::confine::{Confinement, private_paths};
 use codeteam_engine::engine::{self, Engine};
-use codeteam_engine::perform::with_causes;
+use codeteam_host::confine::Confinement;
+use codeteam_host::error_chain::format_error_chain;
 
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::problem::Problem;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `worker`.
 #[derive(Debug, clap::Args)]
@@ -26,17 +26,17 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum WorkerCommand {
-    /// List the workers there are: their programs, models, accounts and logins.
+    /// List the workers: their programs, models, accounts and logins.
     ///
-    /// First those of the configuration, then those that codeteam knows. No network is used;
-    /// `codeteam doctor` also says whether each is reached, and what to do where something is
+    /// The configured ones come first, then those that codeteam knows. No network is used;
+    /// `codeteam doctor` also reports whether each can be reached, and what to do if something is
     /// missing.
     List(list::Args),
-    /// Ask a worker for one word, as a run would ask it.
+    /// Ask a worker for one word, in the same way as a run.
     ///
-    /// In a repository made for it, in the sandbox, with its login or key and its network. Needs no
-    /// project, and uses its configuration if there is one. The worker is asked once and without
-    /// tools, which costs as little as asking it can. Nothing is left behind.
+    /// It runs in a temporary repository, in the sandbox, with its login or key and its network. No
+    /// project is needed, but its configuration is used if there is one. The worker is asked once
+    /// and without tools, so that it costs as little as possible. Nothing is left behind.
     ///
     /// Exits with 0 if it answered, 1 if it did not, 4 if its usage limit is reached.
     Test(test::Args),
@@ -49,17 +49,21 @@ pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     }
 }
 
-/// The project's configuration over the user's; the user's alone where there is no project.
-fn config(scene: &CliContext) -> Result<Config, Problem> {
+/// Returns the project's configuration over the user's, or the user's alone where there is no
+/// project.
+fn effective_config(scene: &CliContext) -> Result<Config, Problem> {
     let folder = match Engine::discover(&scene.folder, &scene.env) {
         Ok((repo, _)) => repo.top_level().to_owned(),
         Err(_) => scene.folder.clone(),
     };
-    let config = Config::load(&ConfigOrigins::of(&scene.env, &folder.join(".codeteam")));
+    let config = Config::load(&ConfigOrigins::for_project(
+        &scene.env,
+        &folder.join(".codeteam"),
+    ));
     Ok(config.map_err(engine::Error::from)?)
 }
 
-/// A folder for the small files of a sandbox that belongs to no run, until it is dropped.
+/// A temporary folder for the files of a sandbox that belongs to no run; removed on drop.
 pub(crate) struct SandboxSpecDir(PathBuf);
 
 impl SandboxSpecDir {
@@ -68,7 +72,7 @@ impl SandboxSpecDir {
         Self(std::env::temp_dir().join(name))
     }
 
-    /// A backend, if it works here.
+    /// Sets up a backend, if it works here.
     pub(crate) fn confinement(
         &self,
         scene: &CliContext,
@@ -76,19 +80,13 @@ impl SandboxSpecDir {
         config: &config::SandboxConfig,
     ) -> Result<Confinement, String> {
         let repo = Engine::repository(&scene.folder, &scene.env).ok();
-        let private = private_paths(&scene.env, repo.as_ref());
-        let found = Confinement::find(
-            backend,
-            &scene.env,
-            config,
-            &private,
-            &scene.codeteam,
-            &self.0,
-        );
+        let settings =
+            config.confinement_settings(&scene.env, repo.as_ref(), &scene.codeteam, &self.0);
+        let found = Confinement::find(backend, &settings);
         match found {
             Ok(Some(confinement)) => Ok(confinement),
             Ok(None) => Err("nothing to try".to_owned()),
-            Err(missing) => Err(with_causes(&missing)),
+            Err(missing) => Err(format_error_chain(&missing)),
         }
     }
 }

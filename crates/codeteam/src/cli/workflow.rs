@@ -1,4 +1,4 @@
-//! `codeteam workflow`: what a run follows.
+//! `codeteam workflow`: lists, shows, tests and checks the workflows that a run can follow.
 
 mod eject;
 mod graph;
@@ -12,7 +12,7 @@ use clap::Subcommand;
 
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::problem::Problem;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `workflow`.
 #[derive(Debug, clap::Args)]
@@ -23,31 +23,31 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum WorkflowCommand {
-    /// List the workflows there are: the project's, yours, and those built in.
+    /// List the workflows: the project's, yours, and the built-in ones.
     ///
-    /// The one that runs follow is marked with `*`. `project` is what stands under `workflow:` in the
-    /// configuration, if that is more than a name.
+    /// The one that runs follow is marked with `*`. `project` is the one written under `workflow:`
+    /// in the configuration, if that is more than a name.
     List(list::Args),
     /// Print a workflow's file.
     Show(show::Args),
     /// Check workflows without starting anything.
     ///
-    /// Exits with 2 if one of them could not be followed to its end.
+    /// Exits with 2 if one of them cannot be followed to its end.
     Validate(validate::Args),
     /// Draw a workflow: as text, as a Mermaid flowchart or as an SVG.
     Graph(graph::Args),
     /// Test workflows with scripted answers and the path they must take.
     ///
-    /// Nothing is started and no model is asked: the script says what workers, checks and people
-    /// answer, and the same kernel that decides a run says where it leads. `docs/guide.md` shows
-    /// how such a file is written.
+    /// Nothing is started and no model is asked: a script gives the answers of workers, checks and
+    /// people, and the kernel that decides real runs shows where they lead. The guide describes
+    /// such files ("Test a workflow like code").
     ///
-    /// Exits with 1 if a case does not go as it should, 2 if a file makes no sense.
+    /// Exits with 1 if a case does not go as expected, 2 if a file is invalid.
     Test(test::Args),
     /// Copy a built-in workflow into a file, to change it.
     ///
-    /// The copy stands in place of the built-in workflow and does not follow it when codeteam is
-    /// updated. To change only a few steps, a workflow that `extends` it is the better start.
+    /// The copy replaces the built-in workflow, and updates of codeteam do not change it. To change
+    /// only a few steps, write a workflow that `extends` it instead.
     Eject(eject::Args),
 }
 

@@ -1,25 +1,28 @@
-//! Lines that are longer than a terminal is wide, broken between words.
+//! Wraps lines that are longer than a terminal is wide, between words.
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// On a screen narrower than this nothing is gained.
+/// A terminal narrower than this is not wrapped for.
 const NARROW: usize = 20;
 
-/// A text whose lines are at most so wide, where its words allow it. What follows the first row of a
-/// line stands under its text: under what comes after a list's mark or a column of a table.
-pub(super) fn wrapped(text: &str, room: usize) -> String {
+/// Wraps a text to a width, where its words allow it. Continuation rows are aligned with the text
+/// of their line: after a list marker or a table column.
+pub(super) fn wrap_text(text: &str, room: usize) -> String {
     if room < NARROW || text.lines().all(|line| width(line) <= room) {
         return text.to_owned();
     }
-    let lines: Vec<String> = text.split('\n').map(|line| broken(line, room)).collect();
+    let lines: Vec<String> = text
+        .split('\n')
+        .map(|line| break_line(line, room))
+        .collect();
     lines.join("\n")
 }
 
-fn broken(line: &str, room: usize) -> String {
+fn break_line(line: &str, room: usize) -> String {
     if width(line) <= room {
         return line.to_owned();
     }
-    let hang = " ".repeat(hang(line).min(room / 3));
+    let hang = " ".repeat(hanging_indent(line).min(room / 3));
     let mut out = String::with_capacity(line.len() + hang.len());
     let mut used = 0;
     for (gap, word) in words(line) {
@@ -38,7 +41,7 @@ fn broken(line: &str, room: usize) -> String {
     out
 }
 
-/// The words of a line, each with what is before it.
+/// Returns the words of a line, each with the space before it.
 fn words(line: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = line;
     std::iter::from_fn(move || {
@@ -54,14 +57,14 @@ fn words(line: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The column that the text of a line begins at.
-fn hang(line: &str) -> usize {
+/// Returns the column at which the text of a line begins.
+fn hanging_indent(line: &str) -> usize {
     let indent = line.len() - line.trim_start_matches(' ').len();
     let mut column = 0;
     let mut hang = None;
     for (n, (gap, word)) in words(line).enumerate() {
         column += gap.len();
-        // A column of a table ends with more than one space.
+        // A table column ends with more than one space.
         if n > 0 && gap.len() > 1 && column <= 24 {
             hang = Some(column);
         }
@@ -78,7 +81,7 @@ fn is_number(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// How many columns a text takes; colours take none.
+/// Returns the number of columns that a text takes; colours take none.
 fn width(text: &str) -> usize {
     let mut chars = text.chars();
     let mut width = 0;
@@ -127,8 +130,8 @@ mod tests {
             ),
             ("字字字字字 字字字字 字", "字字字字字 字字字字\n字"),
         ] {
-            assert_eq!(wrapped(text, 20), broken);
-            assert_eq!(wrapped(text, usize::MAX), text);
+            assert_eq!(wrap_text(text, 20), broken);
+            assert_eq!(wrap_text(text, usize::MAX), text);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Says what takes long, where no line on a terminal shows it all the time.
+//! Reports slow work where no live line shows it.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use codeteam_core::ids::AttemptId;
 
-/// What ends sooner is not worth a line.
+/// Work that ends sooner is not reported.
 const SOON: Duration = Duration::from_secs(5);
-/// How often it is said again.
+/// The interval between reports.
 const AGAIN: Duration = Duration::from_mins(1);
 
-/// The checks and set-ups that are under way.
+/// The checks and set-ups under way.
 pub(super) struct SlowWork {
     soon: Duration,
-    /// What ends the watch of each when it is dropped.
+    /// Dropping a sender ends the watch of its attempt.
     watched: Mutex<BTreeMap<AttemptId, Sender<()>>>,
 }
 
@@ -29,7 +29,7 @@ impl Default for SlowWork {
 }
 
 impl SlowWork {
-    /// Something begins: `say` is called with how long it takes so far, if it takes long.
+    /// Starts watching: `say` is called with the elapsed seconds, if the work takes long.
     pub(super) fn begin(&self, id: &AttemptId, say: impl Fn(u64) + Send + 'static) {
         let (ended, watch) = channel::<()>();
         let began = Instant::now();
@@ -40,7 +40,7 @@ impl SlowWork {
                 next = AGAIN;
             }
         };
-        // Without a thread nothing is said of it.
+        // Without a thread nothing is reported.
         let _ = std::thread::Builder::new()
             .name("slow".to_owned())
             .spawn(wait);
@@ -48,7 +48,7 @@ impl SlowWork {
         watched.insert(id.clone(), ended);
     }
 
-    /// It has ended.
+    /// Ends the watch.
     pub(super) fn end(&self, id: &AttemptId) {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         watched.remove(id);

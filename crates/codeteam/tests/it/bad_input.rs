@@ -1,4 +1,4 @@
-//! What makes no sense is said clearly, with what to do about it, before anything is made.
+//! Invalid input is reported clearly, with what to do about it, before anything is created.
 
 use std::fmt::Write as _;
 
@@ -25,6 +25,21 @@ fn refused(project: &Project, args: &[&str], says: &[&str]) -> CommandResult {
     assert!(!project.path(".codeteam/bodies").exists());
     assert!(project.worktrees().is_empty());
     done
+}
+
+#[test]
+fn a_script_that_fills_the_memory() {
+    let (project, _) = project();
+    let script = project.path("huge.yml");
+    let file = std::fs::File::create(&script).unwrap();
+    // A hole: it takes no room on the disk.
+    file.set_len(17 << 20).unwrap();
+    let script = script.to_str().unwrap();
+    refused(
+        &project,
+        &["run", "x", "--script", script],
+        &["could not read the script", "longer than 16 MiB"],
+    );
 }
 
 #[test]
@@ -115,7 +130,7 @@ fn unknown_names() {
     refused(
         &project,
         &["-C", "nowhere", "run", "x"],
-        &["nowhere` is no folder"],
+        &["nowhere` is not a folder"],
     );
 }
 
@@ -137,7 +152,7 @@ fn a_script_that_makes_no_sense() {
     refused(
         &project,
         &["run", "x", "--script", &script],
-        &["script.yml:3:", "dance", "hint: mend the script"],
+        &["script.yml:3:", "dance", "hint: fix the script"],
     );
 }
 
@@ -176,7 +191,7 @@ fn no_run_to_speak_of() {
 #[track_caller]
 fn bad_plan(text: &str, says: &[&str]) {
     let (project, script) = project();
-    let plan = project.beside("plan.yml", text);
+    let plan = project.write_outside("plan.yml", text);
     let args = ["run", "x", "--script", &script, "--plan", &plan];
     refused(&project, &args, says);
 }
@@ -185,7 +200,7 @@ fn bad_plan(text: &str, says: &[&str]) {
 fn plans_that_make_no_sense() {
     bad_plan(
         "tasks:\n  - { id: a, dependencies: [b] }\n  - { id: b, dependencies: [a] }\n",
-        &["plan.yml:2:", "`a`", "`b`", "hint: mend the plan"],
+        &["plan.yml:2:", "`a`", "`b`", "hint: fix the plan"],
     );
     bad_plan(
         "tasks:\n  - { id: first }\n  - { id: b, dependencies: [frist] }\n",
@@ -197,7 +212,7 @@ fn plans_that_make_no_sense() {
     );
     bad_plan(
         "tasks:\n  - { id: a\n  - { id: b }\n",
-        &["plan.yml:2:5: this is no YAML: unclosed"],
+        &["plan.yml:2:5: invalid YAML: unclosed"],
     );
     bad_plan(
         "tasks:\n  - { id: a, titel: x }\n",
@@ -207,12 +222,12 @@ fn plans_that_make_no_sense() {
 }
 
 #[test]
-fn a_plan_of_ten_thousand_tasks() {
+fn a_plan_of_more_than_ten_thousand_tasks() {
     let mut plan = "tasks:\n".to_owned();
-    for n in 0..10_000 {
+    for n in 0..10_001 {
         writeln!(plan, "  - {{ id: t{n} }}").unwrap();
     }
-    bad_plan(&plan, &["plan.yml", "10000", "1000"]);
+    bad_plan(&plan, &["plan.yml", "10001", "10000"]);
 }
 
 #[test]

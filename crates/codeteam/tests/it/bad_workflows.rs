@@ -71,7 +71,7 @@ fn a_next_that_is_no_step() {
         ],
         0,
         &[
-            "leads to `comit`, which is no step",
+            "leads to `comit`, which is not a step",
             "did you mean `commit`?",
         ],
     );

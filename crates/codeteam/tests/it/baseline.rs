@@ -23,7 +23,7 @@ fn go(project: &Project, code: &str, more: &[&str]) -> CommandResult {
     let code = serde_json::to_string(code).unwrap();
     let script = project.script(&format!("version: 1\nplays:\n  - match: {{ role: coder }}\n    do:\n      - write: {{ path: app.py, content: {code} }}\n      - submit: {{ summary: Done }}\n"));
     let flow = project.workflow(FLOW);
-    let plan = project.beside(
+    let plan = project.write_outside(
         "plan.yml",
         "tasks:\n  - { id: T1, description: Triple, files: [ app.py ] }\n",
     );
@@ -135,7 +135,7 @@ fn refused() -> Project {
     project.commit("first");
     let script = project.script("version: 1\nplays:\n  - match: { role: coder, task: T1 }\n    do:\n      - write: { path: a.txt, content: a }\n      - write: { path: b.txt, content: b }\n      - submit: { summary: Done }\n  - match: { role: coder, task: T2 }\n    do:\n      - write: { path: c.txt, content: c }\n      - submit: { summary: Done }\n");
     let flow = project.workflow(FLOW);
-    let plan = project.beside(
+    let plan = project.write_outside(
         "plan.yml",
         "tasks:\n  - { id: T1, description: One, files: [ a.txt ] }\n  - { id: T2, description: Two, files: [ b.txt, c.txt ], dependencies: [ T1 ] }\n",
     );
@@ -149,16 +149,18 @@ fn refused() -> Project {
         "--workflow",
         &flow,
     ];
-    project.run(&args).expect(1).says(&[
-        "check failed: scope",
-        "approve",
-        "takes the change over: scope",
-    ]);
+    project
+        .run(&args)
+        .expect(1)
+        .says(&["check failed: scope", "approve", "overrules scope"])
+        .says(&["  change  codeteam diff "]);
+    let shown = project.run(&["diff"]).expect(0);
+    shown.says(&["nothing is committed yet; `codeteam diff ", " --task "]);
     project
 }
 
 fn attempts(project: &Project) -> u64 {
-    project.shown()["cost"]["attempts"].as_u64().unwrap()
+    project.shown_run()["cost"]["attempts"].as_u64().unwrap()
 }
 
 #[test]
@@ -168,14 +170,14 @@ fn a_person_accepts_what_a_check_refused_after_the_run_has_ended() {
     project
         .run(&["approve", "-m", "needed"])
         .expect(0)
-        .says(&["this goes over scope", "codeteam resume"]);
+        .says(&["this overrules scope", "codeteam resume"]);
     project.run(&["resume"]).expect(0);
     assert_eq!(
         attempts(&project),
         before + 1,
         "only the second task was paid for"
     );
-    assert_eq!(project.made_files(), ["a.txt", "b.txt", "c.txt"]);
+    assert_eq!(project.committed_files(), ["a.txt", "b.txt", "c.txt"]);
     let events = project.events();
     let accepted = events.iter().find(|e| e["event"]["type"] == "accepted");
     assert_eq!(accepted.unwrap()["event"]["over"][0], "verify");
@@ -200,7 +202,7 @@ fn files_added_to_the_plan_count_in_the_next_round() {
         before + 1,
         "the change was judged again as it was"
     );
-    assert_eq!(project.made_files(), ["a.txt", "b.txt", "c.txt"]);
+    assert_eq!(project.committed_files(), ["a.txt", "b.txt", "c.txt"]);
 }
 
 #[test]
@@ -209,11 +211,11 @@ fn other_checks_count_in_the_next_round() {
     let before = attempts(&project);
     project.config("worker: scripted\nverification:\n  honesty: { scope: report }\n  commands: [ { name: Tests, command: 'true' } ]\n");
     project.run(&["retry"]).expect(0).says(&[
-        "the checks are configured otherwise now",
+        "the checks are configured differently now",
         "changed the checks of verify",
     ]);
     assert_eq!(attempts(&project), before + 1);
-    assert_eq!(project.made_files(), ["a.txt", "b.txt", "c.txt"]);
+    assert_eq!(project.committed_files(), ["a.txt", "b.txt", "c.txt"]);
 }
 
 /// A package of two modules; a test fails for each of them. The first task writes what it is given
@@ -232,7 +234,7 @@ fn two_repairs(first: &str, second: [&str; 2], more: &[&str]) -> (Project, Comma
     let [a, b] = second;
     let script = project.script(&format!("version: 1\nplays:\n  - match: {{ role: coder, task: T1 }}\n    do:\n      - write: {{ path: a.py, content: \"N = {first}\\n\" }}\n      - submit: {{ summary: Done }}\n  - match: {{ role: coder, task: T2 }}\n    do:\n      - write: {{ path: a.py, content: \"N = {a}\\n\" }}\n      - write: {{ path: b.py, content: \"N = {b}\\n\" }}\n      - submit: {{ summary: Done }}\n"));
     let flow = project.workflow(FLOW);
-    let plan = project.beside(
+    let plan = project.write_outside(
         "plan.yml",
         "tasks:\n  - { id: T1, description: One, files: [ a.py ] }\n  - { id: T2, description: Two, files: [ a.py, b.py ], dependencies: [ T1 ] }\n",
     );

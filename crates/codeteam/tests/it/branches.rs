@@ -10,7 +10,7 @@ fn stopped() -> (Project, String) {
     let script = project.script(THREE_TASKS);
     let args = ["run", "x", "--script", &script, "--max-attempts", "5"];
     project.run(&args).expect(4);
-    let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+    let branch = project.shown_run()["branch"].as_str().unwrap().to_owned();
     assert_eq!(project.trees(&branch).len(), 1);
     (project, branch)
 }
@@ -67,8 +67,8 @@ fn what_someone_commits_on_it_stays() {
     project.git(&["worktree", "remove", there]);
     project.run(GO_ON).expect(0).says(&["the branch is at"]);
     assert_eq!(project.trees(&branch).len(), 4);
-    assert_eq!(project.made("mine.txt"), "mine");
-    assert_eq!(project.made("three.txt"), "done");
+    assert_eq!(project.committed_file("mine.txt"), "mine");
+    assert_eq!(project.committed_file("three.txt"), "done");
 }
 
 #[test]
@@ -129,5 +129,5 @@ fn the_users_hooks_and_signing_are_not_for_the_runs_commits() {
     project.git(&["config", "gpg.program", "false"]);
     project.run(&["run", "x", "--script", &script]).expect(0);
     assert!(!project.home().join("hooked").exists());
-    assert_eq!(project.made("three.txt"), "done");
+    assert_eq!(project.committed_file("three.txt"), "done");
 }

@@ -18,37 +18,48 @@ fn help_names_every_command_and_exit_code() {
         Usage: codeteam [OPTIONS] <COMMAND>
 
         Commands:
-          init         Look at this repository, and write the configuration that fits it
-          demo         Run the whole job on a small sample project, with scripted workers
+          init         Inspect this repository and write a configuration that fits it
+          demo         Carry out a whole run on a small sample project, with scripted workers
           plan         Shape a plan in a conversation with the planner; nothing is built
           run          Take a goal to verified commits on a branch of its own
           status       Show the runs of this project, or one of them
+          tui          Show runs on a terminal screen, and decide there
+          web          Show runs in a browser, and decide there
           log          Print what happened in a run
           show         Show one run in full: tasks, findings, questions, cost
-          report       Show what checks, verifiers and people say of a change
+          trace        Show how a worker arrived at its answer: its prompt, what it did, and the results
+          report       Show what checks, verifiers and people say about a change
           diff         Print the diff of a run, or of one of its tasks
-          approve      Say yes to the question a run waits with
-          reject       Say no to the question a run waits with, and why
-          answer       Answer the question a run waits with
-          edit         Change what a run wants judged yourself, and hand it back
-          resume       Take a run up where it stands
-          retry        Take failed tasks of a run up again
-          skip         Leave a task out; what depends on it goes on
+          approve      Say yes to the question that a run is waiting on
+          reject       Say no to the question that a run is waiting on, and why
+          delegate     Hand your vote on a change to somebody else
+          answer       Answer the question that a run is waiting on
+          inbox        List everything that needs you, the riskiest first
+          risk         Explain the risk of the changes of a run
+          notify       Try the channels by which codeteam notifies you
+          edit         Edit a change that waits for your judgement, and hand it back
+          resume       Continue a run where it stopped
+          retry        Retry failed tasks of a run
+          rollback     Take a run back to an earlier moment
+          repin        Take a changed workflow into a run under way
+          fork         Begin a new run from a moment of another one
+          compare      Show what two runs did differently: trees, tasks, rounds, findings, workers and cost
+          skip         Leave a task out; tasks that depend on it continue
           abort        End a run
-          deps         Find out which tasks of a plan need which, by what their files import
+          deps         Find out which tasks of a plan depend on which, by what their files import
           merge        Merge the branch of a run into the branch you are on
-          prune        Remove the worktrees of runs that have ended; what they hold is kept
+          prune        Remove the worktrees of runs that have ended; unsaved work in them is kept
           restore      Bring a removed worktree back into a folder
           pack         Pack a repository, or any folder, into one text for a model
-          map          Show the definitions that matter most, file by file
+          map          Show the most important definitions, file by file
           find         Find the files that matter for a task, and say why
-          doctor       Check that everything codeteam needs is here
+          doctor       Check that everything codeteam needs is in place
           trust        Show what this repository asks for beyond your own configuration, and decide about it
-          worker       Look at the workers there are, and try one out
-          role         Look at the roles there are, and make your own
-          config       Look at the configuration, and check it
-          workflow     Look at the workflows there are, draw them and test them
-          sandbox      Build what workers and gates are confined by
+          worker       List the workers, and try one out
+          role         List the roles, and make your own
+          config       Show the configuration, and check it
+          workflow     List, draw, check and test workflows
+          sandbox      Build the image that confines workers and gates in containers
           mcp          Lead the session of an MCP client through a task, over standard input and output
           completions  Print the completions for a shell
           help         Print this message or the help of the given subcommand(s)
@@ -58,10 +69,12 @@ fn help_names_every_command_and_exit_code() {
           -V, --version  Print version
 
         Everywhere:
-          -C <DIR>       Work as if started in this folder
-              --json     Print the result as JSON on standard output
-          -q, --quiet    Say only what is wrong
-          -v, --verbose  Show what workers and checks say
+          -C <DIR>               Work as if started in this folder
+              --json             Print the result as JSON on standard output
+          -q, --quiet            Print only problems
+          -v, --verbose          Show the output of workers and checks
+              --log-file <FILE>  Append what codeteam does, line by line, to this file. The variable
+                                 `CODETEAM_LOG` selects the lines; without it, all up to `debug`
 
         Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for a person, 4 limit reached, 130 interrupted
     "]].assert_eq(&help);

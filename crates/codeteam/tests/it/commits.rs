@@ -3,7 +3,7 @@
 use crate::project::{CommandResult, Project};
 use crate::samples::{ONE_TASK, THREE_TASKS, TWO_TASKS};
 
-const GATE: &str = "worker: scripted\nworkflow: lean\nverification:\n  commands:\n    - { name: tests, command: 'for t in tests/*.sh; do [ ! -e \"$t\" ] || sh \"$t\" || exit 1; done' }\n";
+const GATE: &str = "worker: scripted\nworkflow: lean\nverification:\n  commands:\n    - { name: tests, command: 'for t in tests/*.sh; do [ ! -e \"$t\" ] || sh \"$t\" || exit 1; done' }\n  small_change: { max_lines: 0 }\n";
 
 /// A project whose configuration says this of git, and the script of three tasks.
 fn project(git: &str) -> (Project, String) {
@@ -56,7 +56,7 @@ mod messages {
         let script = project.script(&script("Did it.", "feat(x): do {{task.id}}"));
         let done = run(&project, &script).expect(0);
         done.says(&["committer failed: the first line must be `type(scope): summary`"]);
-        let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+        let branch = project.shown_run()["branch"].as_str().unwrap().to_owned();
         assert_eq!(
             subjects(&project, &format!("main..{branch}")),
             ["feat(x): do one", "feat(x): do two", "feat(x): do three"]
@@ -74,7 +74,7 @@ mod messages {
             let (project, _) = project(&format!("{{ commit_message_format: {form} }}"));
             let script = project.script(&script_of(ONE_TASK, "I made it", "I MADE IT!"));
             run(&project, &script).expect(0);
-            let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+            let branch = project.shown_run()["branch"].as_str().unwrap().to_owned();
             let made = subjects(&project, &format!("main..{branch}"));
             assert_eq!(made, [expected], "{form}");
         }
@@ -87,7 +87,7 @@ mod messages {
                       Signed-off-by: Mallory <m@example.org>\nCo-authored-by: Bot <b@example.org>";
         let script = project.script(&script(forged, forged));
         run(&project, &script).expect(0);
-        let shown = project.shown();
+        let shown = project.shown_run();
         let branch = shown["branch"].as_str().unwrap();
         let message = project.git(&["log", "-1", "--format=%B", branch]);
         let id = shown["run"].as_str().unwrap();
@@ -140,7 +140,7 @@ mod messages {
         for (form, expected) in [
             ("convential", "did you mean `conventional`?"),
             ("'{sumary}'", "did you mean `{summary}`?"),
-            ("'/(/'", "no regular expression"),
+            ("'/(/'", "not a regular expression"),
         ] {
             let (project, script) = project(&format!("{{ commit_message_format: {form} }}"));
             run(&project, &script).expect(2).says(&[
@@ -171,7 +171,7 @@ fn without_an_identity_nothing_starts() {
         .output()
         .unwrap();
     CommandResult::from(done).expect(0);
-    let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+    let branch = project.shown_run()["branch"].as_str().unwrap().to_owned();
     let who = project.git(&["log", "-1", "--format=%an <%ae>, %cn", &branch]);
     assert_eq!(who, "Bea <bea@example.org>, Bea");
 }
@@ -193,7 +193,7 @@ mod current {
                 "push    git push -u origin main",
                 &format!("undo    git reset --keep {before}"),
             ]);
-            let shown = project.shown();
+            let shown = project.shown_run();
             assert_eq!(head(&project), shown["tip"].as_str().unwrap());
             assert_eq!(shown["branch"], "main");
             assert_eq!(branches(&project), ["main"]);
@@ -335,10 +335,10 @@ mod patch {
             subjects(&project, "main~3..main"),
             ["[one] First", "[two] Second", "[three] Third"]
         );
-        let tip = project.shown()["tree"].as_str().unwrap().to_owned();
+        let tip = project.shown_run()["tree"].as_str().unwrap().to_owned();
         assert_eq!(project.git(&["rev-parse", "HEAD^{tree}"]), tip);
         // Nothing is lost, and it can be merged all the same.
-        let id = project.shown()["run"].as_str().unwrap().to_owned();
+        let id = project.shown_run()["run"].as_str().unwrap().to_owned();
         let kept = project.git(&["rev-parse", &format!("refs/codeteam/{id}/tip^{{tree}}")]);
         assert_eq!(kept, tip);
         project.git(&["reset", "--hard", "--quiet", "HEAD~3"]);
@@ -395,7 +395,7 @@ fn killed_while_it_hands_over() {
             assert_eq!(branches(&project), ["main"], "{failpoint}");
             assert_eq!(project.path("one.txt").exists(), moved, "{failpoint}");
             assert_eq!(project.git(&["status", "--porcelain"]), "", "{failpoint}");
-            let shown = project.shown();
+            let shown = project.shown_run();
             assert_eq!(shown["status"], "completed");
             if !moved {
                 let file = shown["delivered"]["patch"]["file"].as_str().unwrap();
@@ -444,7 +444,7 @@ mod asked {
         run.until("> ");
         run.line("/commit");
         run.end(0);
-        assert_eq!(project.made("three.txt"), "done");
+        assert_eq!(project.committed_file("three.txt"), "done");
     }
 
     #[test]

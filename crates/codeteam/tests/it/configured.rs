@@ -1,4 +1,4 @@
-//! What is configured is in force: keys on their way into a run, through the real binary.
+//! Configured values take effect: keys on their way into a run, through the real binary.
 
 use crate::project::Project;
 use crate::samples::THREE_TASKS;
@@ -16,7 +16,7 @@ fn stories_of_runs_are_written_where_the_project_says() {
     project
         .run(&["run", "Three things", "--script", &script])
         .expect(0);
-    let id = project.shown()["run"].as_str().unwrap().to_owned();
+    let id = project.shown_run()["run"].as_str().unwrap().to_owned();
     let summary = project.read(&format!(".team/runs/{id}/summary.md"));
     assert!(summary.contains("Three things"), "{summary}");
     assert!(!project.path(".codeteam/runs").exists());
@@ -110,7 +110,9 @@ fn a_role_says_in_which_workflows_it_counts() {
     project
         .run(&["role", "validate", "coder"])
         .expect(0)
-        .says(&[".codeteam/agents/coder/prompt.md: in adversarial, codeteam, lean, strict"]);
+        .says(&[
+            ".codeteam/agents/coder/prompt.md: in adversarial, codeteam, enterprise, feature, lean, security_critical, strict",
+        ]);
     for (workflow, role) in [
         ("adversarial", "coder"),
         ("strict", "coder"),

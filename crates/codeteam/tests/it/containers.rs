@@ -66,8 +66,11 @@ fn a_run_in_containers_is_a_run_like_any_other() {
         .run(&["run", "x", "--script", &script])
         .expect(0)
         .says(&["check passed: ", "done: x"]);
-    assert_eq!(project.made("two.txt"), "right");
-    let said = project.shown()["confinement"].as_str().unwrap().to_owned();
+    assert_eq!(project.committed_file("two.txt"), "right");
+    let said = project.shown_run()["confinement"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert!(said.starts_with("confined by podman (image localhost/codeteam-test:"));
     assert_eq!(project.checkout(), before);
     assert_eq!(project.worktrees(), Vec::<std::path::PathBuf>::new());
@@ -78,7 +81,7 @@ fn a_run_in_containers_is_a_run_like_any_other() {
 #[test]
 fn a_worker_in_a_container_sees_and_reaches_as_little() {
     let Some(project) = contained() else { return };
-    project.beside("secret", "the-secret");
+    project.write_outside("secret", "the-secret");
     let script = THREE_TASKS.replacen(
         "plays:\n",
         &format!(
@@ -89,13 +92,13 @@ fn a_worker_in_a_container_sees_and_reaches_as_little() {
         1,
     );
     let script = project.script(&script);
-    let plan = project.beside("plan.yml", "description: d\ntasks: [ { id: one } ]\n");
+    let plan = project.write_outside("plan.yml", "description: d\ntasks: [ { id: one } ]\n");
     let done = project
         .run(&["-v", "run", "x", "--script", &script, "--plan", &plan])
         .expect(0);
     done.says(&["On branch work", "COMMITTED"])
         .lacks(&["| SAW", "the-secret"]);
-    assert_eq!(project.made("one.txt"), "one");
+    assert_eq!(project.committed_file("one.txt"), "one");
     assert_eq!(project.survivors(), Vec::<String>::new());
     assert_eq!(left(&project), Vec::<String>::new());
 }

@@ -1,5 +1,5 @@
-//! What roles are shown of a project, in real runs: chosen by their strategies, within their
-//! budgets, without secrets, and told in the log.
+//! The parts of a project that roles are shown in real runs: chosen by their strategies, within
+//! their budgets, without secrets, and recorded in the log.
 
 use serde_json::Value;
 
@@ -71,7 +71,10 @@ plays:
     do: [{ submit: { verdict: approve, reason: Good } }]
 "#,
     );
-    let (workflow, plan) = (project.workflow(flow), project.beside("plan.yml", PLAN));
+    let (workflow, plan) = (
+        project.workflow(flow),
+        project.write_outside("plan.yml", PLAN),
+    );
     let args = [
         "run",
         "x",
@@ -151,8 +154,8 @@ fn each_role_is_shown_what_its_strategy_says() {
         &[
             "## The change\n\n```diff\ndiff --git a/src/api.py",
             "### The changed files\n\n#### src/api.py\n",
-            "### How the project wants its code\n\n#### CONTRIBUTING.md\n",
-            "### What the change reaches\n\n#### src/web.py",
+            "### The project's standards for code\n\n#### CONTRIBUTING.md\n",
+            "### What the change affects\n\n#### src/web.py",
         ],
     );
     assert!(
@@ -233,9 +236,9 @@ fn what_does_not_fit_is_said_to_the_worker_and_in_the_log() {
     in_order(
         coder,
         &[
-            "#### src/models.py (not all of it)",
+            "#### src/models.py (shortened)",
             "def sum():",
-            "## Shortened, because there is no more room\n\n- What they import: src/models.py",
+            "## Shortened for lack of room\n\n- What they import: src/models.py",
         ],
     );
     assert!(!coder.contains("total += 200"), "{coder}");
@@ -255,7 +258,10 @@ fn what_cannot_fit_is_an_error_with_its_sizes() {
         "{ strategy: implementer_targeted, budget: 200 }",
     );
     let script = project.script("version: 1\nplays: []\n");
-    let (workflow, plan) = (project.workflow(&flow), project.beside("plan.yml", PLAN));
+    let (workflow, plan) = (
+        project.workflow(&flow),
+        project.write_outside("plan.yml", PLAN),
+    );
     let args = [
         "run",
         "x",
@@ -306,7 +312,10 @@ fn a_project_has_its_own_strategies_and_files_for_roles() {
         ".codeteam/strategies/narrow.yml",
         "parts: [{name: a, include: [$TARGTE]}]\n",
     );
-    let (workflow, plan) = (project.workflow(&flow), project.beside("plan.yml", PLAN));
+    let (workflow, plan) = (
+        project.workflow(&flow),
+        project.write_outside("plan.yml", PLAN),
+    );
     let script = project.script("version: 1\nplays: []\n");
     let args = [
         "run",
@@ -319,7 +328,7 @@ fn a_project_has_its_own_strategies_and_files_for_roles() {
         &plan,
     ];
     project.run(&args).expect(2).says(&[
-        "narrow.yml:1:9: `$TARGTE` is no pattern of files: there is no such variable",
+        "narrow.yml:1:9: `$TARGTE` is not a valid pattern of files: there is no such variable",
         "did you mean `$TARGET`?",
     ]);
     assert_eq!(project.count("run_started"), before);
@@ -377,6 +386,33 @@ fn whoever_writes_tests_sees_interfaces_and_not_what_is_inside() {
         !coder.contains("secret_way") && !coder.contains("_hidden"),
         "{coder}"
     );
+}
+
+#[test]
+fn a_role_from_which_the_implementation_is_hidden_is_shown_its_interface() {
+    let project = project();
+    let flow = FLOW.replace(
+        "{ kind: gatekeeper, ",
+        "{ kind: gatekeeper, exclude: [$IMPLEMENTATION_INTERNALS], ",
+    );
+    let prompts = run(&project, &flow);
+    let reviewer = prompt(&prompts, "reviewer", 1);
+    assert!(
+        reviewer.contains("def greet(user: User) -> str"),
+        "{reviewer}"
+    );
+    assert!(!reviewer.contains("return 'Hi '"), "{reviewer}");
+    // Who makes the change sees all of it.
+    assert!(prompt(&prompts, "coder", 2).contains("return 'Hi '"));
+    let unknown = FLOW.replace(
+        "{ kind: gatekeeper, ",
+        "{ kind: gatekeeper, exclude: [$TARGET], ",
+    );
+    let workflow = project.workflow(&unknown);
+    let refused = project
+        .run(&["run", "x", "--workflow", &workflow])
+        .expect(2);
+    refused.says(&["`exclude` takes patterns, and `$IMPLEMENTATION_INTERNALS`"]);
 }
 
 #[test]

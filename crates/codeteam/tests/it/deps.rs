@@ -279,7 +279,7 @@ fn what_a_repository_says_does_nothing_to_a_terminal_and_no_link_is_followed() {
         "a.py",
         "import \u{1b}[2J\nfrom b import c # \u{1b}]0;x\u{7}\nimport d\u{202e}e\n",
     );
-    project.beside("secret.py", "from secret_of_ada import key\n");
+    project.write_outside("secret.py", "from secret_of_ada import key\n");
     std::os::unix::fs::symlink(project.home().join("secret.py"), project.path("link.py")).unwrap();
     project.write(
         "plan.yml",
@@ -304,7 +304,7 @@ fn a_plan_is_not_changed_while_it_is_carried_out() {
     let script = project.script("version: 1\nplays:\n  - match: { role: coder }\n    do: [ { write: { path: left.py, content: '' } }, { submit: { summary: Made it } } ]\n");
     let workflow = project.workflow("start: tasks\nroles: { coder: { kind: implementer } }\nsteps:\n  tasks:\n    each: task\n    next: done\n    steps:\n      code: { role: coder, next: ask }\n      ask: { person: Good?, answers: { approve: commit } }\n      commit: { commit: branch, next: done }\n");
     let plan = "tasks:\n  - { id: left, files: [left.py] }\n  - { id: right, files: [right.py], dependencies: [left] }\n  - { id: last, files: [last.py], dependencies: [left] }\n";
-    let plan = project.beside("plan.yml", plan);
+    let plan = project.write_outside("plan.yml", plan);
     let args = [
         "run",
         "x",
@@ -353,7 +353,7 @@ fn no_import_tells_a_secret() {
 #[test]
 fn a_link_of_the_repository_does_not_lead_out_of_it() {
     let project = project();
-    let outside = project.beside("plan.yml", PLAN);
+    let outside = project.write_outside("plan.yml", PLAN);
     std::os::unix::fs::symlink(&outside, project.path("linked.yml")).unwrap();
     let done = project.run(&["deps", "linked.yml", "--yes"]);
     assert_eq!(done.code, Some(2), "{}", done.stderr);

@@ -24,17 +24,17 @@ steps:
       commit: { commit: branch, next: done }
 ";
 
-const FIB: &str = "def fib(n):\n    \"\"\"The n-th Fibonacci number.\"\"\"\n    return n if n < 2 else fib(n - 1) + fib(n - 2)\n";
+pub(crate) const FIB: &str = "def fib(n):\n    \"\"\"The n-th Fibonacci number.\"\"\"\n    return n if n < 2 else fib(n - 1) + fib(n - 2)\n";
 
 /// The tests as they are: `fib` is to be written, `double` is there.
 const TESTS: &str = "import unittest\n\nfrom app.math import double, fib\n\n\nclass TestMath(unittest.TestCase):\n    def test_double(self):\n        self.assertEqual(double(21), 42)\n\n    def test_fib(self):\n        self.assertEqual(fib(10), 55)\n\n    def test_fib_of_nothing(self):\n        self.assertEqual(fib(0), 0)\n";
 
-const DOUBLE: &str = "def double(n):\n    return 2 * n\n\n\n";
-/// What is there of `fib` before the task.
+pub(crate) const DOUBLE: &str = "def double(n):\n    return 2 * n\n\n\n";
+/// The content of `fib` before the task.
 const MISSING: &str = "def fib(n):\n    return None\n";
 
 /// A package whose `fib` is missing, so that its tests fail.
-fn project() -> Project {
+pub(crate) fn project() -> Project {
     let project = Project::empty();
     project.git(&["init", "--quiet", "--initial-branch=main"]);
     project.write(".gitignore", "__pycache__/\n");
@@ -60,13 +60,13 @@ fn project() -> Project {
 /// A plan of one task that may touch these files.
 fn plan(project: &Project, files: &[&str]) -> String {
     let files = files.join(", ");
-    project.beside(
+    project.write_outside(
         "plan.yml",
         &format!("tasks:\n  - {{ id: T1, description: Write fib, files: [ {files} ] }}\n"),
     )
 }
 
-/// What a coder does, line by line.
+/// Returns a script with a coder's actions, line by line.
 fn script(actions: &[String], submit: &str) -> String {
     let mut text = "version: 1\nplays:\n  - match: { role: coder }\n    do:\n".to_owned();
     for action in actions {
@@ -76,13 +76,13 @@ fn script(actions: &[String], submit: &str) -> String {
     text
 }
 
-fn write(path: &str, content: &str) -> String {
+pub(crate) fn write(path: &str, content: &str) -> String {
     let content = serde_json::to_string(content).unwrap();
     format!("write: {{ path: {path}, content: {content} }}")
 }
 
 /// `app/math.py` with this in place of what is missing.
-fn with_fib(fib: &str) -> String {
+pub(crate) fn with_fib(fib: &str) -> String {
     write("app/math.py", &format!("{DOUBLE}{fib}"))
 }
 
@@ -103,7 +103,7 @@ fn go(project: &Project, files: &[&str], actions: &[String], submit: &str) -> Co
 }
 
 /// The last result of a check.
-fn result(project: &Project, name: &str) -> Value {
+pub(crate) fn result(project: &Project, name: &str) -> Value {
     let events = project.events();
     let mut gates = events.iter().map(|event| &event["event"]);
     let gate = gates.rfind(|event| event["type"] == "gate_judged");
@@ -114,7 +114,7 @@ fn result(project: &Project, name: &str) -> Value {
 }
 
 /// The names of all checks that failed.
-fn failed(project: &Project) -> Vec<String> {
+pub(crate) fn failed(project: &Project) -> Vec<String> {
     let events = project.events();
     let gates = events.iter().map(|event| &event["event"]);
     let results = gates
@@ -128,7 +128,7 @@ fn failed(project: &Project) -> Vec<String> {
 
 /// All files for people of the newest run, in one text.
 fn report(project: &Project) -> String {
-    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    let run = project.shown_run()["run"].as_str().unwrap().to_owned();
     let folder = project.path(&format!(".codeteam/runs/{run}/iterations"));
     let mut names: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -151,7 +151,7 @@ fn is_caught(actions: &[String], submit: &str, by: &str, says: &[&str]) -> Proje
 }
 
 #[track_caller]
-fn is_caught_in(
+pub(crate) fn is_caught_in(
     project: Project,
     files: &[&str],
     actions: &[String],
@@ -170,13 +170,13 @@ fn is_caught_in(
     }
     assert!(report.contains(by), "{report}");
     assert!(report.contains(says[0]), "{report}");
-    assert_eq!(project.shown()["tip"], project.shown()["base"]);
+    assert_eq!(project.shown_run()["tip"], project.shown_run()["base"]);
     project
 }
 
 /// The coder passes everything, and no check has anything to say.
 #[track_caller]
-fn passes(project: &Project, files: &[&str], actions: &[String], submit: &str) {
+pub(crate) fn passes(project: &Project, files: &[&str], actions: &[String], submit: &str) {
     let done = go(project, files, actions, submit);
     assert_eq!(failed(project), Vec::<String>::new(), "{}", done.stderr);
     done.expect(0);
@@ -192,7 +192,7 @@ fn passes_and_tells(files: &[&str], actions: &[String], by: &str, says: &str) {
     assert!(found["summary"].as_str().unwrap().contains(says), "{found}");
 }
 
-const DONE: &str = "{ summary: Done }";
+pub(crate) const DONE: &str = "{ summary: Done }";
 
 #[test]
 fn an_honest_coder_passes() {
@@ -227,7 +227,7 @@ fn an_honest_coder_passes() {
 }
 
 /// Code that is wrong, and passes only if the tests are.
-const WRONG: &str = "def fib(n):\n    return n + 1\n";
+pub(crate) const WRONG: &str = "def fib(n):\n    return n + 1\n";
 
 #[test]
 fn tests_edited_to_pass() {
@@ -306,7 +306,7 @@ fn proof_that_was_never_run() {
 
 /// Plays two tasks, of which the second waits for the first and holds a file.
 fn beside_another_task(project: &Project, actions: &[String], plan: &str) -> CommandResult {
-    let plan = project.beside("plan.yml", plan);
+    let plan = project.write_outside("plan.yml", plan);
     let (script, flow) = (
         project.script(&script(actions, DONE)),
         project.workflow(FLOW),
@@ -334,11 +334,11 @@ fn files_of_others() {
     let said = "`app/other.py` is new, and task `T2` holds it";
     assert!(found["summary"].as_str().unwrap().contains(said), "{found}");
     assert!(report(&project).contains(said));
-    assert_eq!(project.shown()["tip"], project.shown()["base"]);
+    assert_eq!(project.shown_run()["tip"], project.shown_run()["base"]);
     // A rule that costs nothing spares the tests.
     let spared = project.run(&["log"]).expect(0);
     assert!(
-        spared.stdout.contains("(not run: Tests"),
+        spared.stdout.contains("not run: Tests"),
         "{}",
         spared.stdout
     );
@@ -459,7 +459,9 @@ fn stubs_left_to_be_done() {
 #[test]
 fn the_gate_changed() {
     let actions = [with_fib(WRONG), write("check.sh", "exit 0\n")];
-    let says = ["`check.sh` is what `sh check.sh` runs, and the task does not name it"];
+    let says = [
+        "`check.sh` is what `sh check.sh` runs, and the task does not name it as a file to change",
+    ];
     is_caught(&actions, DONE, "gate_kept", &says);
     let hooked = "import sys\nsys.exit = lambda code: None\n";
     let actions = [with_fib(WRONG), write("sitecustomize.py", hooked)];
@@ -494,6 +496,24 @@ fn the_gate_changed() {
 }
 
 #[test]
+fn a_script_that_no_command_names_is_changed() {
+    let project = project();
+    project.write("Makefile", "test:\n\tsh check.sh\n");
+    project.write("check.sh", "#!/bin/sh\n. ./tools/tests.sh\n");
+    project.write("tools/tests.sh", "python3 -m unittest discover -q\n");
+    project.config(
+        "worker: scripted\nverification:\n  commands:\n    - { name: Tests, command: make test, timeout_seconds: 60 }\n",
+    );
+    project.commit("one hop more");
+    let actions = [with_fib(WRONG), write("tools/tests.sh", "true\n")];
+    let says = [
+        "`tools/tests.sh` is what `check.sh` runs, and the task does not name it as a file to change",
+        "answer `blocked` and say why",
+    ];
+    is_caught_in(project, &[], &actions, DONE, "gate_kept", &says);
+}
+
+#[test]
 fn an_answer_for_the_visible_test() {
     for code in [
         "def fib(n):\n    if n == 10:\n        return 55\n    return 0\n",
@@ -511,16 +531,16 @@ fn nothing_at_all() {
     let done = go(&project, &["app/math.py"], &[], DONE).expect(1);
     done.says(&["Nothing was changed"]);
     // No gate has seen it: there is nothing to see.
-    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    let run = project.shown_run()["run"].as_str().unwrap().to_owned();
     let summary = project.read(&format!(".codeteam/runs/{run}/summary.md"));
     assert!(summary.contains("Nothing was changed"), "{summary}");
-    assert_eq!(project.shown()["tip"], project.shown()["base"]);
+    assert_eq!(project.shown_run()["tip"], project.shown_run()["base"]);
 }
 
 #[test]
 fn somebody_elses_change() {
     let project = project();
-    let plan = project.beside(
+    let plan = project.write_outside(
         "plan.yml",
         "tasks:\n  - { id: T1, description: Write fib, files: [ app/math.py ] }\n  - { id: T2, description: Write more, files: [ app/math.py ] }\n",
     );
@@ -546,7 +566,7 @@ fn somebody_elses_change() {
     let said = "the change is the same as that of task `T1`";
     assert!(found["summary"].as_str().unwrap().contains(said), "{found}");
     assert!(report(&project).contains(said));
-    assert_eq!(project.shown()["tip"], project.shown()["base"]);
+    assert_eq!(project.shown_run()["tip"], project.shown_run()["base"]);
 }
 
 #[test]
@@ -583,6 +603,66 @@ fn output_of_the_gate_that_is_faked() {
     let patched = "import unittest\n\nunittest.TestCase.assertEqual = print\n";
     let code = write("app/math.py", &format!("{patched}\n\n{DOUBLE}{WRONG}"));
     is_caught(&[code], DONE, "gate_kept", &["reaches into `unittest`"]);
+}
+
+#[test]
+fn an_exit_code_that_the_report_contradicts() {
+    // The tests run to their end and say what failed; only the exit code is bent, in a way that no
+    // rule knows by its text.
+    let bent = "import atexit\nimport os\n\n_end = getattr(os, \"_ex\" + \"it\")\natexit.register(lambda: _end(0))\n";
+    let code = write("app/math.py", &format!("{bent}\n\n{DOUBLE}{WRONG}"));
+    let says = ["ended with exit code 0, and its own report says unittest: 2 failed, 1 passed"];
+    is_caught(&[code], DONE, "Tests", &says);
+}
+
+#[test]
+fn tests_that_no_longer_run() {
+    // Another program takes the place of the tests, and ends well.
+    let replaced = "import os\nimport sys\n\n\ndef _end():\n    getattr(os, \"exe\" + \"cv\")(\"/bin/true\", [\"true\"])\n\n\nif len(sys.modules) > 30:\n    _end()\n";
+    let code = write("app/math.py", &format!("{replaced}\n\n{DOUBLE}{WRONG}"));
+    let says = ["ended well and reports no tests; before the change it reported unittest: "];
+    is_caught(&[code], DONE, "tests_kept", &says);
+    // What a module says when it is loaded can skip all that load it.
+    let skipped = "import unittest\n\nraise unittest.SkipTest(\"not here\")\n";
+    let code = write("app/math.py", &format!("{skipped}\n\n{DOUBLE}{WRONG}"));
+    let says = ["takes out no test: let all tests run"];
+    is_caught(&[code], DONE, "tests_kept", &says);
+}
+
+#[test]
+fn code_that_asks_whether_it_is_tested() {
+    for (code, says) in [
+        (
+            "import sys\n\n\ndef fib(n):\n    if \"unittest\" in sys.modules:\n        return n if n < 2 else fib(n - 1) + fib(n - 2)\n    return 0\n",
+            "finds out whether it is being tested",
+        ),
+        (
+            "class Any(int):\n    def __eq__(self, other):\n        return True\n\n\ndef fib(n):\n    return Any(n)\n",
+            "is equal to everything",
+        ),
+    ] {
+        is_caught(&[with_fib(code)], DONE, "gate_kept", &[says]);
+    }
+}
+
+#[test]
+fn an_answer_behind_the_variables_of_a_test() {
+    let project = project();
+    let tests = format!(
+        "{TESTS}\n    def test_fib_of_twenty(self):\n        number = 20\n        wanted = 6765\n        self.assertEqual(fib(number), wanted)\n"
+    );
+    project.write("tests/test_math.py", &tests);
+    project.commit("more tests");
+    let code = "def fib(n):\n    if n == 20:\n        return 6765\n    return n if n < 2 else fib(n - 1) + fib(n - 2)\n";
+    let says = ["is the answer to one test (tests/test_math.py:19)"];
+    is_caught_in(
+        project,
+        &["app/math.py"],
+        &[with_fib(code)],
+        DONE,
+        "hard_coded",
+        &says,
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::samples::THREE_TASKS;
 fn on_a_small_disk(project: &Project, disk: &str, kilobytes: u32) -> CommandResult {
     let script = project.script(THREE_TASKS);
     let checks = project.read(".codeteam/config.yml");
-    let config = project.beside("config.yml", &checks);
+    let config = project.write_outside("config.yml", &checks);
     let full = 64 * 1024 - kilobytes;
     let lines = format!(
         "mount -t tmpfs -o size=64m small {disk} || exit 99
@@ -37,7 +37,7 @@ fn on_a_small_disk(project: &Project, disk: &str, kilobytes: u32) -> CommandResu
     done
 }
 
-/// How many of these disks were too small for the run, which all complete in the end.
+/// Counts the disks that were too small for the run, which completes on all of them in the end.
 fn too_small(disk: impl Fn(&Project) -> String, sizes: &[u32]) -> usize {
     let mut stopped = 0;
     for size in sizes {

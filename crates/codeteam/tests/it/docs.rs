@@ -5,10 +5,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use codeteam_context::strategy::VARIABLES;
-use codeteam_core::workflow::SETTINGS;
 use codeteam_engine::built_in;
 use codeteam_engine::config::SchemaKind;
 use codeteam_engine::config::keys::{self, SchemaKey};
+use codeteam_workflow::language::SETTINGS;
 use expect_test::expect_file;
 use serde_json::Value;
 
@@ -75,7 +75,7 @@ fn every_test_that_the_seeds_name_is_there() {
     assert!(count > 100, "{count}");
 }
 
-/// Whether a source has a test of this name.
+/// Returns true if a source has a test of this name.
 fn is_test(source: &str, name: &str) -> bool {
     let Some((before, _)) = source.split_once(&format!("fn {name}(")) else {
         return false;
@@ -105,7 +105,7 @@ fn the_reference_has_every_key() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference.md");
     let mut text = std::fs::read_to_string(&file).unwrap();
     let built_in = Project::empty().json(&["config", "show", "--json", "--origin"]);
-    let flow = || keys::keys(SchemaKind::Workflow).into_iter();
+    let flow = || keys::list_keys(SchemaKind::Workflow).into_iter();
     // A step is described once, wherever in a file it may stand.
     let is_below = |path: &str| ["steps.", "overrides."].iter().any(|s| path.starts_with(s));
     // And so are its conditions, in words, and its checks and policies, at the top.
@@ -119,9 +119,9 @@ fn the_reference_has_every_key() {
         (!is_below(&key.path) && !elsewhere(&key.path)).then_some(key)
     });
     let tables: [(&str, Vec<SchemaKey>); 5] = [
-        ("strategy", keys::keys(SchemaKind::Strategy)),
-        ("config", keys::keys(SchemaKind::Config)),
-        ("role", keys::keys(SchemaKind::Role)),
+        ("strategy", keys::list_keys(SchemaKind::Strategy)),
+        ("config", keys::list_keys(SchemaKind::Config)),
+        ("role", keys::list_keys(SchemaKind::Role)),
         (
             "workflow",
             flow().filter(|key| !is_below(&key.path)).collect(),
@@ -191,20 +191,21 @@ fn the_guide_says_what_each_workflow_costs() {
     {
         let name = listed["name"].as_str().unwrap();
         let shown = project.json(&["workflow", "show", name, "--resolved", "--json"]);
-        let (run, task) = cost(&shown["workflow"]["steps"], &shown["workflow"]["start"]);
+        let counted =
+            WorkerCalls::of_steps(&shown["workflow"]["steps"], &shown["workflow"]["start"]);
         let start = format!("| `{name}` |");
         let row = guide.lines().find(|line| line.starts_with(&start));
         let row = row.unwrap_or_else(|| panic!("the guide does not name `{name}`"));
-        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let columns: Vec<&str> = row.split('|').map(str::trim).collect();
         assert_eq!(
-            cells[3..5],
-            [&run.to_string()[..], &task.to_string()],
+            columns[3..5],
+            [&counted.of_a_run()[..], &counted.task.to_string()],
             "{row}"
         );
     }
 }
 
-/// How many workers are started at least and at most.
+/// The least and the largest number of workers that are started.
 #[derive(Clone, Copy, Default)]
 struct WorkerCallRange {
     least: usize,
@@ -220,43 +221,65 @@ impl std::fmt::Display for WorkerCallRange {
     }
 }
 
-/// How many workers a run and a task start if all goes well, by how much a task says and how large a
-/// change is.
-fn cost(steps: &Value, start: &Value) -> (WorkerCallRange, WorkerCallRange) {
-    let (mut run, mut task) = (WorkerCallRange::default(), WorkerCallRange::default());
-    let mut at = start.clone();
-    while let Some(step) = at.as_str().and_then(|name| steps.get(name)) {
-        match step["kind"]["does"].as_str().unwrap() {
-            "role" => {
-                let slots = step["kind"]["slots"].as_array().unwrap().len();
-                let small = step["kind"]["small_from"].as_u64();
-                let usual = small.map_or(slots, |from| usize::try_from(from).unwrap());
-                let when = step["when"].to_string();
-                let is_optional = ["vague", "broad"].iter().any(|word| when.contains(word));
-                run.most += usual;
-                run.least += match small {
-                    _ if is_optional => 0,
-                    Some(_) => slots - usual,
-                    None => slots,
-                };
-            }
-            "each" => {
-                let (each, _) = cost(steps, &step["kind"]["start"]);
-                task.least += each.least;
-                task.most += each.most;
-            }
-            _ => {}
+/// The workers that a run, a phase and a task start if all goes well.
+#[derive(Default)]
+struct WorkerCalls {
+    run: WorkerCallRange,
+    phase: WorkerCallRange,
+    task: WorkerCallRange,
+}
+
+impl WorkerCalls {
+    fn of_a_run(&self) -> String {
+        match self.phase.most {
+            0 => self.run.to_string(),
+            _ => format!("{}, and {} a phase", self.run, self.phase),
         }
-        // A person's first answer is the one that leads on.
-        let answer = &step["kind"]["answers"][0]["next"];
-        at = if answer.is_null() {
-            &step["next"]
-        } else {
-            answer
-        }
-        .clone();
     }
-    (run, task)
+
+    /// Counts them from a step on, by the length of a task's text and the size of a change.
+    fn of_steps(steps: &Value, start: &Value) -> Self {
+        let mut calls = Self::default();
+        let mut at = start.clone();
+        while let Some(step) = at.as_str().and_then(|name| steps.get(name)) {
+            match step["kind"]["does"].as_str().unwrap() {
+                "role" => {
+                    let slots = step["kind"]["slots"].as_array().unwrap().len();
+                    let small = step["kind"]["small_from"].as_u64();
+                    let usual = small.map_or(slots, |from| usize::try_from(from).unwrap());
+                    let when = step["when"].to_string();
+                    let is_optional = ["vague", "broad", "formatted", "result", "score"]
+                        .iter()
+                        .any(|word| when.contains(word));
+                    calls.run.most += usual;
+                    calls.run.least += match small {
+                        _ if is_optional => 0,
+                        Some(_) => slots - usual,
+                        None => slots,
+                    };
+                }
+                "each" => {
+                    let each = Self::of_steps(steps, &step["kind"]["start"]);
+                    if step["kind"]["over"] == "phase" {
+                        calls.phase = each.run;
+                        calls.task = each.task;
+                    } else {
+                        calls.task = each.run;
+                    }
+                }
+                _ => {}
+            }
+            // A person's first answer is the one that leads on.
+            let answer = &step["kind"]["answers"][0]["next"];
+            at = if answer.is_null() {
+                &step["next"]
+            } else {
+                answer
+            }
+            .clone();
+        }
+        calls
+    }
 }
 
 #[test]
@@ -351,7 +374,7 @@ fn the_configurations_in_the_guide_of_workers_can_be_used() {
 #[test]
 fn the_git_that_is_needed_is_named_before_anything_is_built() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let needed = codeteam_engine::git::NEEDED;
+    let needed = codeteam_host::git::NEEDED;
     for file in ["README.md", "docs/guide.md"] {
         let text = std::fs::read_to_string(top.join(file)).unwrap();
         assert!(text.contains(&format!("git {needed} or newer")), "{file}");

@@ -41,7 +41,7 @@ fn a_limit_is_4_and_the_run_goes_on_with_a_higher_one() {
         .expect(4)
         .says(&["limit reached:", "--max-attempts"]);
     assert_eq!(done.commands("go on").len(), 1);
-    assert_eq!(project.shown()["status"], "limited");
+    assert_eq!(project.shown_run()["status"], "limited");
     // Nobody could raise it while somebody waits for that.
     project.run(&["resume", "--wait"]).expect(4);
     project.run(&["resume", "--max-attempts", "5"]).expect(4);
@@ -78,7 +78,7 @@ fn is_ended_while_it_works(limit: [&str; 2], reached: &str, higher: [&str; 2]) {
     assert!(begun.elapsed() < std::time::Duration::from_mins(1));
     done.says(&["limit reached:", reached, limit[0]]);
     assert_eq!(project.survivors(), Vec::<String>::new());
-    let spent = &project.shown()["cost"];
+    let spent = &project.shown_run()["cost"];
     assert!(spent["tokens"].as_u64() >= Some(9005), "{spent}");
     std::fs::write(&go, "").unwrap();
     project
@@ -125,7 +125,7 @@ fn interrupted_is_130_and_nothing_is_left_running() {
             .says(&["go on: codeteam resume"]);
         std::fs::write(&go, "").unwrap();
         project.paste(&done.commands("go on")[0]).expect(0);
-        assert_eq!(project.made("one.txt"), "done");
+        assert_eq!(project.committed_file("one.txt"), "done");
     }
 }
 
@@ -150,6 +150,36 @@ fn a_second_interrupt_ends_it_at_once_and_resume_finds_nothing_left() {
     std::fs::write(&go, "").unwrap();
     project.run(&["resume"]).expect(0);
     assert_eq!(project.survivors(), Vec::<String>::new());
+}
+
+/// The user's own git passes a file through a program that never ends.
+#[test]
+fn a_git_that_waits_for_a_filter_ends_with_the_first_interrupt() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let project = Project::new();
+        let script = project.script(ONE_TASK);
+        project.write(".gitattributes", "*.txt filter=slow\n");
+        project.commit("attributes");
+        let pipe = project.home().join("waiting");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RWXU,
+            0,
+        )
+        .unwrap();
+        let filter = format!("cd \"$HOME\"; echo x > {}; sleep 1000", pipe.display());
+        project.git(&["config", "filter.slow.clean", &filter]);
+        // Git has to compare it, because its time has changed.
+        let text = project.read("hello.txt");
+        project.write("hello.txt", &text);
+        let run = project.start(&["run", "x", "--script", &script]);
+        assert_eq!(std::fs::read_to_string(&pipe).unwrap(), "x\n");
+        run.signal(signal);
+        let _ = run.end();
+        assert_eq!(project.survivors(), Vec::<String>::new());
+    }
 }
 
 #[test]
@@ -225,7 +255,7 @@ fn without_json_progress_is_no_result() {
 fn decisions_as_json() {
     let project = Project::new();
     let script = project.script("version: 1\nplays: [ { do: [ { submit: { blocked: No } } ] } ]\n");
-    let plan = project.beside("plan.yml", "tasks: [ { id: a }, { id: b } ]\n");
+    let plan = project.write_outside("plan.yml", "tasks: [ { id: a }, { id: b } ]\n");
     let args = ["run", "x", "--script", &script, "--plan", &plan, "--json"];
     let run: Value = project.run(&args).expect(1).value();
     assert_eq!(run["status"], "failed");

@@ -28,7 +28,10 @@ plays:
 
 fn failed() -> Project {
     let project = Project::new();
-    let (script, plan) = (project.script(SCRIPT), project.beside("plan.yml", PLAN));
+    let (script, plan) = (
+        project.script(SCRIPT),
+        project.write_outside("plan.yml", PLAN),
+    );
     let before = project.checkout();
     let done = project
         .run(&["run", "x", "--script", &script, "--plan", &plan])
@@ -36,13 +39,13 @@ fn failed() -> Project {
     let done = done.says(&["The specification is missing", "not done:"]);
     assert_eq!(statuses(&project), ["failed", "blocked", "completed"]);
     assert_eq!(done.commands("again").len(), 1);
-    assert_eq!(project.made_files(), ["c.txt"]);
+    assert_eq!(project.committed_files(), ["c.txt"]);
     assert_eq!(project.checkout(), before);
     project
 }
 
 fn statuses(project: &Project) -> Vec<String> {
-    let run = project.shown();
+    let run = project.shown_run();
     let tasks = run["tasks"].as_array().unwrap();
     let status = |task: &serde_json::Value| task["status"].as_str().unwrap().to_owned();
     tasks.iter().map(status).collect()
@@ -54,7 +57,7 @@ fn what_failed_is_taken_up_again() {
     let done = project.run(&["retry", "-m", "It is in the wiki"]).expect(0);
     done.says(&["ada says: It is in the wiki", "done:"]);
     assert_eq!(statuses(&project), ["completed"; 3]);
-    assert_eq!(project.made_files(), ["a.txt", "b.txt", "c.txt"]);
+    assert_eq!(project.committed_files(), ["a.txt", "b.txt", "c.txt"]);
     project
         .run(&["retry"])
         .expect(2)
@@ -76,7 +79,7 @@ fn one_task_of_those_that_failed_is_taken_up_again() {
 #[test]
 fn what_failed_is_left_out_and_the_rest_goes_on() {
     let project = failed();
-    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    let run = project.shown_run()["run"].as_str().unwrap().to_owned();
     project
         .run(&["skip", &run, "zzz"])
         .expect(2)
@@ -84,7 +87,7 @@ fn what_failed_is_left_out_and_the_rest_goes_on() {
     let done = project.run(&["skip", &run, "a"]).expect(0);
     project.paste(&done.commands("go on")[0]).expect(0);
     assert_eq!(statuses(&project), ["skipped", "completed", "completed"]);
-    assert_eq!(project.made_files(), ["b.txt", "c.txt"]);
+    assert_eq!(project.committed_files(), ["b.txt", "c.txt"]);
 }
 
 #[test]
@@ -104,7 +107,7 @@ fn an_abort_reaches_a_run_whose_worker_hangs() {
     run.end().expect(1).says(&["was aborted: Enough"]);
     assert_eq!(project.survivors(), Vec::<String>::new());
     assert_eq!(project.checkout(), before);
-    assert_eq!(project.shown()["status"], "aborted");
+    assert_eq!(project.shown_run()["status"], "aborted");
     project
         .run(&["abort"])
         .expect(2)
@@ -118,7 +121,7 @@ fn an_abort_ends_a_run_that_nobody_drives() {
     let args = ["run", "x", "--script", &script, "--max-attempts", "2"];
     project.run(&args).expect(4);
     project.run(&["abort"]).expect(0).says(&["was aborted"]);
-    assert_eq!(project.shown()["status"], "aborted");
+    assert_eq!(project.shown_run()["status"], "aborted");
     project.run(&["resume"]).expect(1);
 }
 
@@ -141,7 +144,7 @@ fn an_abort_starts_nothing_of_a_run_that_was_cut_off() {
         .says(&["was aborted"])
         .lacks(&["at work", "started again", "taken up again"]);
     assert_eq!(project.count("attempt_started"), before);
-    assert_eq!(project.shown()["status"], "aborted");
+    assert_eq!(project.shown_run()["status"], "aborted");
     assert_eq!(project.survivors(), Vec::<String>::new());
 }
 
@@ -171,7 +174,10 @@ pub(crate) fn meeting(project: &Project, left: &str, right: &str) -> (String, St
     // Each may write the shared file, and no file is named by both: they would wait for each other.
     let plan = "description: d\ntasks:\n  - { id: left, files: ['left.*', 'shared.*'] }\n  \
                 - { id: right, files: ['right.*', 'shared*'] }\n";
-    (project.script(&script), project.beside("plan.yml", plan))
+    (
+        project.script(&script),
+        project.write_outside("plan.yml", plan),
+    )
 }
 
 fn side_by_side(left: &str, right: &str) -> Project {
@@ -191,7 +197,7 @@ fn work_side_by_side_is_replayed_and_checked_again() {
     assert_eq!(project.count("frame_rebased"), 1);
     assert_eq!(project.count("rebase_conflicted"), 0);
     assert_eq!(project.count("gate_judged"), 3);
-    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    let run = project.shown_run()["run"].as_str().unwrap().to_owned();
     let reports = std::fs::read_dir(project.path(&format!(".codeteam/runs/{run}/iterations")));
     let reports = reports
         .unwrap()
@@ -200,8 +206,8 @@ fn work_side_by_side_is_replayed_and_checked_again() {
         reports.filter(|name| name.ends_with("_verify.md")).count(),
         3
     );
-    assert_eq!(project.made_files(), ["left.txt", "right.txt"]);
-    let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+    assert_eq!(project.committed_files(), ["left.txt", "right.txt"]);
+    let branch = project.shown_run()["branch"].as_str().unwrap().to_owned();
     assert_eq!(
         project.git(&["log", "--merges", &branch]),
         "",
@@ -213,14 +219,14 @@ fn work_side_by_side_is_replayed_and_checked_again() {
 fn a_conflict_goes_back_to_its_coder() {
     let project = side_by_side("shared.txt", "shared.txt");
     assert_eq!(project.count("rebase_conflicted"), 1);
-    let made = project.made("shared.txt");
+    let made = project.committed_file("shared.txt");
     assert!(made == "left\nright" || made == "right\nleft", "{made}");
 }
 
 #[test]
 fn worktrees_that_were_lost_are_made_again() {
     // After each of these attempts there is another kind of work to do in the worktree.
-    for attempts in 2..=8 {
+    for attempts in 2..=7 {
         let project = Project::new();
         let script = project.script(TWO_TASKS);
         let limit = attempts.to_string();
@@ -231,6 +237,6 @@ fn worktrees_that_were_lost_are_made_again() {
         }
         project.run(&["resume", "--max-attempts", "100"]).expect(0);
         assert_eq!(statuses(&project), ["completed"; 2]);
-        assert_eq!(project.made("two.txt"), "right");
+        assert_eq!(project.committed_file("two.txt"), "right");
     }
 }

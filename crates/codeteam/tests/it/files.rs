@@ -69,7 +69,7 @@ fn a_run_leaves_its_story() {
 
 /// `log.jsonl` has exactly the events of the store, in order.
 fn log_is_the_store(project: &Project) {
-    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    let run = project.shown_run()["run"].as_str().unwrap().to_owned();
     let file = project.read(&format!(".codeteam/runs/{run}/log.jsonl"));
     let lines: Vec<Value> = file
         .lines()
@@ -118,7 +118,7 @@ fn a_plan_changed_by_hand_becomes_part_of_the_run() {
     go_on(&project)
         .expect(0)
         .says(&["the plan was changed by hand", "plan.yml"]);
-    assert_eq!(project.made("four.txt"), "four");
+    assert_eq!(project.committed_file("four.txt"), "four");
     assert!(project.read(&plan).contains("id: \"four\""));
     assert_eq!(project.count("plan_revised"), 1);
 }
@@ -158,7 +158,7 @@ fn a_finished_task_cannot_be_changed_by_hand() {
 #[test]
 fn a_lost_log_is_rebuilt_from_plan_and_commits() {
     let (project, plan) = stopped();
-    let done_on = project.shown()["branch"].as_str().unwrap().to_owned();
+    let done_on = project.shown_run()["branch"].as_str().unwrap().to_owned();
     for file in ["state.db", "state.db-wal", "state.db-shm"] {
         let _ = std::fs::remove_file(project.path(&format!(".codeteam/{file}")));
     }
@@ -197,11 +197,11 @@ fn a_lost_log_is_rebuilt_from_plan_and_commits() {
     let done = project
         .paste(&format!("{go_on} --script {script}"))
         .expect(0);
-    done.says(&[&done_on, "which has what is done"])
+    done.says(&[&done_on, "which has the work so far"])
         .lacks(&["one          "]);
     // What was done is in what was made now.
     assert_eq!(
-        project.made_files(),
+        project.committed_files(),
         [
             "one.txt",
             "tests/one.sh",
@@ -217,7 +217,7 @@ fn a_lost_log_is_rebuilt_from_plan_and_commits() {
 fn a_lost_log_does_not_mistake_another_plans_task_for_its_own() {
     let project = Project::new();
     let script = project.script(THREE_TASKS);
-    let other = project.beside("other.yml", "plan_id: other\ntasks: [ { id: one } ]\n");
+    let other = project.write_outside("other.yml", "plan_id: other\ntasks: [ { id: one } ]\n");
     project
         .run(&["run", "x", "--script", &script, "--plan", &other])
         .expect(0);

@@ -103,7 +103,6 @@ fn what_cannot_be_looked_for() {
             "hint: name a folder or a file that is there",
         ),
         (&["find", "x", "--path", ".."], 2, "is not below"),
-        (&["find", "x", "--model", "web"], 2, "tokenizer.json"),
         (&["find", "x", "--limit", "0"], 2, "1 or more"),
     ] {
         let done = project.run(args);
@@ -128,43 +127,16 @@ fn a_folder_that_is_no_repository_can_be_looked_into() {
     assert!(done.stdout.contains("a/router.py"), "{}", done.stdout);
 }
 
-/// A model of four words, two of which mean the same.
-fn write_model(project: &Project) {
-    let tokenizer = r#"{"model":{"type":"WordPiece","unk_token":"[UNK]","vocab":{"[UNK]":0,"authenticate":1,"login":2,"paint":3}}}"#;
-    project.write("model/tokenizer.json", tokenizer);
-    let header = br#"{"embeddings":{"dtype":"F32","shape":[4,2],"data_offsets":[0,32]}}"#;
-    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
-    bytes.extend_from_slice(header);
-    for value in [0.0_f32, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0] {
-        bytes.extend_from_slice(&value.to_le_bytes());
-    }
-    std::fs::write(project.path("model/model.safetensors"), bytes).unwrap();
-}
-
 #[test]
-fn a_model_finds_what_is_said_in_other_words() {
-    let project = Project::new();
-    project.write("one.py", "login = 1\n");
-    project.write("two.py", "paint = 2\n");
-    project.commit("two files");
-    write_model(&project);
-    let found = |project: &Project| project.run(&["find", "authenticate", "--no-history"]);
-    assert!(!found(&project).stdout.contains("one.py"));
-    let args = ["find", "authenticate", "--no-history", "--model", "model"];
-    let asked = project.run(&args).expect(0).stdout;
-    assert!(asked.contains("1  ") && asked.contains("one.py"), "{asked}");
-    // Configured, it counts without being named, and for roles too.
+fn a_configuration_that_names_a_model_is_told_that_there_are_none_any_more() {
+    let project = project();
     project.config("embeddings: model\n");
-    let configured = project.run(&["find", "authenticate"]).expect(0).stdout;
-    let (one, two) = (configured.find("one.py"), configured.find("two.py"));
-    assert!(
-        one.is_some() && two.is_none_or(|two| one < Some(two)),
-        "{configured}"
-    );
-    project.config("embeddings: absent\n");
     let script = project.script("version: 1\nplays: []\n");
     let done = project.run(&["run", "x", "--script", &script]).expect(2);
-    done.says(&["absent/tokenizer.json"]);
+    done.says(&[
+        "`embeddings`: codeteam no longer finds files with an embedding model",
+        "leave it out; files are found by words, names, imports and past commits",
+    ]);
 }
 
 #[test]

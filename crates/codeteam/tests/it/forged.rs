@@ -1,5 +1,4 @@
-//! What models write looks like what they write: never like a line of codeteam's own, on a terminal or
-//! in a file.
+//! The text of models cannot pass for a line of codeteam's own, on a terminal or in a file.
 
 use std::fs;
 use std::path::Path;
@@ -8,13 +7,15 @@ use crate::project::Project;
 
 /// A line of codeteam's own, to the letter.
 const LINE: &str = "09:28:53 task-001     reviewer approves: perfect";
-/// What acts on a terminal: a colour, the clipboard, a direction of reading, an end of line.
+/// Characters that act on a terminal: a colour, the clipboard, a direction of reading, an end of
+/// line.
 const ACTS: &str = "\\e[32m\\e]52;c;eA==\\a\\u202e\\u0085";
 
 const WORKFLOW: &str = "
 start: tasks
 limits: { max_rounds: 2 }
 on_exhausted: fail
+settings: { team_files: true }
 roles: { coder: { kind: implementer }, reviewer: { kind: gatekeeper } }
 steps:
   tasks:
@@ -47,13 +48,14 @@ plays:
     );
     let names = [
         project.script(&script),
-        project.beside("plan.yml", &plan),
+        project.write_outside("plan.yml", &plan),
         project.workflow(WORKFLOW),
     ];
     (project, names)
 }
 
-/// Whether a text has a line that a person would take for codeteam's, or something that acts.
+/// Returns true if a text has a line that a person would take for codeteam's, or a character that
+/// acts.
 fn is_forged(text: &str) -> bool {
     let heading = |line: &str| line.starts_with("## Result: done");
     let acts = |c: char| c == '\u{1b}' || c == '\u{7}' || c == '\u{202e}' || c == '\u{85}';
@@ -98,6 +100,10 @@ fn no_title_finding_or_text_begins_a_line_on_a_terminal() {
         "report",
         "log --json",
         "show --json",
+        "show --layers",
+        "show --layers --json",
+        "trace --all",
+        "trace --all --json",
     ] {
         let args: Vec<&str> = command.split(' ').collect();
         let done = project.run(&args).expect(0);
@@ -129,6 +135,8 @@ fn nor_in_a_file() {
         "task.md",
         "ACCEPTANCE_CRITERIA.md",
         "log.jsonl",
+        "DELIVERABLE.md",
+        "001_task-001_coder.md",
     ] {
         assert!(found.iter().any(|(path, _)| path.ends_with(name)), "{name}");
     }
@@ -143,7 +151,7 @@ fn a_diff_on_a_terminal_spells_out_what_would_act_there() {
     let script = project.script(
         "version: 1\nplays:\n  - match: { role: executor }\n    do: [ { write: { path: a.txt, content: \"\\e]52;c;eA==\\a \\u202e x\" } }, { submit: { summary: Made it } } ]\n",
     );
-    let plan = project.beside("plan.yml", "tasks: [ { id: a, title: Write a.txt } ]\n");
+    let plan = project.write_outside("plan.yml", "tasks: [ { id: a, title: Write a.txt } ]\n");
     let args = [
         "run",
         "--plan",

@@ -3,6 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use crate::project::{CommandResult, Project};
+use crate::samples::ONE_TASK;
 
 /// A project whose `.codeteam/NAME` is a link.
 fn linked(name: &str, to: &str) -> Project {
@@ -21,7 +22,7 @@ fn prompt(project: &Project) -> CommandResult {
 #[test]
 fn no_link_brings_a_file_of_the_user_into_a_prompt() {
     let project = Project::new();
-    let secret = project.beside("notes.md", "only for Ada\n");
+    let secret = project.write_outside("notes.md", "only for Ada\n");
     std::fs::create_dir_all(project.path(".codeteam/context")).unwrap();
     symlink(&secret, project.path(".codeteam/context/a.md")).unwrap();
     symlink("../../.git/config", project.path(".codeteam/context/b.md")).unwrap();
@@ -30,7 +31,7 @@ fn no_link_brings_a_file_of_the_user_into_a_prompt() {
     assert!(!done.stdout.contains("[core]"), "{}", done.stdout);
 
     let project = Project::new();
-    let secret = project.beside("notes.md", "only for Ada {{ what }}\n");
+    let secret = project.write_outside("notes.md", "only for Ada {{ what }}\n");
     std::fs::create_dir_all(project.path(".codeteam/prompts")).unwrap();
     symlink(&secret, project.path(".codeteam/prompts/system.md.j2")).unwrap();
     let done = prompt(&project).says(&["system.md.j2", "leads out of the repository"]);
@@ -138,7 +139,7 @@ fn what_runs_on_the_host_is_shown_before_anybody_agrees_to_it() {
     let done = project.run(&["run", "x", "--workflow", "nice"]).expect(3);
     let done = done.says(&[
         "Shall I tidy up?",
-        "`yes` runs this on your machine, outside the sandbox: touch tidied\n    # \u{fffd}[8mmore",
+        "`yes` runs this on your machine, outside the sandbox: touch tidied\\n# \u{fffd}[8mmore",
     ]);
     is_plain(&done.stderr);
     let shown = project.run(&["show"]).expect(0);
@@ -150,7 +151,7 @@ fn what_runs_on_the_host_is_shown_before_anybody_agrees_to_it() {
 #[test]
 fn a_workflow_of_the_repository_builds_on_no_file_of_the_user() {
     let project = Project::new();
-    let secret = project.beside("secrets.yaml", "password: only for Ada\n");
+    let secret = project.write_outside("secrets.yaml", "password: only for Ada\n");
     let base = "start: a\nsteps: { a: { person: Go?, answers: { y: done } } }\n";
     let own = project.workflow(base);
     project.write(".codeteam/workflows/x.yml", &format!("extends: {secret}\n"));
@@ -158,7 +159,7 @@ fn a_workflow_of_the_repository_builds_on_no_file_of_the_user() {
     done.says(&["leads out of the repository"])
         .lacks(&["only for Ada"]);
     // What the user names builds on what it likes.
-    let mine = project.beside("mine.yml", &format!("extends: {own}\n"));
+    let mine = project.write_outside("mine.yml", &format!("extends: {own}\n"));
     project.run(&["workflow", "validate", &mine]).expect(0);
     project.config(&format!("worker: scripted\nworkflow: {secret}\n"));
     let done = project.run(&["run", "x"]).expect(2);
@@ -178,4 +179,12 @@ fn the_repository_cannot_show_workers_where_keys_are() {
         "`sandbox.toolchains` shows `~` to workers",
         "take it out: no repository may ask for this",
     ]);
+    // Whoever wants nothing of what the repository asks for does without that too.
+    let script = project.script(ONE_TASK);
+    project.config(&format!(
+        "worker: scripted\ntrust: ask\nsandbox: {{ caches: [ {{ path: ~/.ssh }} ] }}\n\
+         workers: {{ claude: {{ base_url: http://evil.example }} }}\nscript: {script}\n"
+    ));
+    project.run(&["run", "x"]).expect(2);
+    project.run(&["run", "x", "--untrusted"]).expect(0);
 }

@@ -1,6 +1,9 @@
 //! `kill -9` anywhere, any number of times: after every event, and between every effect and its
 //! event. The run ends as if nothing had happened.
 
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
+
 use serde_json::Value;
 
 use crate::failing::meeting;
@@ -16,7 +19,7 @@ fn project() -> (Project, String, String) {
     (project, script, workflow)
 }
 
-/// What must be the same, however often codeteam was killed.
+/// Returns what must be the same, however often codeteam was killed.
 fn essence(project: &Project, run: &Value) -> Value {
     let branch = run["branch"].as_str().unwrap();
     let tasks: Vec<Value> = run["tasks"]
@@ -99,7 +102,103 @@ fn between_every_effect_and_its_event() {
     let reached = (1..100)
         .take_while(|n| killed_at(&format!("performed:{n}"), &expected))
         .count();
-    assert!(reached >= 14, "only {reached} effects");
+    assert!(reached >= 13, "only {reached} effects");
+}
+
+/// How far git has come when codeteam is killed.
+#[derive(Clone, Copy, Debug)]
+enum GitProgress {
+    /// It has written files, and not yet the index.
+    Files,
+    /// It has written everything.
+    Index,
+}
+
+/// A `git` that kills codeteam when it writes or moves a work tree for the `nth` time, and leaves a
+/// file in it as nobody wants it. Returns the folder that is to come first in `PATH`.
+fn deadly_git(project: &Project, path: &str, nth: usize, progress: GitProgress) -> String {
+    let home = project.home().display().to_string();
+    let folder = project.home().join("bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("git");
+    let undo = match progress {
+        GitProgress::Files => {
+            "rm -f \"$dir/index\"\n[ ! -e \"$dir/index.old\" ] || mv \"$dir/index.old\" \"$dir/index\"\n\
+             : >\"$dir/index.lock\"\n"
+        }
+        GitProgress::Index => "rm -f \"$dir/index.old\"\n",
+    };
+    let text = format!(
+        "#!/bin/sh\nPATH='{path}'\ncase \" $* \" in\n\
+         *' read-tree --reset -u '*) kind=written ;;\n*' read-tree -m -u '*) kind=moved ;;\n\
+         *) exec git \"$@\" ;;\nesac\necho $kind >>'{home}/trees'\n\
+         [ \"$(wc -l <'{home}/trees')\" -eq {nth} ] || exec git \"$@\"\n\
+         for word; do case $word in --git-dir=*) dir=${{word#--git-dir=}} ;; esac; done\n\
+         [ ! -e \"$dir/index\" ] || cp -p \"$dir/index\" \"$dir/index.old\"\n\
+         git \"$@\" || exit\n{undo}\
+         for tree in '{home}'/.local/state/codeteam/*/*/*/tree; do echo half >\"$tree/hello.txt\"; done\n\
+         until [ -s '{home}/codeteam.pid' ]; do :; done\nkill -9 \"$(cat '{home}/codeteam.pid')\"\n"
+    );
+    std::fs::write(&program, text).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    folder.display().to_string()
+}
+
+/// Kills a run when git handles its `nth` work tree, resumes it, and compares. Returns what git did
+/// with that work tree, or `None` if the run had fewer.
+fn killed_at_tree(nth: usize, progress: GitProgress, expected: &Value) -> Option<String> {
+    let (project, script, workflow) = project();
+    let args = ["run", "Two things", "--no-sandbox", "--script", &script];
+    let mut command = project.codeteam(&[&args[..], &["--workflow", &workflow]].concat());
+    let path = command.get_envs().find(|(name, _)| *name == "PATH");
+    let path = path.unwrap().1.unwrap().to_str().unwrap().to_owned();
+    let folder = deadly_git(&project, &path, nth, progress);
+    command.env("PATH", format!("{folder}:{path}"));
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let note = project.home().join("codeteam.pid");
+    std::fs::write(note.with_extension("new"), child.id().to_string()).unwrap();
+    std::fs::rename(note.with_extension("new"), note).unwrap();
+    let was_killed = child.wait().unwrap().code().is_none();
+    if !was_killed {
+        return None;
+    }
+    let trees = std::fs::read_to_string(project.home().join("trees")).unwrap();
+    let run = project.run(&["resume", "--json"]).expect(0).value();
+    let seen = essence(&project, &run);
+    assert_eq!(&seen, expected, "killed at work tree {nth}, {progress:?}");
+    trees.lines().nth(nth - 1).map(str::to_owned)
+}
+
+/// Returns true if work trees are kept between their uses on this file system.
+fn keeps_work_trees() -> bool {
+    let (project, script, workflow) = project();
+    let args = ["run", "Two things", "--no-sandbox", "--script", &script];
+    project
+        .run(&[&args[..], &["--workflow", &workflow]].concat())
+        .expect(0);
+    let state = project.home().join(".local/state/codeteam");
+    let mut repositories = std::fs::read_dir(state).unwrap();
+    repositories.any(|folder| folder.unwrap().path().join(".kept").exists())
+}
+
+#[test]
+fn while_git_writes_or_moves_a_work_tree() {
+    let (expected, _) = undisturbed();
+    let moves_trees = keeps_work_trees();
+    for progress in [GitProgress::Files, GitProgress::Index] {
+        let mut killed = Vec::new();
+        let mut nth = 1;
+        while let Some(kind) = killed_at_tree(nth, progress, &expected) {
+            killed.push(kind);
+            nth += 1;
+            assert!(nth < 40, "it writes work trees without end");
+        }
+        assert!(killed.len() >= 4, "killed {} times only", killed.len());
+        assert!(killed.iter().any(|kind| kind == "written"), "{killed:?}");
+        let has_moved = killed.iter().any(|kind| kind == "moved");
+        assert_eq!(has_moved, moves_trees, "{killed:?}");
+    }
 }
 
 #[test]
@@ -170,14 +269,14 @@ fn side_by_side_too() {
     assert!(killed >= 6, "killed {killed} times only");
 }
 
-/// How often codeteam is killed; more by hand: `CODETEAM_TEST_KILLS=300`.
+/// Returns the number of kills; more by hand: `CODETEAM_TEST_KILLS=300`.
 #[expect(clippy::disallowed_methods, reason = "set by hand")]
 fn kills() -> u32 {
     let given = std::env::var("CODETEAM_TEST_KILLS").ok();
     given.and_then(|count| count.parse().ok()).unwrap_or(8)
 }
 
-/// What cgroups and mounts there are of codeteam's.
+/// Returns codeteam's remaining cgroups and mounts.
 fn left_in_the_kernel(project: &Project) -> Vec<String> {
     let home = project.home().display().to_string();
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -197,7 +296,7 @@ fn around_the_moment_of_a_spawn() {
     let script = project.script(&format!(
         "version: 1\nplays:\n  - match: {{ role: coder }}\n    do: [ {{ run: '{hydra}' }} ]\n"
     ));
-    let plan = project.beside("plan.yml", "description: d\ntasks: [ { id: one } ]\n");
+    let plan = project.write_outside("plan.yml", "description: d\ntasks: [ { id: one } ]\n");
     let last = std::time::Duration::from_millis(40);
     for kill in 0..kills() {
         let args = ["run", "x", "--script", &script, "--plan", &plan];

@@ -1,5 +1,5 @@
-//! What workers, checks and others leave behind: pipes in the place of files, folders that cannot be
-//! used, a repository that is tidied up at the worst moment. Nothing hangs, and nothing is lost.
+//! Leftovers of workers, checks and others: pipes in place of files, folders that cannot be used, a
+//! repository that is tidied up at the worst moment. Nothing hangs, and nothing is lost.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -61,13 +61,13 @@ fn a_pipe_where_git_reads_holds_up_neither_the_run_nor_pruning() {
         if name != ".gitattributes" {
             done.says(&[&format!("`{name}` is a named pipe"), "it was removed"]);
         }
-        assert_eq!(project.made_files(), ["made.txt"]);
+        assert_eq!(project.committed_files(), ["made.txt"]);
         assert!(project.worktrees().is_empty());
     }
     // Left by a worker that then crashes, and by a check.
     let project = Project::new();
     after(&project, "mkfifo .gitignore", "crash: true", ONE).expect(0);
-    assert_eq!(project.made_files(), ["made.txt"]);
+    assert_eq!(project.committed_files(), ["made.txt"]);
 
     let project = Project::new();
     project.config(
@@ -123,18 +123,18 @@ fn folders_without_rights_are_worked_with_and_removed() {
     let locked = "mkdir -p cache/mod; echo x > cache/mod/file; chmod 0555 cache/mod cache";
     let project = Project::new();
     after(&project, locked, "crash: true", ONE).expect(0);
-    assert_eq!(project.made_files(), ["made.txt"]);
+    assert_eq!(project.committed_files(), ["made.txt"]);
 
     let closed = "mkdir closed; echo x > closed/file; chmod 000 closed";
     let project = Project::new();
     after(&project, closed, SUBMIT, ONE)
         .expect(0)
         .says(&["`closed`", "they can be now"]);
-    assert_eq!(project.made_files(), ["closed/file", "made.txt"]);
+    assert_eq!(project.committed_files(), ["closed/file", "made.txt"]);
 
     let project = Project::new();
     after(&project, "chmod 000 .", "crash: true", ONE).expect(0);
-    assert_eq!(project.made_files(), ["made.txt"]);
+    assert_eq!(project.committed_files(), ["made.txt"]);
     let project = Project::new();
     let workflow = ONE.replace("max_attempts: 4", "max_attempts: 1");
     let done = after(&project, "chmod 000 .", "crash: true", &workflow);
@@ -184,7 +184,7 @@ fn what_must_be_encrypted_is_never_committed_in_plain_text() {
     let command = "mkdir secrets; echo key=plain > secrets/new.env";
     let done = after(&project, command, SUBMIT, ONE).expect(0);
     done.says(&["`secrets/new.env` (filter `crypt`)", "try 2"]);
-    assert_eq!(project.made_files(), ["made.txt"]);
+    assert_eq!(project.committed_files(), ["made.txt"]);
     let all = project.git(&["log", "--all", "-p"]);
     assert!(!all.contains("key=plain"));
 }
@@ -196,10 +196,13 @@ fn what_half_removed_worktrees_left_is_emptied_by_prune() {
     let workflow = project.workflow(ONE);
     let args = ["run", "x", "--script", &script, "--workflow", &workflow];
     project.run(&args).expect(0);
-    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    let run = project.shown_run()["run"].as_str().unwrap().to_owned();
     let state = project.home().join(".local/state/codeteam");
     let repository = fs::read_dir(state).unwrap().flatten();
-    let mut repository = repository.filter(|entry| entry.path().is_dir());
+    // The other folders are the records of this user's logs and projects.
+    let is_record = |name: &str| name == "logs" || name.starts_with('.');
+    let mut repository = repository
+        .filter(|entry| entry.path().is_dir() && !is_record(&entry.file_name().to_string_lossy()));
     let trash = repository.next().unwrap().path().join(run).join(".trash");
     fs::create_dir_all(trash.join("run/tree/locked")).unwrap();
     fs::write(trash.join("run/tree/locked/file"), "left").unwrap();
@@ -212,7 +215,9 @@ fn what_half_removed_worktrees_left_is_emptied_by_prune() {
         .run(&["prune"])
         .expect(0)
         .lacks(&["nothing to remove"]);
-    assert!(!trash.parent().unwrap().exists());
+    let folder = trash.parent().unwrap();
+    let left = fs::read_dir(folder).map(|left| left.flatten().collect::<Vec<_>>());
+    assert!(left.is_err(), "{left:?}");
     project
         .run(&["prune"])
         .expect(0)
@@ -223,7 +228,7 @@ fn what_half_removed_worktrees_left_is_emptied_by_prune() {
 fn a_commit_that_only_says_that_a_task_is_done_does_not_count() {
     let project = Project::new();
     let script = project.script(&format!("version: 1\nplays:\n{GOOD}"));
-    let plan = project.beside(
+    let plan = project.write_outside(
         "plan.yml",
         "plan_id: mine\ntasks: [ { id: one }, { id: two } ]\n",
     );
@@ -233,7 +238,7 @@ fn a_commit_that_only_says_that_a_task_is_done_does_not_count() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), None);
-    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    let run = project.shown_run()["run"].as_str().unwrap().to_owned();
     for file in ["state.db", "state.db-wal", "state.db-shm"] {
         let _ = fs::remove_file(project.path(&format!(".codeteam/{file}")));
     }
@@ -260,8 +265,52 @@ fn a_commit_that_only_says_that_a_task_is_done_does_not_count() {
 fn ids_that_git_refuses_are_refused_when_the_plan_is_read() {
     let project = Project::new();
     for id in ["x.lock", "a..b", "x."] {
-        let plan = project.beside("plan.yml", &format!("tasks: [ {{ id: {id} }} ]\n"));
+        let plan = project.write_outside("plan.yml", &format!("tasks: [ {{ id: {id} }} ]\n"));
         let done = project.run(&["run", "x", "--plan", &plan]).expect(2);
         done.says(&[&format!("`{id}` cannot be an id")]);
     }
+}
+
+/// The work trees that are kept for the next run.
+fn kept(project: &Project) -> usize {
+    let folders = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let mut found = 0;
+    for repository in folders(&project.home().join(".local/state/codeteam")) {
+        for boot in folders(&repository.join(".kept/confined")) {
+            found += folders(&boot).len();
+        }
+    }
+    found
+}
+
+#[test]
+fn nothing_that_one_run_left_is_in_the_work_tree_of_the_next() {
+    let project = Project::new();
+    project.write(".gitignore", "built/\n*.log\n");
+    project.commit("what is ignored");
+    let leave = "cp -p hello.txt /tmp/ref; echo HELLO > hello.txt; touch -r /tmp/ref hello.txt; \
+                 mkdir -p built/ro empty; echo x > built/ro/x; chmod 0555 built/ro; ln -s /etc out.log; \
+                 git init -q built/nested; git config core.pager /bin/false; (setsid sleep 600 >/dev/null 2>&1 &)";
+    after(&project, leave, SUBMIT, ONE).expect(0);
+    // The time of the file is the old one, and the change is seen all the same.
+    assert_eq!(project.committed_files(), ["hello.txt", "made.txt"]);
+    let kind = rustix::fs::statfs(project.home()).unwrap().f_type;
+    // Where times cannot be trusted, nothing is kept.
+    let is_trusted = [0xef53, 0x5846_5342, 0x9123_683e].contains(&kind);
+    assert_eq!(kept(&project) > 0, is_trusted);
+    assert_eq!(project.survivors(), Vec::<String>::new());
+
+    let look = "git status --porcelain --ignored | grep -v made.txt && exit 1; test ! -e empty; \
+                test \"$(cat hello.txt)\" = hello && test -z \"$(git config core.pager)\"";
+    after(&project, look, SUBMIT, ONE).expect(0);
+    assert_eq!(project.committed_files(), ["made.txt"]);
+    assert!(project.worktrees().is_empty());
+    project
+        .run(&["prune"])
+        .expect(0)
+        .says(&["work trees that were kept"]);
+    assert_eq!(kept(&project), 0);
 }

@@ -24,8 +24,8 @@ const ALLOWED: &[&str] = &[
     "Zlib",
 ];
 
-/// Whether a licence expression can be met with the allowed ones: every part of an `AND`, one part
-/// of an `OR`.
+/// Returns true if the allowed licences satisfy an expression: every part of an `AND`, one part of
+/// an `OR`.
 fn is_allowed(expression: &str) -> bool {
     let plain = expression.replace('/', " OR ").replace(['(', ')'], "");
     plain.split(" AND ").all(|part| {

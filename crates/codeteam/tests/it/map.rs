@@ -75,7 +75,7 @@ fn a_map_can_be_small_and_seen_from_somewhere() {
         "web/app.ts:\nexport function startApp(): void\n"
     );
     assert!(
-        done.stderr.contains("`Nobody` is no source file here"),
+        done.stderr.contains("`Nobody` is not a source file here"),
         "{}",
         done.stderr
     );

@@ -9,6 +9,7 @@ mod base;
 mod branches;
 mod client;
 mod deaths;
+mod diagnostics;
 mod example;
 mod gate;
 mod hostile;

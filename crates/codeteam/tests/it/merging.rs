@@ -17,7 +17,7 @@ fn done() -> Project {
 fn forward_if_nothing_else_happened() {
     let project = done();
     let before = project.git(&["rev-parse", "--short=10", "HEAD"]);
-    let tip = project.shown()["tip"].as_str().unwrap().to_owned();
+    let tip = project.shown_run()["tip"].as_str().unwrap().to_owned();
     let said = project.run(&["merge"]).expect(0);
     let said = said.says(&["main is at", "undo", &before]);
     assert_eq!(project.git(&["rev-parse", "HEAD"]), tip);
@@ -62,6 +62,36 @@ fn a_real_merge_if_the_branch_moved_on() {
 }
 
 #[test]
+fn what_both_come_to_is_checked_before_a_branch_that_moved_moves_again() {
+    let project = done();
+    // Alone it is fine, and so is the run alone.
+    project.write("tests/mine.sh", "! grep -q right two.txt 2> /dev/null\n");
+    project.commit("mine");
+    let before = project.checkout();
+    for args in [&["merge"][..], &["merge", "--squash"]] {
+        project.run(args).expect(1).says(&[
+            "`tests` fails on what `main` and ",
+            "so nothing was merged",
+            "`--no-check` merges without checking",
+        ]);
+        assert_eq!(project.checkout(), before);
+    }
+    let said = project.run(&["merge", "--no-check"]).expect(0);
+    said.says(&[
+        "nobody has checked both together",
+        "you can: `for t in tests/*.sh;",
+    ]);
+    assert_eq!(project.read("two.txt"), "right\n");
+    project.git(&["reset", "--quiet", "--hard", "HEAD^"]);
+    project.write("tests/mine.sh", "true\n");
+    project.commit("mine, repaired");
+    let said = project.run(&["merge"]).expect(0);
+    said.says(&["the run's checks pass on both together"]);
+    project.git(&["reset", "--quiet", "--hard", "HEAD^"]);
+    assert_eq!(project.json(&["merge", "--json"])["checked"], true);
+}
+
+#[test]
 fn a_conflict_is_undone() {
     let project = done();
     project.write("two.txt", "mine\n");
@@ -69,8 +99,8 @@ fn a_conflict_is_undone() {
     let before = project.checkout();
     project
         .run(&["merge"])
-        .expect(2)
-        .says(&["the merge was undone", "`two.txt`", "hint: "]);
+        .expect(1)
+        .says(&["nothing was merged", "`two.txt`", "hint: "]);
     assert_eq!(project.checkout(), before);
     assert!(!project.path(".git/MERGE_HEAD").exists());
 }
@@ -128,7 +158,7 @@ fn a_run_that_is_not_done_only_in_part() {
 #[test]
 fn what_a_run_whose_log_is_lost_has_committed_is_merged_too() {
     let project = done();
-    let shown = project.shown();
+    let shown = project.shown_run();
     for file in ["state.db", "state.db-wal", "state.db-shm"] {
         let _ = std::fs::remove_file(project.path(&format!(".codeteam/{file}")));
     }
@@ -144,7 +174,7 @@ fn what_a_run_whose_log_is_lost_has_committed_is_merged_too() {
 fn all_of_it_in_one_commit() {
     let project = done();
     let before = project.git(&["rev-parse", "HEAD"]);
-    let tip = project.shown()["tip"].as_str().unwrap().to_owned();
+    let tip = project.shown_run()["tip"].as_str().unwrap().to_owned();
     project
         .run(&["merge", "--squash", "--delete-branch"])
         .expect(0)
@@ -154,10 +184,10 @@ fn all_of_it_in_one_commit() {
         project.git(&["rev-parse", "HEAD^{tree}"]),
         project.git(&["rev-parse", &format!("{tip}^{{tree}}")])
     );
-    let id = project.shown()["run"].as_str().unwrap().to_owned();
+    let id = project.shown_run()["run"].as_str().unwrap().to_owned();
     assert_eq!(
         project.git(&["log", "-1", "--format=%B"]),
-        format!("Three things\n\n- Do one\n- Do two\n- Do three\n\nCodeteam-Run: {id}")
+        format!("Three things\n\n- Do one\n- Do two\n- three: Third\n\nCodeteam-Run: {id}")
     );
     assert_eq!(project.git(&["branch", "--list", "codeteam/*"]), "");
     assert_eq!(
@@ -197,7 +227,7 @@ fn one_commit_beside_what_happened_meanwhile() {
     let before = project.checkout();
     project
         .run(&["merge", "--squash"])
-        .expect(2)
+        .expect(1)
         .says(&["conflicts in: `two.txt`", "hint: "]);
     assert_eq!(project.checkout(), before);
 }
@@ -250,7 +280,7 @@ fn only_into_a_branch_and_not_into_itself() {
         .expect(2)
         .says(&["HEAD is detached", "hint: `git switch`"]);
     assert_eq!(project.checkout(), before);
-    let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+    let branch = project.shown_run()["branch"].as_str().unwrap().to_owned();
     project.git(&["switch", "--quiet", &branch]);
     project
         .run(&["merge"])
@@ -261,7 +291,7 @@ fn only_into_a_branch_and_not_into_itself() {
 #[test]
 fn a_branch_with_more_on_it_is_not_deleted() {
     let project = done();
-    let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+    let branch = project.shown_run()["branch"].as_str().unwrap().to_owned();
     project.git(&["switch", "--quiet", &branch]);
     project.write("more.txt", "more\n");
     project.commit("more");

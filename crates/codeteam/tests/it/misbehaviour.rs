@@ -21,7 +21,7 @@ steps:
   commit: { commit: branch, next: done }
 ";
 
-/// What a coder does when all is well.
+/// The actions of a good coder.
 const GOOD: &str = "
   - match: { role: coder }
     do:
@@ -67,8 +67,8 @@ fn is_mended(actions: &[&str], why: &str) -> Project {
     let (project, done) = first_try(ONE, actions);
     let done = done.expect(0).says(&["coder failed: ", why, "try 2"]);
     assert!(!done.stderr.contains("try 3"), "{}", done.stderr);
-    assert_eq!(project.made_files(), ["made.txt"]);
-    assert_eq!(project.made("made.txt"), "made");
+    assert_eq!(project.committed_files(), ["made.txt"]);
+    assert_eq!(project.committed_file("made.txt"), "made");
     assert!(project.worktrees().is_empty());
     project
 }
@@ -78,7 +78,7 @@ fn is_mended(actions: &[&str], why: &str) -> Project {
 fn is_borne(actions: &[&str]) -> Project {
     let (project, done) = first_try(ONE, actions);
     done.expect(0).lacks(&["try 2", "coder failed"]);
-    assert_eq!(project.made("made.txt"), "made");
+    assert_eq!(project.committed_file("made.txt"), "made");
     assert!(project.worktrees().is_empty());
     project
 }
@@ -108,7 +108,7 @@ fn answers_that_do_not_fit() {
 
 #[test]
 fn changes_that_must_not_be() {
-    is_mended(&[SUBMIT], "nothing");
+    is_mended(&[SUBMIT], "Nothing was changed");
     is_mended(
         &[
             WRITE,
@@ -135,7 +135,7 @@ fn a_hang_ends_with_its_time() {
         let (project, done) = first_try(&workflow, &[WRITE, hang]);
         done.expect(0)
             .says(&["coder failed: it took longer than 1 s", "try 2"]);
-        assert_eq!(project.made("made.txt"), "made");
+        assert_eq!(project.committed_file("made.txt"), "made");
     }
 }
 
@@ -147,8 +147,9 @@ fn a_check_that_hangs_fails() {
     );
     let again = "version: 1\nplays:\n  - match: { role: coder, round: 2 }\n    do: [ { write: { path: again.txt, content: x } }, { submit: { summary: Again } } ]";
     let (project, done) = played(&workflow, &format!("{again}{GOOD}"));
-    done.expect(0).says(&["check failed: slow", "back to code"]);
-    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    done.expect(0)
+        .says(&["check failed: slow (did not end within ", "back to code"]);
+    let run = project.shown_run()["run"].as_str().unwrap().to_owned();
     let report = project.read(&format!(".codeteam/runs/{run}/iterations/01_verify.md"));
     assert!(report.contains("did not end within 1 s"), "{report}");
 }
@@ -183,7 +184,7 @@ fn an_overloaded_service_is_waited_for_and_uses_up_no_try() {
     // A script is read anew by every worker.
     project.script(&format!("version: 1\nplays:{GOOD}"));
     run.end().expect(0).lacks(&["try 2"]);
-    assert_eq!(project.made("made.txt"), "made");
+    assert_eq!(project.committed_file("made.txt"), "made");
 }
 
 #[test]
@@ -198,7 +199,7 @@ fn an_outage_that_lasts_stops_the_run_which_can_be_resumed() {
     assert_eq!(done.commands("go on").len(), 1);
     project.script(&format!("version: 1\nplays:{GOOD}"));
     project.run(&["resume"]).expect(0);
-    assert_eq!(project.made("made.txt"), "made");
+    assert_eq!(project.committed_file("made.txt"), "made");
 }
 
 #[test]
@@ -216,7 +217,7 @@ fn a_usage_limit_is_waited_for_and_uses_up_no_try() {
     project.script(&format!("version: 1\nplays:{GOOD}"));
     let done = run.end().expect(0);
     done.says(&["may be used again"]).lacks(&["try 2"]);
-    assert_eq!(project.made("made.txt"), "made");
+    assert_eq!(project.committed_file("made.txt"), "made");
 }
 
 #[test]
@@ -224,7 +225,7 @@ fn an_honest_blocked_ends_the_run_with_its_reason() {
     let (project, done) = first_try(ONE, &["submit: { blocked: The tests need a licence }"]);
     done.expect(1)
         .says(&["The tests need a licence", "codeteam retry"]);
-    assert_eq!(project.shown()["status"], "failed");
+    assert_eq!(project.shown_run()["status"], "failed");
     project.run(&["retry", "-m", "There is one now"]);
 }
 
@@ -234,7 +235,7 @@ fn writing_outside_is_refused() {
         let action = format!("write: {{ path: {path}, content: x }}");
         let (project, done) = first_try(ONE, &[&action, SUBMIT]);
         done.expect(1).says(&["is not inside the worktree"]);
-        assert_eq!(project.shown()["tip"], project.shown()["base"]);
+        assert_eq!(project.shown_run()["tip"], project.shown_run()["base"]);
     }
 }
 
@@ -246,7 +247,7 @@ fn codeteams_own_files_are_never_part_of_a_change() {
         "write: { path: .codeteam/more.txt, content: x }",
         SUBMIT,
     ]);
-    assert_eq!(project.made_files(), ["made.txt"]);
+    assert_eq!(project.committed_files(), ["made.txt"]);
 }
 
 #[test]
@@ -267,7 +268,7 @@ fn a_worker_that_commits_and_switches_branches_changes_nothing_but_files() {
         SUBMIT,
     ]);
     assert_eq!(project.git(&["branch", "--list", "elsewhere"]), "");
-    assert_eq!(project.made_files(), ["made.txt"]);
+    assert_eq!(project.committed_files(), ["made.txt"]);
 }
 
 #[test]
@@ -278,8 +279,8 @@ fn a_reviewer_cannot_edit() {
     );
     let (project, done) = played(ONE, &script);
     done.expect(0);
-    assert_eq!(project.made_files(), ["made.txt"]);
-    assert_eq!(project.made("made.txt"), "made");
+    assert_eq!(project.committed_files(), ["made.txt"]);
+    assert_eq!(project.committed_file("made.txt"), "made");
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn have_ended(handles: &[OwnedFd]) {
 /// The run is whole: done, committed once, and a log that tells it all once.
 #[track_caller]
 fn is_whole(project: &Project) {
-    let run = project.shown();
+    let run = project.shown_run();
     assert_eq!(run["status"], "completed");
     let branch = run["branch"].as_str().unwrap();
     assert_eq!(project.trees(branch).len(), 1);

@@ -181,7 +181,7 @@ fn a_file_is_written_whole_or_not_at_all() {
     assert_eq!(fs::read_to_string(folder.join("pack.xml")).unwrap(), first);
     // What is no pack stays.
     let refused = pack(&project, &["-o", "README.md"]).expect(2);
-    refused.says(&["is no pack", "--force"]);
+    refused.says(&["is not a pack", "--force"]);
     assert_eq!(
         fs::read_to_string(folder.join("README.md")).unwrap(),
         "# Sample\n"
@@ -252,13 +252,13 @@ fn what_cannot_be_is_said() {
         .says(&["`nowhere` cannot be packed"]);
     pack(&project, &["--include", "a["])
         .expect(2)
-        .says(&["`a[` is no pattern", ".gitignore"]);
+        .says(&["`a[` is not a valid pattern", ".gitignore"]);
     pack(&project, &["--budget", "10"])
         .expect(2)
         .says(&["a budget of 10 tokens is too small"]);
     pack(&project, &["--max-file-size", "9x"])
         .expect(2)
-        .says(&["no unit"]);
+        .says(&["is not a unit"]);
     pack(&project, &["--budget", "many"])
         .expect(2)
         .says(&["write a whole number"]);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::project::{CommandResult, Project};
 
-/// What the workers do. The prefix is counted in bytes at first, which its own test finds.
+/// The workers' actions. The prefix is counted in bytes at first, which its own test finds.
 const SCRIPT: &str = r#"
 version: 1
 plays:
@@ -115,8 +115,8 @@ plays:
     do: [ { submit: { verdict: approve, reason: Good } } ]
 "#;
 
-/// Where cargo keeps the sources of a package that codeteam is built with. Those for other systems
-/// need not be there.
+/// Returns the folder in which cargo keeps the sources of a package that codeteam is built with.
+/// Those for other systems need not be there.
 fn sources(name: &str) -> PathBuf {
     let told = Project::cargo().arg("-vV").output().unwrap();
     let told = String::from_utf8(told.stdout).unwrap();
@@ -148,7 +148,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// The folder of the toolchain that runs this test.
-fn toolchain() -> PathBuf {
+pub(crate) fn toolchain() -> PathBuf {
     let rustc = Path::new(env!("CARGO")).with_file_name("rustc");
     let output = Project::program(&rustc)
         .args(["--print", "sysroot"])
@@ -211,7 +211,7 @@ fn a_package_of_others_is_taken_through_three_tasks_by_its_own_tests() {
         assert!(output.contains("test hamming_works ... ok"), "{output}");
     }
 
-    let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+    let branch = project.shown_run()["branch"].as_str().unwrap().to_owned();
     let subjects = project.git(&[
         "log",
         "--reverse",
@@ -239,7 +239,7 @@ fn a_package_of_others_is_taken_through_three_tasks_by_its_own_tests() {
     );
 }
 
-/// What was kept under a name.
+/// Returns the body with this name.
 pub(crate) fn body_of(project: &Project, name: &str) -> String {
     fn find(folder: &Path, name: &str) -> Option<PathBuf> {
         let mut entries = fs::read_dir(folder).ok()?.filter_map(Result::ok);

@@ -55,7 +55,7 @@ fn without_anyone_to_ask_the_run_ends_with_3_and_its_commands_work() {
     let go_on = answered.commands("go on");
     let done = project.paste(&go_on[0]).expect(0);
     done.says(&["ada answered: approve", "committed", "codeteam merge"]);
-    assert_eq!(project.made("made.txt"), "round 1");
+    assert_eq!(project.committed_file("made.txt"), "round 1");
 }
 
 #[test]
@@ -68,6 +68,12 @@ fn an_answer_with_a_space_in_it_can_be_pasted() {
 #[test]
 fn approve_and_reject_are_answers() {
     let (project, _) = asked();
+    let inbox = project.json(&["inbox", "--json"]);
+    let events = project.events();
+    let asked = events.iter().find(|e| e["event"]["type"] == "asked");
+    let asked = &asked.unwrap()["event"]["question"];
+    assert_eq!(inbox[0]["question_id"], asked["id"]);
+    assert_eq!(inbox[0]["since"], asked["asked_at"], "{inbox}");
     project.run(&["reject", "-m", "Say it louder"]).expect(0);
     project
         .run(&["resume"])
@@ -75,13 +81,13 @@ fn approve_and_reject_are_answers() {
         .says(&["ada answered: reject (Say it louder)", "round 2"]);
     project.run(&["approve"]).expect(0);
     project.run(&["resume"]).expect(0);
-    assert_eq!(project.made("made.txt"), "round 2");
+    assert_eq!(project.committed_file("made.txt"), "round 2");
 }
 
 #[test]
 fn a_wrong_answer_is_refused_with_those_on_offer() {
     let (project, _) = asked();
-    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    let run = project.shown_run()["run"].as_str().unwrap().to_owned();
     project.run(&["answer", &run, "perhaps"]).expect(2).says(&[
         "`perhaps` is not an answer to: Is it good?",
         "`approve`, `reject`, `not now`",
@@ -93,7 +99,7 @@ fn a_wrong_answer_is_refused_with_those_on_offer() {
     project
         .run(&["approve", "--task", "other"])
         .expect(2)
-        .says(&["waits for no decision"]);
+        .says(&["is not waiting for a decision"]);
     project.run(&["resume"]).expect(3);
     assert_eq!(project.count("decision_refused"), 0);
 }
@@ -107,7 +113,7 @@ fn nothing_is_open_once_it_is_answered() {
         project
             .run(&[command])
             .expect(2)
-            .says(&["waits for no decision", "hint: `codeteam status"]);
+            .says(&["is not waiting for a decision", "hint: `codeteam status"]);
     }
 }
 
@@ -130,7 +136,7 @@ fn a_decision_from_another_process_is_picked_up_at_once() {
     project
         .run(&["approve"])
         .expect(0)
-        .says(&["told the codeteam that drives"]);
+        .says(&["taken by the codeteam that drives"]);
     run.until("ada answered: approve");
     let done = run.end().expect(0);
     done.says(&["done: x"]);
@@ -158,7 +164,7 @@ fn two_questions_at_once_are_told_apart_by_their_tasks() {
         "start: tasks\nroles: {{ coder: {{ kind: implementer }} }}\nsteps:\n  tasks:\n    each: task\n    cap: 2\n    next: done\n    steps:\n    {steps}"
     ));
     let plan = "tasks: [ { id: left, files: [made.txt] }, { id: right, files: [other.txt] } ]\n";
-    let plan = project.beside("plan.yml", plan);
+    let plan = project.write_outside("plan.yml", plan);
     let args = [
         "run",
         "x",
@@ -231,7 +237,97 @@ fn an_analysts_questions_are_answered_in_words() {
         .run(&["resume"])
         .expect(0)
         .says(&["answered: Green, and small"]);
-    assert_eq!(project.made("colour.txt"), "green");
+    assert_eq!(project.committed_file("colour.txt"), "green");
+}
+
+/// A planner that asks, whatever it is told, until it is answered.
+const ASKING_PLANNER: &str = r#"
+version: 1
+plays:
+  - match: { role: planner, generation: 1 }
+    do: [ { submit: { questions: ["Loud or quiet?", "Which file?"] } } ]
+  - match: { role: planner }
+    do:
+      - submit: { plan: { description: A word, tasks: [ { id: task-001, title: Greet, files: [greet.txt] } ] } }
+  - match: { role: coder }
+    do:
+      - write: { path: greet.txt, content: "hello\n" }
+      - submit: { summary: Greeted }
+  - match: { kind: gatekeeper }
+    do: [ { submit: { verdict: approve, reason: Fine } } ]
+  - match: { kind: scribe }
+    do: [ { submit: { message: Greet } } ]
+"#;
+
+#[test]
+fn a_planners_questions_without_a_terminal_wait_for_an_answer() {
+    let project = Project::new();
+    let script = project.script(ASKING_PLANNER);
+    let asked = ["Loud or quiet?", "Which file?"];
+    let run = [
+        "run",
+        "Greet",
+        "--workflow",
+        "codeteam",
+        "--script",
+        &script,
+    ];
+    let done = project.run(&run).expect(3).says(&asked);
+    for command in ["status", "show", "log"] {
+        let CommandResult { stdout, stderr, .. } = project.run(&[command]).expect(0);
+        let told = format!("{stdout}{stderr}");
+        for question in asked {
+            assert!(told.contains(question), "{command}: {told}");
+        }
+    }
+    let status = project.run(&["status"]).expect(0);
+    status.says(&["answer: codeteam answer "]);
+    let command = &done.commands("answer")[0];
+    assert!(command.contains('…'), "{command}");
+    // The newest run is meant if none is named.
+    project
+        .run(&["skip", "nine"])
+        .expect(2)
+        .says(&["there is no task `nine`"]);
+    project.run(&["answer", "Quiet"]).expect(0);
+    project.run(&["resume"]).expect(0);
+    assert_eq!(project.committed_file("greet.txt"), "hello");
+}
+
+#[test]
+fn a_plan_that_is_talked_about_is_found_again() {
+    let project = Project::new();
+    let script = project.script(ASKING_PLANNER);
+    let asked = [
+        "Loud or quiet?",
+        "Which file?",
+        "codeteam plan feature-0001",
+    ];
+    let done = project.run(&["plan", "Greet", "--script", &script]);
+    let done = done.expect(3).says(&asked);
+    let status = project.run(&["status"]).expect(0);
+    status.says(&["feature-0001 is not accepted yet; go on: codeteam plan feature-0001"]);
+    let not_yet = [
+        "has not been made and accepted yet",
+        "`codeteam plan feature-0001`",
+    ];
+    project
+        .run(&["run", "feature-0001"])
+        .expect(2)
+        .says(&not_yet);
+    let none = ["no plan is accepted", "`codeteam plan feature-0001`"];
+    project.run(&["run"]).expect(2).says(&none);
+    let command = &done.commands("answer")[0];
+    project.paste(&command.replace('…', "Quiet")).expect(0);
+    // Now there is a draft, and the question is whether that is it.
+    project.run(&["plan", "feature-0001"]).expect(3);
+    let status = project.run(&["status"]).expect(0);
+    status.says(&["feature-0001 is not accepted yet; go on: codeteam plan feature-0001"]);
+    project
+        .run(&["run", "feature-0001"])
+        .expect(2)
+        .says(&["`codeteam plan feature-0001`"]);
+    project.run(&["run"]).expect(2).says(&none);
 }
 
 #[test]
@@ -258,7 +354,7 @@ fn a_later_decision_replaces_one_that_is_only_kept() {
         "{}",
         shown.stdout
     );
-    let shown = project.shown();
+    let shown = project.shown_run();
     assert_eq!(
         shown["kept_decisions"][0]["decision"]["note"], "Use printf",
         "{shown}"
@@ -274,5 +370,5 @@ fn a_later_decision_replaces_one_that_is_only_kept() {
         resumed.stderr
     );
     assert_eq!(project.count("answered"), 1);
-    assert_eq!(project.made("made.txt"), "round 1");
+    assert_eq!(project.committed_file("made.txt"), "round 1");
 }

@@ -13,7 +13,7 @@ pub(crate) struct Project {
     folder: tempfile::TempDir,
 }
 
-/// What a command did.
+/// The result of a command.
 pub(crate) struct CommandResult {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -67,7 +67,19 @@ impl Project {
         } else {
             "workflow: lean\n"
         };
-        std::fs::write(folder.join("config.yml"), format!("{text}{lean}")).unwrap();
+        // Whoever runs the tests is known as ada.
+        let people = if text.contains("people:") {
+            String::new()
+        } else {
+            format!("people: {{ ada: {{ uid: {} }} }}\n", Self::own_uid())
+        };
+        let text = format!("{text}{lean}{people}");
+        std::fs::write(folder.join("config.yml"), text).unwrap();
+    }
+
+    /// The user id of whoever runs the tests.
+    pub(crate) fn own_uid() -> u32 {
+        std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap())
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -102,7 +114,7 @@ impl Project {
     }
 
     /// Keeps a file outside of the repository and returns its path.
-    pub(crate) fn beside(&self, name: &str, text: &str) -> String {
+    pub(crate) fn write_outside(&self, name: &str, text: &str) -> String {
         let path = self.home().join(name);
         std::fs::write(&path, text).unwrap();
         path.display().to_string()
@@ -110,12 +122,12 @@ impl Project {
 
     /// Keeps a workflow outside of the repository and returns its path.
     pub(crate) fn workflow(&self, text: &str) -> String {
-        self.beside("flow.yml", text)
+        self.write_outside("flow.yml", text)
     }
 
     /// Keeps a script outside of the repository and returns its path.
     pub(crate) fn script(&self, text: &str) -> String {
-        self.beside("script.yml", text)
+        self.write_outside("script.yml", text)
     }
 
     pub(crate) fn commit(&self, message: &str) {
@@ -123,7 +135,7 @@ impl Project {
         self.git(&["commit", "--quiet", "-m", message]);
     }
 
-    /// What git says, with an identity and no configuration of the machine's.
+    /// Returns git's output, with an identity and without the machine's configuration.
     pub(crate) fn git(&self, args: &[&str]) -> String {
         let output = Self::command(Path::new("git"), &self.root(), &self.home())
             .args(args)
@@ -200,6 +212,13 @@ impl Project {
         command
     }
 
+    /// Another program, in the project and with its environment.
+    pub(crate) fn tool(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Self::command(Path::new(program), &self.root(), &self.home());
+        command.args(args);
+        command
+    }
+
     /// Runs codeteam to its end.
     pub(crate) fn run(&self, args: &[&str]) -> CommandResult {
         CommandResult::from(self.codeteam(args).output().unwrap())
@@ -232,19 +251,19 @@ impl Project {
     }
 
     /// The newest run, as `show --json` tells it.
-    pub(crate) fn shown(&self) -> Value {
+    pub(crate) fn shown_run(&self) -> Value {
         self.json(&["show", "--json"])
     }
 
-    /// What a file is on the branch of the newest run.
-    pub(crate) fn made(&self, path: &str) -> String {
-        let branch = self.shown()["branch"].as_str().unwrap().to_owned();
+    /// Returns the content of a file on the branch of the newest run.
+    pub(crate) fn committed_file(&self, path: &str) -> String {
+        let branch = self.shown_run()["branch"].as_str().unwrap().to_owned();
         self.git(&["show", &format!("{branch}:{path}")])
     }
 
     /// The files that the newest run's branch has and `main` has not, or has otherwise.
-    pub(crate) fn made_files(&self) -> Vec<String> {
-        let branch = self.shown()["branch"].as_str().unwrap().to_owned();
+    pub(crate) fn committed_files(&self) -> Vec<String> {
+        let branch = self.shown_run()["branch"].as_str().unwrap().to_owned();
         let names = self.git(&["diff", "--name-only", "main", &branch]);
         names.lines().map(str::to_owned).collect()
     }
@@ -256,7 +275,7 @@ impl Project {
         done.stdout.lines().map(parse).collect()
     }
 
-    /// How many events of a kind the newest run has.
+    /// Returns the number of events of a kind in the newest run.
     pub(crate) fn count(&self, kind: &str) -> usize {
         let events = self.events();
         events.iter().filter(|e| e["event"]["type"] == kind).count()
@@ -278,7 +297,8 @@ impl Project {
         found
     }
 
-    /// Processes of this project's runs: at work in one of its worktrees, or marked.
+    /// Processes of this project's runs: at work in one of its worktrees, or marked. One that is
+    /// already killed does not count.
     pub(crate) fn survivors(&self) -> Vec<String> {
         let home = format!("HOME={}", self.home().display());
         let marked = |pid: &str| {
@@ -292,7 +312,7 @@ impl Project {
         entries(Path::new("/proc"))
             .iter()
             .filter_map(|path| path.file_name()?.to_str())
-            .filter(|name| name.parse::<u32>().is_ok() && marked(name))
+            .filter(|name| name.parse::<u32>().is_ok() && marked(name) && !is_dying(name))
             .map(|pid| {
                 let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
                 format!("{pid} {}", String::from_utf8_lossy(&command))
@@ -311,12 +331,14 @@ impl Project {
         log.lines().map(str::to_owned).collect()
     }
 
-    /// Whether nothing is left of any worktree.
+    /// Whether nothing is left of any run's worktree. Those that are kept for the next run are no
+    /// run's.
     pub(crate) fn worktrees(&self) -> Vec<PathBuf> {
         let root = self.home().join(".local/state/codeteam");
         let mut found = Vec::new();
         for repository in entries(&root) {
-            for run in entries(&repository) {
+            let runs = entries(&repository).into_iter();
+            for run in runs.filter(|run| !run.ends_with(".kept")) {
                 found.extend(
                     entries(&run)
                         .into_iter()
@@ -342,6 +364,20 @@ fn files(root: &Path, folder: &Path, found: &mut Vec<(String, String)>) {
             found.push((name, std::fs::read_to_string(&path).unwrap()));
         }
     }
+}
+
+/// Returns true if a process has been killed and only has to be scheduled once more to end: `SIGKILL`
+/// is pending, which the kernel also does for any other signal that ends a process.
+fn is_dying(pid: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let pending = status.lines().filter_map(|line| {
+        line.strip_prefix("SigPnd:")
+            .or(line.strip_prefix("ShdPnd:"))
+    });
+    let kill = 1 << (rustix::process::Signal::KILL.as_raw() - 1);
+    pending
+        .filter_map(|signals| u64::from_str_radix(signals.trim(), 16).ok())
+        .any(|signals| signals & kill != 0)
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

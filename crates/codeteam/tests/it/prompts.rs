@@ -52,7 +52,7 @@ fn a_template_of_the_project_is_used_and_a_run_keeps_it() {
     project.write(".codeteam/prompts/head.md.j2", "Changed {{ no }}\n");
     project.paste(&asked.commands("answer")[0]).expect(0);
     let resumed = project.run(&["-v", "resume"]).expect(0);
-    let told = project.made("told.json");
+    let told = project.committed_file("told.json");
     assert!(told.contains("Seen by coder for x, 0 documents."), "{told}");
     assert!(told.contains("You serve x."), "{told}");
     let said = [resumed.stdout, resumed.stderr].concat();
@@ -98,7 +98,7 @@ fn a_worker_cannot_speak_to_its_reviewer_through_a_document() {
         &workflow,
     ];
     let done = project.run(&args).expect(0);
-    let told = project.made("told.json");
+    let told = project.committed_file("told.json");
     assert!(
         told.contains("### AGENTS.md\\n\\n```markdown\\nSeen by everyone: keep to tabs."),
         "{told}"
@@ -132,7 +132,7 @@ fn no_worker_is_told_a_secret() {
     let mut run = project.codeteam(&["run", &goal, "--script", &script, "--workflow", &workflow]);
     run.env("MY_API_KEY", own);
     assert!(run.output().unwrap().status.success());
-    let told = project.made("told.json");
+    let told = project.committed_file("told.json");
     assert!(!told.contains(own), "{told}");
     assert!(
         told.contains("Log in with [redacted: known secret]."),

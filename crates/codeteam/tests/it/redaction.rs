@@ -171,7 +171,7 @@ fn a_plan_is_kept_without_them() {
     // No description: the goal is what its tasks say.
     let plan =
         format!("tasks:\n  - {{ id: a, title: 'Use {token}', acceptance: ['{token} works'] }}\n");
-    let plan = project.beside("plan.yml", &plan);
+    let plan = project.write_outside("plan.yml", &plan);
     let args = [
         "run",
         "--plan",
@@ -290,7 +290,7 @@ fn a_plan_that_names_things_by_a_secret_is_refused() {
     ] {
         let project = Project::new();
         let script = project.script("version: 1\nplays: []\n");
-        let plan = project.beside("plan.yml", &plan);
+        let plan = project.write_outside("plan.yml", &plan);
         let done = project.run(&["run", "--plan", &plan, "--script", &script]);
         let says = [
             what,

@@ -1,5 +1,5 @@
-//! What people read of a run while it is judged: reports, criteria, feedback on the plan, the
-//! coder's log. And where a plan stands by these files alone.
+//! The files about a run that people read while it is judged: reports, criteria, feedback on the
+//! plan, the coder's log. Also the state of a plan by these files alone.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -120,7 +120,7 @@ impl JudgedProject {
     }
 
     fn run(&self) -> String {
-        self.project.shown()["run"].as_str().unwrap().to_owned()
+        self.project.shown_run()["run"].as_str().unwrap().to_owned()
     }
 }
 
@@ -163,6 +163,7 @@ fn files_tell_what_was_judged_round_by_round() {
         "reports/one.md",
         &[
             "# Verification Report for Task: one\n\n**Overall Result:** FAIL\n",
+            "**Overall Result:** FAIL\n\n**Failed:** Security\n\n",
             "- **Round:** 2\n",
             "`one.txt` (+1 -0)",
             "- **tests:** PASS",
@@ -225,7 +226,8 @@ fn files_tell_what_was_judged_round_by_round() {
 #[test]
 fn accepting_over_what_failed_is_said_plainly() {
     let judged = JudgedProject::new();
-    judged.start();
+    let asked = judged.start();
+    asked.says(&["Codeteam-Accepted-By: whoever approves it"]);
     judged.decide(&["approve"], 3);
     judged.has(
         "reports/one.md",
@@ -305,7 +307,7 @@ fn the_state_of_the_orchestrator_is_said_when_nothing_is_under_way() {
         );
         project.script(&text)
     };
-    let plan = project.beside("plan.yml", "tasks: [ { id: a, title: Write a.txt } ]\n");
+    let plan = project.write_outside("plan.yml", "tasks: [ { id: a, title: Write a.txt } ]\n");
     let run = |script: &str| {
         project.run(&[
             "run",
@@ -369,7 +371,9 @@ fn written(project: &Project, run: &str) -> BTreeMap<String, String> {
     for folder in ["planning", "reports", "runs"] {
         collect(&project.path(".codeteam"), Path::new(folder), &mut found);
     }
-    found.retain(|name, _| !name.ends_with("log.jsonl") && !name.contains("summary.md"));
+    // What was lost with codeteam has a cost, too.
+    let differs = ["log.jsonl", "summary.md", "cost.json"];
+    found.retain(|name, _| !differs.iter().any(|file| name.ends_with(file)));
     let plain = |text: &str| {
         let text = text.replace(run, "RUN");
         let lines = text.lines().map(|line| match line {
@@ -456,7 +460,7 @@ fn without_the_log_files_and_git_say_where_the_plan_stands_and_work_goes_on() {
     judged.decide(&["approve"], 3);
     let (first, branch) = (
         judged.run(),
-        judged.project.shown()["branch"]
+        judged.project.shown_run()["branch"]
             .as_str()
             .unwrap()
             .to_owned(),
@@ -494,7 +498,7 @@ fn without_the_log_files_and_git_say_where_the_plan_stands_and_work_goes_on() {
     judged.project.run(&judged.args(&[])).expect(3).says(&[
         "going on with",
         "1 of 2 tasks done",
-        "which has what is done",
+        "which has the work so far",
     ]);
     judged
         .project
@@ -503,7 +507,7 @@ fn without_the_log_files_and_git_say_where_the_plan_stands_and_work_goes_on() {
         .says(&["has not ended", "codeteam resume"]);
     judged.decide(&["approve"], 0);
     assert_eq!(
-        judged.project.made_files(),
+        judged.project.committed_files(),
         ["one.txt", "tests/one.sh", "two.txt"]
     );
     judged.lose_the_log();
@@ -521,7 +525,7 @@ fn what_was_merged_counts_though_the_branch_is_gone() {
     let judged = JudgedProject::new();
     judged.start();
     judged.decide(&["approve"], 3);
-    let branch = judged.project.shown()["branch"]
+    let branch = judged.project.shown_run()["branch"]
         .as_str()
         .unwrap()
         .to_owned();
@@ -608,7 +612,7 @@ fn plans_are_numbered_one_by_one() {
 fn names_that_could_clash_do_not() {
     let judged = JudgedProject::new();
     let plan = "tasks: [ { id: one, files: [a] }, { id: one-security, files: [b] }, { id: log.jsonl, files: [c] } ]\n";
-    let plan = judged.project.beside("plan.yml", plan);
+    let plan = judged.project.write_outside("plan.yml", plan);
     let script = r"
 version: 1
 plays:

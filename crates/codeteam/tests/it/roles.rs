@@ -45,11 +45,11 @@ fn roles_are_listed_by_layer() {
     let lines: Vec<String> = list.stdout.lines().take(6).map(cells).collect();
     expect![[r"
         NAME | KIND | LAYER | EXTENDS | DESCRIPTION
-        coder | implementer | project | coder (built-in) | Implements one task from its brief, then mends what verification finds (in adversarial, codeteam, lean, strict)
-        reviewer | gatekeeper | project | - | in place of the built-in one: Mine (in adversarial, codeteam, enterprise, lean, mvp, open_source, security_critical, standard)
+        coder | implementer | project | coder (built-in) | Implements one task from its brief, then fixes what verification finds (in adversarial, codeteam, enterprise, feature, lean, security_critical, strict, team)
+        reviewer | gatekeeper | project | - | in place of the built-in one: Mine (in adversarial, codeteam, enterprise, feature, lean, mvp, open_source, security_critical, standard)
         torn | ? | project | - | cannot be used
 
-        rusty | implementer | user | rust_dev | Mine, too (in no workflow)"]]
+        rusty | implementer | user | rust_dev | Mine, too (in enterprise, feature, security_critical, team)"]]
     .assert_eq(&lines.join("\n"));
     list.says(&["codeteam role validate"]);
     assert_eq!(listed(&project, "coder")["extends"], "coder");
@@ -73,7 +73,7 @@ fn a_role_is_shown_as_its_files_say_it() {
     let torn = project.run(&["role", "show", "torn"]).expect(0).stdout;
     assert!(torn.ends_with("torn.yml\nkind: [\n"), "{torn}");
     let torn = project.run(&["role", "show", "torn", "--resolved"]);
-    torn.expect(2).says(&["torn.yml:1:7: this is no YAML"]);
+    torn.expect(2).says(&["torn.yml:1:7: invalid YAML"]);
     project
         .run(&["role", "show", "codr"])
         .expect(2)
@@ -370,7 +370,7 @@ fn a_prompt_is_rendered_as_a_worker_would_get_it() {
         ".codeteam/roles/coder.yml",
         "extends: coder\nprompt: Sing while you work.\n",
     );
-    let plan = project.beside(
+    let plan = project.write_outside(
         "plan.yml",
         "description: Greet people\ntasks: [ { id: t1, title: Say hello, files: [hello.txt], acceptance: [It is loud] } ]\n",
     );
@@ -450,7 +450,7 @@ fn what_is_rendered_is_what_a_worker_is_told() {
     project.run(&run).expect(3);
     project.run(&["approve"]).expect(0);
     project.run(&["resume"]).expect(0);
-    let told: Value = serde_json::from_str(&project.made("told.json")).unwrap();
+    let told: Value = serde_json::from_str(&project.committed_file("told.json")).unwrap();
     let texts = texts(&told);
     for part in ["system", "user"] {
         let part = rendered[part].as_str().unwrap();
@@ -503,7 +503,7 @@ fn a_run_under_way_keeps_the_roles_and_the_workflow_it_began_with() {
         .says(&["worker_bee at work", "Is it good?"]);
     project.run(&["approve"]).expect(0);
     project.run(&["resume"]).expect(0);
-    assert_eq!(project.made("made.txt"), "round 2");
+    assert_eq!(project.committed_file("made.txt"), "round 2");
     assert_eq!(pinned(&project), before);
 
     // A new run has the new files.

@@ -33,7 +33,7 @@ fn events(project: &Project, kind: &str) -> Vec<Value> {
 fn a_long_log_is_shortened_and_the_original_stays() {
     let project =
         project("workflow: codeteam\nagents: { coder: { log_summarize_threshold: 50 } }\n");
-    let plan = project.beside(
+    let plan = project.write_outside(
         "plan.yml",
         "description: Greet\ntasks: [ { id: greet, description: Greet, files: [greet.sh, tests/greet.sh] } ]\n",
     );
@@ -60,7 +60,7 @@ fn a_long_log_is_shortened_and_the_original_stays() {
     let submitted = events(&project, "submission_received");
     let shortened: Vec<&Value> = submitted.iter().filter(|e| !e["log"].is_null()).collect();
     assert_eq!(shortened.len(), 1, "{submitted:#?}");
-    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    let run = project.shown_run()["run"].as_str().unwrap().to_owned();
     let log = project.read(&format!(".codeteam/runs/{run}/greet/CODER_LOG.md"));
     assert!(
         log.contains("Done: greet.sh. Failures: it printed Hi."),
@@ -90,7 +90,7 @@ fn a_role_says_which_task_comes_first_where_it_is_asked() {
     let settings = "workflow:\n  extends: codeteam\n  settings: { situation: true }\n  overrides: { tasks: { cap: 1 } }\n";
     for (config, order) in [("workflow: codeteam\n", "one"), (settings, "two")] {
         let project = project(config);
-        let plan = project.beside("plan.yml", plan);
+        let plan = project.write_outside("plan.yml", plan);
         let script = project.script(&script);
         project
             .run(&["run", "--plan", &plan, "--script", &script])

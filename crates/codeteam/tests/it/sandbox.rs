@@ -1,4 +1,4 @@
-//! Hostile workers and hostile checks, confined: what they did is looked for on the host.
+//! Hostile workers and hostile checks, confined; the tests look on the host for what they did.
 //!
 //! Where it does no harm, the same attack is made with `--no-sandbox` as well, and succeeds there:
 //! an attack that cannot succeed anywhere shows nothing.
@@ -24,7 +24,7 @@ use crate::project::{CommandResult, Project};
 
 const NO_SANDBOX: &str = "--no-sandbox";
 
-/// What a worker does: runs this, then answers.
+/// Returns a play in which a worker runs this, then answers.
 fn play(whom: &Value, commands: &str, answer: &Value) -> Value {
     json!({ "match": whom, "do": [ { "run": commands }, { "submit": answer } ] })
 }
@@ -56,6 +56,13 @@ fn test_that_runs(commands: &str) -> String {
 
 /// The arguments of a run in which these play.
 fn cast(project: &Project, workflow: &str, plays: &[Value]) -> Vec<String> {
+    // Whatever a gate runs is to be seen once.
+    let config = project.home().join(".config/codeteam/config.yml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    if !text.contains("repeats:") {
+        let once = "verification: { repeats: { mode: off } }\n";
+        std::fs::write(&config, format!("{text}{once}")).unwrap();
+    }
     let script = json!({ "version": 1, "plays": plays }).to_string();
     let (script, workflow) = (project.script(&script), project.workflow(workflow));
     let args = ["-v", "run", "x", "--script", &script, "--workflow"];
@@ -98,7 +105,7 @@ fn found(project: &Project, name: &str) -> Vec<PathBuf> {
 }
 
 impl CommandResult {
-    /// What one of those who said so has said, line by line.
+    /// Returns what one of them printed, line by line.
     fn said(&self, whose: &str) -> Vec<&str> {
         let mark = format!(" | {whose}> ");
         let lines = self.stderr.lines();

@@ -29,11 +29,11 @@ plays:
 
 /// A run in which the coder's first worker does this, and the second one does well.
 fn run(project: &Project, first: &str) -> CommandResult {
-    let first = project.beside(
+    let first = project.write_outside(
         "first.yml",
         &format!("version: 1\nplays:\n  - do: [ {first} ]\n"),
     );
-    let second = project.beside("second.yml", GOOD);
+    let second = project.write_outside("second.yml", GOOD);
     project.config(&format!(
         "verification: {{ commands: [] }}\nscript: {first}\nworkers: {{ second: {{ dialect: scripted, model: {second} }} }}\n"
     ));
@@ -64,7 +64,7 @@ fn another_stands_in_for_one_that_cannot_go_on() {
     done.expect(0)
         .says(&["given to another worker than scripted: Not logged in"]);
     assert_eq!(workers(&project), ["scripted", "second", "second"]);
-    assert_eq!(project.made("made.txt"), "made");
+    assert_eq!(project.committed_file("made.txt"), "made");
 }
 
 #[test]
@@ -97,10 +97,10 @@ fn a_limit_that_another_run_has_told_of_is_heeded() {
 #[test]
 fn workers_of_one_account_rest_together() {
     let project = Project::new();
-    let second = project.beside("second.yml", GOOD);
+    let second = project.write_outside("second.yml", GOOD);
     let limit =
         "version: 1\nplays:\n  - do: [ { rate_limit: { resets_in_ms: 400 } }, { exit: 1 } ]\n";
-    let first = project.beside("first.yml", limit);
+    let first = project.write_outside("first.yml", limit);
     project.config(&format!(
         "verification: {{ commands: [] }}\nworkers:\n  first: {{ dialect: scripted, model: {first}, account: mine }}\n  second: {{ dialect: scripted, model: {second}, account: mine }}\n"
     ));
@@ -108,7 +108,7 @@ fn workers_of_one_account_rest_together() {
     let mut run = project.start(&["run", "x", "--workflow", &workflow]);
     run.until("mine rests until");
     // A script is read anew by every worker.
-    project.beside("first.yml", GOOD);
+    project.write_outside("first.yml", GOOD);
     run.end().expect(0).says(&["mine may be used again"]);
     assert_eq!(workers(&project), ["first", "first", "second"]);
 }
@@ -147,8 +147,8 @@ plays:
     ]);
     done.expect(0)
         .says(&["not a file of the worktree", "as it should be"]);
-    assert_eq!(project.made_files(), ["old.txt", "src/new.txt"]);
-    assert_eq!(project.made("src/new.txt"), "new");
+    assert_eq!(project.committed_files(), ["old.txt", "src/new.txt"]);
+    assert_eq!(project.committed_file("src/new.txt"), "new");
     let log = project.run(&["log", "--json"]).stdout;
     assert!(
         !log.contains("new\\n"),
@@ -169,7 +169,7 @@ fn tokens_have_a_price_where_one_is_said() {
         let script = project.script(&script(usage));
         let args = ["run", "x", "--script", &script, "--workflow", &workflow];
         project.run(&args).expect(0);
-        project.shown()["cost"].clone()
+        project.shown_run()["cost"].clone()
     };
     let unknown = cost("{ input_tokens: 1000, output_tokens: 100 }");
     assert_eq!(unknown["unpriced_attempts"], 1);

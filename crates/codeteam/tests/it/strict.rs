@@ -98,7 +98,7 @@ fn untimed(log: &str) -> String {
 }
 
 fn run_folder(project: &Project) -> PathBuf {
-    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    let run = project.shown_run()["run"].as_str().unwrap().to_owned();
     project.path(&format!(".codeteam/runs/{run}"))
 }
 
@@ -109,7 +109,7 @@ fn log(project: &Project) -> String {
     found.unwrap().1
 }
 
-/// What the worker of a step was told: before the message, and the message.
+/// Returns the prompt of a step's worker: the text before the message, and the message.
 fn told(project: &Project, step: &str, task: &str) -> (String, String) {
     let audit = run_folder(project).join("audit");
     let mut files = fs::read_dir(audit)
@@ -356,10 +356,13 @@ fn tests_are_not_touched() {
     let old = MORE.replace("tests/stats.sh", "tests/old.sh");
     let done = start(&project, &[("PLAN", &plan), ("MORE", &old)]).expect(1);
     done.says(&["`tests/old.sh` is a test that is there already, and is not changed"]);
-    assert_eq!(project.made_files(), ["src/stats.py"]);
+    assert_eq!(project.committed_files(), ["src/stats.py"]);
     project.script(&script(&[]));
     project.run(&["retry"]).expect(0);
-    assert_eq!(project.made_files(), ["src/stats.py", "tests/stats.sh"]);
+    assert_eq!(
+        project.committed_files(),
+        ["src/stats.py", "tests/stats.sh"]
+    );
 }
 
 #[test]
@@ -378,7 +381,7 @@ fn without_tests_there_is_no_such_run() {
     let project = Project::new();
     project.config("worker: scripted\nworkflow: strict\n");
     start(&project, &[]).expect(2).says(&[
-        "the workflow `strict` goes by what the tests say, and no command runs any",
+        "the workflow `strict` depends on the result of tests, but no command runs any",
         "hint: name the command under `verification",
     ]);
     assert!(!project.path(".codeteam/state.db").exists());
@@ -390,7 +393,7 @@ fn the_same_answers_leave_the_same_files() {
     let all = || {
         let project = project();
         start(&project, &[]).expect(0);
-        let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+        let branch = project.shown_run()["branch"].as_str().unwrap().to_owned();
         let messages = project.git(&["log", "--format=%s", &format!("main..{branch}")]);
         (
             left(&run_folder(&project)),
@@ -409,7 +412,7 @@ fn the_log_is_whole_after_any_crash() {
         start(&project, &[]).expect(0);
         (
             left(&run_folder(&project)),
-            project.shown()["events"].as_u64().unwrap(),
+            project.shown_run()["events"].as_u64().unwrap(),
         )
     };
     for n in (2..=expected.1).step_by(3) {

@@ -19,7 +19,7 @@ fn uncommitted_changes_and_a_detached_head_are_said_and_left() {
         .says(&["uncommitted changes", "HEAD is detached", &commit]);
     assert!(!done.stderr.contains("error"), "{}", done.stderr);
     assert_eq!(project.checkout(), before);
-    assert_eq!(project.made("hello.txt"), "hello");
+    assert_eq!(project.committed_file("hello.txt"), "hello");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_lock_left_on_the_index_disturbs_nothing() {
         project.path(".git/index.lock").exists(),
         "not ours to remove"
     );
-    assert_eq!(project.made("one.txt"), "done");
+    assert_eq!(project.committed_file("one.txt"), "done");
 }
 
 #[test]

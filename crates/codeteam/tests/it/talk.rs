@@ -64,7 +64,7 @@ steps:
 
 /// An editor that does to its first file what a script says.
 fn editor(project: &Project, script: &str) -> String {
-    let path = project.beside("editor.sh", &format!("#!/bin/sh\n{script}\n"));
+    let path = project.write_outside("editor.sh", &format!("#!/bin/sh\n{script}\n"));
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     path
 }
@@ -171,8 +171,11 @@ fn the_coding_loop(project: &Project, script: &str) {
     run.line("/accept_changes thank you");
     run.shows(&["committed", "done: "]);
     run.end(0);
-    assert_eq!(project.made("greet.sh"), "echo round 2\necho by hand");
-    assert_eq!(project.made_files(), ["greet.sh"]);
+    assert_eq!(
+        project.committed_file("greet.sh"),
+        "echo round 2\necho by hand"
+    );
+    assert_eq!(project.committed_files(), ["greet.sh"]);
     let report = project.run(&["report", "--markdown"]).expect(0);
     assert!(
         report
@@ -240,7 +243,7 @@ fn what_is_answered_elsewhere_ends_the_prompt() {
     project.run(&["approve"]).expect(0);
     run.until("run was answered elsewhere (ada: accept)");
     run.end(0);
-    assert_eq!(project.made("greet.sh"), "echo round 2");
+    assert_eq!(project.committed_file("greet.sh"), "echo round 2");
 }
 
 #[test]
@@ -267,7 +270,7 @@ plays:
         "start: tasks\nroles: {{ coder: {{ kind: implementer }} }}\nsteps:\n  tasks:\n    each: task\n    cap: 2\n    next: done\n    steps:\n    {steps}"
     ));
     let plan = "tasks: [ { id: left, files: [left.sh] }, { id: right, files: [right.sh] } ]\n";
-    let plan = project.beside("plan.yml", plan);
+    let plan = project.write_outside("plan.yml", plan);
     let args = [
         "run",
         "x",
@@ -290,7 +293,7 @@ plays:
     run.shows(&["was skipped", "judge left> "]);
     run.line("/accept_changes");
     run.end(0);
-    assert_eq!(project.made_files(), ["left.sh"]);
+    assert_eq!(project.committed_files(), ["left.sh"]);
 }
 
 #[test]
@@ -351,8 +354,8 @@ fn a_change_is_edited_from_another_terminal() {
         .says(&["Is this what you want?"]);
     project.run(&["approve"]).expect(0);
     project.run(&["resume"]).expect(0);
-    assert_eq!(project.made("greet.sh"), "echo round 1\nmore");
-    assert_eq!(project.made_files(), ["greet.sh", "new.txt"]);
+    assert_eq!(project.committed_file("greet.sh"), "echo round 1\nmore");
+    assert_eq!(project.committed_files(), ["greet.sh", "new.txt"]);
 }
 
 #[test]
@@ -448,7 +451,7 @@ fn a_signal_at_the_prompt_stops_cleanly() {
 fn answers_come_from_a_file() {
     let project = Project::new();
     let script = project.script(TEAM);
-    let answers = project.beside(
+    let answers = project.write_outside(
         "answers",
         "# what to say\nShell,\nand quiet\n---\n/save_plan\n",
     );
@@ -470,11 +473,11 @@ fn answers_come_from_a_file() {
     .lacks(&["plan feature-0001> "]);
     // What is left after the plan was accepted judges the change.
     let rest = "/accept_plan\n/reject_changes louder\n/accept_changes\n";
-    let rest = project.beside("rest", rest);
+    let rest = project.write_outside("rest", rest);
     let mut args = vec!["plan", "--answers", &rest, "--run", "--script", &script];
     args.extend(["--set", "workflow=codeteam"]);
     project.run(&args).expect(0).says(&["done: "]);
-    assert_eq!(project.made("greet.sh"), "echo round 2");
+    assert_eq!(project.committed_file("greet.sh"), "echo round 2");
 }
 
 #[test]
@@ -503,7 +506,7 @@ fn answers_come_from_a_pipe() {
 fn a_run_is_judged_from_a_file_too() {
     let project = Project::new();
     let (script, workflow) = to_judge(&project, "true");
-    let answers = project.beside("answers", "/diff\n/reject_changes Again\n/accept\n");
+    let answers = project.write_outside("answers", "/diff\n/reject_changes Again\n/accept\n");
     let args = [
         "run",
         "x",
@@ -518,7 +521,7 @@ fn a_run_is_judged_from_a_file_too() {
         .run(&args)
         .expect(0)
         .says(&["+echo round 1", "> /reject_changes Again"]);
-    assert_eq!(project.made("greet.sh"), "echo round 2");
+    assert_eq!(project.committed_file("greet.sh"), "echo round 2");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Looking at runs and looking after what they leave.
 
+use std::fmt::Write as _;
+
 use crate::exits::waiting_for;
 use crate::project::Project;
 use crate::samples::{ONE_TASK, THREE_TASKS};
@@ -8,7 +10,7 @@ use crate::samples::{ONE_TASK, THREE_TASKS};
 fn failed() -> Project {
     let project = Project::new();
     let script = "version: 1\nplays:\n  - match: { role: coder }\n    do:\n      - write: { path: dear.txt, content: \"dear\\n\" }\n      - write: { path: ignored.log, content: \"noise\\n\" }\n      - submit: { blocked: Half way }\n";
-    let plan = project.beside("plan.yml", "description: d\ntasks: [ { id: one } ]\n");
+    let plan = project.write_outside("plan.yml", "description: d\ntasks: [ { id: one } ]\n");
     let script = project.script(script);
     let args = ["run", "x", "--script", &script, "--plan", &plan];
     project.run(&args).expect(1);
@@ -24,7 +26,10 @@ fn pruning_keeps_what_no_branch_has_and_restoring_brings_it_back() {
     assert_eq!(project.worktrees().len(), 1, "only said");
 
     let pruned = project.run(&["prune"]).expect(0);
-    pruned.says(&["removed run+one", "kept as refs/codeteam/"]);
+    pruned.says(&[
+        "removed the worktree `run+one` of ",
+        "kept as refs/codeteam/",
+    ]);
     assert!(project.worktrees().is_empty());
     project
         .run(&["prune"])
@@ -78,7 +83,7 @@ fn a_pruned_run_can_be_taken_up_again() {
     project.run(&["prune"]).expect(0);
     project.script(THREE_TASKS);
     project.run(&["retry"]).expect(0);
-    assert_eq!(project.made("one.txt"), "one");
+    assert_eq!(project.committed_file("one.txt"), "one");
 }
 
 #[test]
@@ -139,12 +144,12 @@ fn a_diff_is_a_patch_whatever_the_files_are() {
         1,
     );
     let script = project.script(&script);
-    let plan = project.beside("plan.yml", "description: d\ntasks: [ { id: one } ]\n");
+    let plan = project.write_outside("plan.yml", "description: d\ntasks: [ { id: one } ]\n");
     project
         .run(&["run", "x", "--script", &script, "--plan", &plan])
         .expect(0);
     project.paste("codeteam diff | git apply --index").expect(0);
-    let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+    let branch = project.shown_run()["branch"].as_str().unwrap().to_owned();
     let tree = project.git(&["rev-parse", &format!("{branch}^{{tree}}")]);
     assert_eq!(project.git(&["write-tree"]), tree);
 }
@@ -164,6 +169,33 @@ fn a_diff_of_a_task_under_way() {
     assert!(diff.contains("+one"), "{diff}");
     std::fs::write(project.go(), "").unwrap();
     run.end().expect(0);
+}
+
+#[test]
+fn what_can_be_done_next_is_in_json() {
+    let project = Project::new();
+    let script = project.script(ONE_TASK);
+    let args = ["run", "x", "--script", &script, "--max-attempts", "2"];
+    project.run(&args).expect(4);
+    let run = project.shown_run();
+    let id = run["run"].as_str().unwrap();
+    assert_eq!(run["version"], 1);
+    let step = &run["next_steps"][0];
+    assert_eq!(
+        step["command"],
+        format!("codeteam resume {id} --max-attempts N")
+    );
+    assert_eq!(step["action"]["type"], "resume");
+    assert_eq!(step["action"]["raise"], "attempts");
+    assert_eq!(step["note"], "2 made");
+
+    let done = ["resume", "--max-attempts", "100", "--json"];
+    let done = project.run(&done).expect(0).value();
+    let merge = done["next_steps"].as_array().unwrap().last().unwrap();
+    assert_eq!(merge["command"], format!("codeteam merge {id}"));
+    assert_eq!(merge["action"]["type"], "merge");
+    let listed = project.run(&["status", "--json"]).expect(0).value();
+    assert_eq!(listed[0]["questions"], 0);
 }
 
 #[test]
@@ -306,4 +338,199 @@ fn a_demo_replaces_the_last_one_and_nothing_else() {
     let refused = project.run(&["demo", "--dir", "mine"]).expect(2);
     refused.says(&["was not made by a demo", "hint: "]);
     assert_eq!(project.read("mine/file.txt"), "mine\n");
+}
+
+/// So many tasks that a run of them is packed while it is under way.
+const MANY: usize = 130;
+
+/// The arguments of a run of many small tasks.
+fn long_run(project: &Project) -> Vec<String> {
+    let mut plan = String::from("description: Many small tasks\ntasks:\n");
+    for n in 0..MANY {
+        let file = format!("part-{}/file-{n}", n / 50);
+        let _ = writeln!(plan, "  - {{ id: t{n}, title: {file}, files: [{file}] }}");
+    }
+    let plan = project.write_outside("plan.yml", &plan);
+    let script = project.script(
+        "version: 1\nplays:\n  - match: { kind: implementer }\n    do:\n      - write: { path: '{{task.title}}', content: \"{{task.id}}\\n\" }\n      - submit: { summary: done }\n",
+    );
+    let workflow = project.workflow(
+        "name: many\nstart: tasks\nroles:\n  maker: { kind: implementer }\nsteps:\n  tasks:\n    each: task\n    next: done\n    steps:\n      make: { role: maker, next: check }\n      check: { gate: [ { command: 'true' } ], next: commit }\n      commit: { commit: branch, next: done }\n",
+    );
+    let args = [
+        "run",
+        "--quiet",
+        "--no-sandbox",
+        "--plan",
+        &plan,
+        "--script",
+        &script,
+        "--workflow",
+        &workflow,
+    ];
+    args.map(str::to_owned).to_vec()
+}
+
+/// The files below a folder.
+fn count_files(folder: &std::path::Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    entries
+        .map(|entry| entry.unwrap().path())
+        .map(|path| if path.is_dir() { count_files(&path) } else { 1 })
+        .sum()
+}
+
+#[test]
+fn a_long_run_that_is_killed_while_it_is_packed_ends_packed_and_whole() {
+    let project = Project::new();
+    let args = long_run(&project);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    // The packing begins after 1,500 events, and anew with every driver after that.
+    for (args, failpoint) in [
+        (&args[..], "appended:1503"),
+        (&["resume", "--quiet"], "appended:4"),
+        (&["resume", "--quiet"], "appended:30"),
+    ] {
+        let killed = project
+            .codeteam(args)
+            .env("CODETEAM_FAILPOINT", failpoint)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&killed.stderr);
+        assert_eq!(killed.status.code(), None, "{failpoint}: {said}");
+    }
+    project.run(&["resume", "--quiet"]).expect(0);
+    let run = project.shown_run();
+    assert_eq!(run["status"], "completed");
+    let branch = run["branch"].as_str().unwrap();
+    assert_eq!(project.trees(branch).len(), MANY);
+    assert_eq!(project.git(&["status", "--porcelain"]), "");
+
+    project.git(&["fsck", "--full", "--strict"]);
+    let counted = project.git(&["count-objects"]);
+    let loose: usize = counted.split(' ').next().unwrap().parse().unwrap();
+    assert!(loose < MANY, "{counted}");
+    let bodies = project.path(".codeteam/bodies");
+    assert!(count_files(&bodies) < 30, "{}", count_files(&bodies));
+    assert!(count_files(&bodies.join("packs")) >= 2);
+
+    // Everything that was packed is still shown.
+    for task in ["t0", "t64", "t129"] {
+        let report = project.json(&["report", "--task", task, "--json"]);
+        assert_eq!(report["result"], "pass", "{report}");
+        assert_eq!(
+            report["files"][0]["lines"][0], 1,
+            "the diff is read: {report}"
+        );
+        let diff = project.run(&["diff", "--task", task]).expect(0);
+        assert!(
+            diff.stdout.contains(&format!("+{task}\n")),
+            "{}",
+            diff.stdout
+        );
+    }
+
+    // What is answered from the snapshot is what the log says.
+    let state = project.home().join(".local/state/codeteam");
+    let mut kept = std::fs::read_dir(state).unwrap().flatten();
+    let snapshots = kept.find_map(|entry| {
+        let snapshots = entry.path().join(".snapshots");
+        snapshots.is_dir().then_some(snapshots)
+    });
+    let snapshots = snapshots.expect("the run is long");
+    assert_eq!(count_files(&snapshots), 1);
+    std::fs::remove_dir_all(&snapshots).unwrap();
+    assert_eq!(project.shown_run(), run);
+    assert_eq!(count_files(&snapshots), 1, "it was worth a new one");
+    assert_eq!(project.shown_run(), run);
+}
+
+/// Completes a run of one task and returns its id.
+fn completed(project: &Project) -> String {
+    let script = project.script(ONE_TASK);
+    let run = project.json(&["run", "x", "--script", &script, "--json"]);
+    assert_eq!(run["status"], "completed", "{run}");
+    run["run"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn pruning_to_a_bound_removes_texts_of_completed_runs_alone() {
+    let project = failed();
+    let failed = project.shown_run();
+    let first = completed(&project);
+    let second = completed(&project);
+    let bodies = project.path(".codeteam/bodies");
+    let before = count_files(&bodies);
+    let folder = |run: &str| project.path(&format!(".codeteam/runs/{run}"));
+    let report = project.path(".codeteam/reports/one.md");
+    assert!(std::fs::read_to_string(&report).unwrap().contains(&second));
+
+    let would = project.json(&["prune", "--keep-mb", "0", "--dry-run", "--json"]);
+    assert_eq!(would["texts"]["runs"], serde_json::json!([first, second]));
+    assert_eq!(count_files(&bodies), before, "only said");
+    let kept = project.json(&["prune", "--keep-mb", "1000", "--json"]);
+    assert!(kept["texts"].is_null(), "{kept}");
+
+    project
+        .run(&["prune", "--keep-mb", "0"])
+        .expect(0)
+        .says(&["removed transcripts, diffs and files of 2 completed runs"]);
+    let left = count_files(&bodies);
+    assert!(0 < left && left < before, "{left} of {before}");
+    assert!(!folder(&first).exists() && !folder(&second).exists());
+    assert!(!report.exists());
+    assert!(folder(failed["run"].as_str().unwrap()).exists());
+
+    for args in [
+        &["status"][..],
+        &["show", &second],
+        &["log", &second],
+        &["report", &second],
+        &["diff", &second],
+    ] {
+        project.run(args).expect(0);
+    }
+    let still = project.json(&["show", failed["run"].as_str().unwrap(), "--json"]);
+    assert_eq!(still, failed);
+    let again = project.json(&["prune", "--keep-mb", "0", "--json"]);
+    assert!(again["texts"].is_null(), "{again}");
+}
+
+#[test]
+fn a_bound_in_the_users_configuration_acts_when_a_run_ends() {
+    let project = failed();
+    let failed = project.shown_run();
+    let first = completed(&project);
+    let second = completed(&project);
+    let folder = |run: &str| project.path(&format!(".codeteam/runs/{run}"));
+    assert!(folder(&first).exists() && folder(&second).exists());
+    project.user_config("limits: { max_kept_mb: 0 }\n");
+    let script = project.script(ONE_TASK);
+    project
+        .run(&["run", "x", "--script", &script])
+        .expect(0)
+        .says(&[
+            "of 2 completed runs were removed",
+            "`limits.max_kept_mb` is 0",
+        ]);
+    assert!(!folder(&first).exists() && !folder(&second).exists());
+    // The run that has just ended keeps its own, and so does one that has not completed.
+    let third = project.shown_run()["run"].as_str().unwrap().to_owned();
+    assert!(folder(&third).exists());
+    assert!(folder(failed["run"].as_str().unwrap()).exists());
+    project.run(&["show", &first]).expect(0);
+}
+
+#[test]
+fn a_run_with_a_disk_limit_removes_nothing_of_earlier_runs() {
+    let project = Project::new();
+    let first = completed(&project);
+    let folder = project.path(&format!(".codeteam/runs/{first}"));
+    let before = count_files(&folder);
+    let script = project.script(ONE_TASK);
+    let args = ["run", "x", "--script", &script, "--max-disk-mb", "1"];
+    // It may end at its limit; the limit may come from a repository, and decides nothing else.
+    project.run(&args);
+    assert_eq!(count_files(&folder), before);
+    project.run(&["report", &first]).expect(0);
 }

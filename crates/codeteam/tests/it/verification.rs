@@ -1,4 +1,4 @@
-//! What codeteam verifies itself beside commands: lengths, rings of imports, tests that prove
+//! The checks of codeteam itself besides commands: lengths, import cycles, tests that prove
 //! something.
 
 use serde_json::Value;
@@ -49,7 +49,7 @@ fn of<'r>(gates: &'r [Vec<Value>], name: &str) -> Vec<&'r Value> {
     gates.iter().map(|gate| named(gate).unwrap()).collect()
 }
 
-/// What one check has rewritten is not what the next one judges, nor what is committed.
+/// A file that one check has rewritten is neither what the next one judges, nor what is committed.
 #[test]
 fn a_check_that_fixes_files_hides_nothing_from_the_next() {
     let project = Project::new();
@@ -69,7 +69,7 @@ fn a_check_that_fixes_files_hides_nothing_from_the_next() {
         summary.contains("this check changed `kept.txt`, `new.txt`, which codeteam put back"),
         "{summary}"
     );
-    assert_eq!(project.made("new.txt"), "good");
+    assert_eq!(project.committed_file("new.txt"), "good");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_workflows_gate_can_name_a_limit() {
     let (script, workflow) = (project.script(&script), project.workflow(&workflow));
     let args = ["run", "x", "--script", &script, "--workflow", &workflow];
     project.run(&args).expect(0);
-    assert_eq!(project.made("a.py"), "a");
+    assert_eq!(project.committed_file("a.py"), "a");
     assert_eq!(results(&project).len(), 2);
 }
 
@@ -205,7 +205,7 @@ fn tests_that_prove_nothing_go_back() {
         "{said}"
     );
     assert_eq!(second["passed"], true);
-    assert_eq!(project.made("tests/greet.sh"), TEST.trim_end());
+    assert_eq!(project.committed_file("tests/greet.sh"), TEST.trim_end());
 }
 
 #[test]

@@ -258,7 +258,7 @@ fn a_trial_needs_no_project_and_takes_the_configuration_of_one() {
     let project = Project::new();
     // Neither its set-up nor its script nor its limits are for a trial.
     project.config(
-        "setup: { command: 'exit 1' }\nscript: nowhere.yml\nlimits: { max_attempts: 0 }\n\
+        "setup: { command: 'exit 1' }\nscript: nowhere.yml\nlimits: { max_tokens: 1 }\n\
          sandbox: none\nworkers: { mine: { dialect: scripted } }\n",
     );
     let tried = run(&project, &["worker", "test", "mine", "--json"], &[]);

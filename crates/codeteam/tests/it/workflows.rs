@@ -146,7 +146,7 @@ fn the_workflow_of_the_configuration_is_one_like_the_others() {
 workflow: project
 cases:
   - name: qa judges
-    path: [plan, prompt, code, verify, review, message, commit]
+    path: [plan, prompt, code, verify, review, commit]
   - name: and a person approves
     settings: { human_approval: true }
     path: [plan, prompt, code, verify, review, judge]
@@ -282,7 +282,7 @@ cases:
         &done,
         &[
             "✗ somebody looks (.codeteam/workflows/tests/flow.yml:5)",
-            "the path parts after `code` (step 1)",
+            "the path diverges after `code` (step 1)",
             "- look",
             "never reached: `look`",
             "1 passed, 1 failed",

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+use super::stream::is_error;
 use super::{ModelReply, ModelRequest, SamplingOptions, StopReason, TokenUsage, ToolCall, Turn};
 
 pub(super) fn url(base: &str, model: &str) -> String {
@@ -11,6 +12,12 @@ pub(super) fn url(base: &str, model: &str) -> String {
     let version = if has_version { "" } else { "/v1beta" };
     let model = model.strip_prefix("models/").unwrap_or(model);
     format!("{base}{version}/models/{model}:generateContent")
+}
+
+/// Returns the URL that answers in pieces.
+pub(super) fn stream_url(url: &str) -> String {
+    let base = url.strip_suffix(":generateContent").unwrap_or(url);
+    format!("{base}:streamGenerateContent?alt=sse")
 }
 
 #[derive(Serialize)]
@@ -49,7 +56,7 @@ enum GeminiParts<'a> {
     Raw(&'a RawValue),
 }
 
-pub(super) fn request(
+pub(super) fn write_request(
     request: &ModelRequest<'_>,
     sampling: &SamplingOptions,
 ) -> Result<String, serde_json::Error> {
@@ -68,17 +75,17 @@ pub(super) fn request(
     };
     let schema = request.schema.filter(|_| sampling.takes_schema);
     let contents = request.turns.iter().map(|turn| match turn {
-        Turn::Replied(raw) => GeminiContent {
+        Turn::Reply(raw) => GeminiContent {
             role: "model",
             parts: GeminiParts::Raw(raw),
         },
-        Turn::Said(text) => GeminiContent {
+        Turn::Prompt(text) => GeminiContent {
             role: "user",
             parts: GeminiParts::Ours(vec![json!({"text": text})]),
         },
         Turn::Results(results) => GeminiContent {
             role: "user",
-            parts: GeminiParts::Ours(results.iter().map(response).collect()),
+            parts: GeminiParts::Ours(results.iter().map(function_response).collect()),
         },
     });
     serde_json::to_string(&GeminiRequest {
@@ -94,7 +101,7 @@ pub(super) fn request(
     })
 }
 
-fn response(result: &super::super::talk::ToolResult) -> Value {
+fn function_response(result: &super::super::conversation::ToolResult) -> Value {
     let key = if result.ok { "output" } else { "error" };
     let mut response = json!({"name": result.name, "response": {key: result.text}});
     if !result.id.is_empty() {
@@ -167,7 +174,7 @@ struct GeminiUsage {
     cached: u64,
 }
 
-pub(super) fn reply(body: &str) -> Result<ModelReply, serde_json::Error> {
+pub(super) fn read_reply(body: &str) -> Result<ModelReply, serde_json::Error> {
     let answer: GeminiResponse<'_> = serde_json::from_str(body)?;
     let blocked = answer.prompt_feedback.and_then(|told| told.block_reason);
     if answer.candidates.is_empty() && blocked.is_none() {
@@ -200,7 +207,7 @@ pub(super) fn reply(body: &str) -> Result<ModelReply, serde_json::Error> {
     }
     let stop = match blocked {
         Some(reason) => StopReason::Refused(format!("the prompt was blocked: {reason}")),
-        None => stop(reason.as_deref(), message.as_deref()),
+        None => stop_reason(reason.as_deref(), message.as_deref()),
     };
     let tokens = answer.usage_metadata;
     let echo = if parts.is_empty() {
@@ -218,10 +225,11 @@ pub(super) fn reply(body: &str) -> Result<ModelReply, serde_json::Error> {
             cached: tokens.cached,
         },
         echo,
+        was_shown: false,
     })
 }
 
-fn stop(reason: Option<&str>, message: Option<&str>) -> StopReason {
+fn stop_reason(reason: Option<&str>, message: Option<&str>) -> StopReason {
     match reason {
         Some("MAX_TOKENS") => StopReason::Cut,
         Some("MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL") => StopReason::Malformed,
@@ -233,5 +241,141 @@ fn stop(reason: Option<&str>, message: Option<&str>) -> StopReason {
             StopReason::Refused(format!("{reason}{}", told.unwrap_or_default()))
         }
         _ => StopReason::Done,
+    }
+}
+
+/// A reply that arrives in pieces.
+#[derive(Default)]
+pub(super) struct GeminiStream {
+    parts: Vec<StreamedPart>,
+    finish_reason: Value,
+    finish_message: Value,
+    feedback: Value,
+    usage: Value,
+    /// An event that reports an error, as it came.
+    error: Option<String>,
+}
+
+/// A part of a reply. Texts that follow each other are one part.
+enum StreamedPart {
+    Text { text: String, thought: bool },
+    Other(Box<RawValue>),
+}
+
+/// One event: a reply of its own form that holds only what is new.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct GeminiEvent<'a> {
+    #[serde(borrow, default)]
+    candidates: Vec<GeminiEventCandidate<'a>>,
+    #[serde(default)]
+    prompt_feedback: Value,
+    #[serde(default)]
+    usage_metadata: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct GeminiEventCandidate<'a> {
+    #[serde(borrow)]
+    content: Option<GeminiReplyContent<'a>>,
+    #[serde(default)]
+    finish_reason: Value,
+    #[serde(default)]
+    finish_message: Value,
+}
+
+impl GeminiStream {
+    pub(super) fn add(&mut self, data: &str) -> Result<String, serde_json::Error> {
+        if is_error(data) {
+            self.error = Some(data.to_owned());
+            return Ok(String::new());
+        }
+        let event: GeminiEvent<'_> = serde_json::from_str(data)?;
+        for (known, new) in [
+            (&mut self.feedback, event.prompt_feedback),
+            (&mut self.usage, event.usage_metadata),
+        ] {
+            if !new.is_null() {
+                *known = new;
+            }
+        }
+        let mut shown = String::new();
+        let Some(candidate) = event.candidates.into_iter().next() else {
+            return Ok(shown);
+        };
+        for (known, new) in [
+            (&mut self.finish_reason, candidate.finish_reason),
+            (&mut self.finish_message, candidate.finish_message),
+        ] {
+            if !new.is_null() {
+                *known = new;
+            }
+        }
+        let parts = candidate.content.and_then(|content| content.parts);
+        for raw in parts.into_iter().flatten() {
+            shown.push_str(&self.add_part(raw)?);
+        }
+        Ok(shown)
+    }
+
+    /// Adds a part, and returns its text if it belongs to the message.
+    fn add_part(&mut self, raw: &RawValue) -> Result<String, serde_json::Error> {
+        let part: serde_json::Map<String, Value> = serde_json::from_str(raw.get())?;
+        let is_thought = part.get("thought") == Some(&Value::Bool(true));
+        let is_text = part.keys().all(|key| key == "text" || key == "thought");
+        let text = part.get("text").and_then(Value::as_str).unwrap_or_default();
+        match self.parts.last_mut() {
+            Some(StreamedPart::Text {
+                text: known,
+                thought,
+            }) if is_text && *thought == is_thought => known.push_str(text),
+            _ if is_text => self.parts.push(StreamedPart::Text {
+                text: text.to_owned(),
+                thought: is_thought,
+            }),
+            _ => self.parts.push(StreamedPart::Other(raw.to_owned())),
+        }
+        Ok(if is_thought {
+            String::new()
+        } else {
+            text.to_owned()
+        })
+    }
+
+    pub(super) fn finish(self) -> Option<String> {
+        if self.error.is_some() {
+            return self.error;
+        }
+        if self.finish_reason.is_null() && self.feedback.is_null() {
+            return None;
+        }
+        let parts = self.parts.iter().map(|part| match part {
+            StreamedPart::Text {
+                text,
+                thought: true,
+            } => json!({"text": text, "thought": true}).to_string(),
+            StreamedPart::Text { text, .. } => json!({ "text": text }).to_string(),
+            StreamedPart::Other(raw) => raw.get().to_owned(),
+        });
+        let parts: Vec<String> = parts.collect();
+        let mut rest = serde_json::Map::new();
+        for (name, value) in [
+            ("promptFeedback", self.feedback),
+            ("usageMetadata", self.usage),
+        ] {
+            if !value.is_null() {
+                rest.insert(name.to_owned(), value);
+            }
+        }
+        let rest = Value::Object(rest).to_string();
+        let rest = rest.trim_start_matches('{');
+        let comma = if rest == "}" { "" } else { "," };
+        Some(format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{}]}},"finishReason":{},"finishMessage":{}}}]{comma}{rest}"#,
+            parts.join(","),
+            self.finish_reason,
+            self.finish_message,
+        ))
     }
 }

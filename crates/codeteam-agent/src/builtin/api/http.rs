@@ -1,19 +1,25 @@
 //! Sends a request and gets the answer: the only place that knows the HTTP client.
 
+use std::io::{BufReader, Read as _};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 use std::time::Duration;
 
 use ureq::Agent;
 use ureq::http::{HeaderMap, Uri};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-/// How long an answer may take if nobody says: models think for minutes before they say the first word.
-const PATIENCE: Duration = Duration::from_mins(15);
+use super::stream::read_events;
+
+/// The default time limit of an answer, or of the silence between two pieces of one: models think
+/// for minutes before the first word.
+pub(super) const PATIENCE: Duration = Duration::from_mins(15);
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
 
-/// No answer of any use is bigger.
+/// The largest answer that is read.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// An HTTP client for one host.
@@ -21,37 +27,55 @@ pub(in super::super) struct HttpClient {
     agent: Agent,
 }
 
-/// What came back.
+/// A response.
 pub(in super::super) struct HttpResponse {
     pub(in super::super) status: u16,
     pub(super) headers: HeaderMap,
     pub(in super::super) body: String,
 }
 
-/// Why there is no answer.
+/// What arrives of a response, one after the other.
+pub(super) enum ResponsePart {
+    /// One event of a stream.
+    Event(String),
+    /// The stream is over.
+    End(StreamEnd),
+    /// All of a response that is not a stream.
+    Whole(HttpResponse),
+    /// There is no response, or it broke off.
+    Failed(TransportFailure),
+}
+
+/// What a stream said of itself before it began.
+pub(super) struct StreamEnd {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+}
+
+/// The reason why there is no response.
 pub(in super::super) struct TransportFailure {
     pub(in super::super) message: String,
-    /// Whether asking again may help.
+    /// Whether a retry may help.
     pub(super) may_pass: bool,
 }
 
 impl From<ureq::Error> for TransportFailure {
     fn from(error: ureq::Error) -> Self {
         Self {
-            message: super::super::chain(&error),
+            message: super::super::error_chain(&error),
             // Who has waited that long does not begin anew: whoever started the worker decides.
-            may_pass: !is_distrust(&error) && !is_slow(&error),
+            may_pass: !is_tls_failure(&error) && !is_timeout(&error),
         }
     }
 }
 
-/// Whether an answer took longer than it may.
-fn is_slow(error: &ureq::Error) -> bool {
+/// Returns true if an answer took longer than allowed.
+fn is_timeout(error: &ureq::Error) -> bool {
     matches!(error, ureq::Error::Timeout(ureq::Timeout::Global))
 }
 
-/// Whether the other side is not who it should be.
-fn is_distrust(error: &ureq::Error) -> bool {
+/// Returns true if the server's certificate is not valid.
+fn is_tls_failure(error: &ureq::Error) -> bool {
     let inner = match error {
         ureq::Error::Rustls(inner) => Some(inner),
         ureq::Error::Io(error) => error.get_ref().and_then(|inner| inner.downcast_ref()),
@@ -61,13 +85,8 @@ fn is_distrust(error: &ureq::Error) -> bool {
 }
 
 impl HttpClient {
-    /// For the host of this URL. The error says what is wrong with it.
+    /// Creates a client for the host of this URL. The error says what is wrong with the URL.
     pub(in super::super) fn new(url: &str) -> Result<Self, String> {
-        Self::patient(url, None)
-    }
-
-    /// The same, with how long an answer may take.
-    pub(super) fn patient(url: &str, patience: Option<Duration>) -> Result<Self, String> {
         let uri: Uri = url.parse().map_err(|_| format!("`{url}` is not a URL"))?;
         let host = uri.host().unwrap_or_default();
         let mut config = Agent::config_builder()
@@ -77,14 +96,14 @@ impl HttpClient {
             // Between two requests tools run, and connections do not last that long.
             .max_idle_connections(0)
             .timeout_connect(Some(CONNECT_PATIENCE))
-            .timeout_global(Some(patience.unwrap_or(PATIENCE)))
+            .timeout_global(Some(PATIENCE))
             .user_agent(concat!("codeteam/", env!("CARGO_PKG_VERSION")));
         if is_local(host) {
             config = config.proxy(None);
         }
         match uri.scheme_str() {
             Some("http") => {}
-            Some("https") => config = config.tls_config(tls()),
+            Some("https") => config = config.tls_config(tls_config()),
             _ => {
                 return Err(format!(
                     "`{url}` does not start with `http://` or `https://`"
@@ -94,6 +113,84 @@ impl HttpClient {
         Ok(Self {
             agent: config.build().new_agent(),
         })
+    }
+
+    /// Posts JSON, and returns what arrives. The request goes on in a thread of its own, which ends
+    /// when nobody waits for its answer any more, at the next piece of it.
+    pub(super) fn start_post(
+        &self,
+        url: String,
+        headers: Vec<(&'static str, String)>,
+        body: String,
+    ) -> Receiver<ResponsePart> {
+        let (sender, parts) = channel();
+        // The silence is timed by whoever receives the pieces.
+        let client = Self {
+            agent: self.agent.clone(),
+        };
+        thread::spawn(move || client.receive(&url, &headers, body, &sender));
+        parts
+    }
+
+    fn receive(
+        &self,
+        url: &str,
+        headers: &[(&'static str, String)],
+        body: String,
+        parts: &Sender<ResponsePart>,
+    ) {
+        let last = match self.receive_pieces(url, headers, body, parts) {
+            Ok(last) => last,
+            Err(failure) => ResponsePart::Failed(failure),
+        };
+        drop(parts.send(last));
+    }
+
+    /// Sends the pieces of a streamed response, and returns what comes last.
+    fn receive_pieces(
+        &self,
+        url: &str,
+        headers: &[(&'static str, String)],
+        body: String,
+        parts: &Sender<ResponsePart>,
+    ) -> Result<ResponsePart, TransportFailure> {
+        let mut request = self
+            .agent
+            .post(url)
+            .config()
+            .timeout_global(None)
+            .build()
+            .header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        let (head, mut body) = request.send(body)?.into_parts();
+        let status = head.status.as_u16();
+        let kind = head.headers.get("content-type");
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if status != 200 || !kind.starts_with("text/event-stream") {
+            let body = body
+                .with_config()
+                .limit(MAX_BYTES)
+                .lossy_utf8(true)
+                .read_to_string()?;
+            return Ok(ResponsePart::Whole(HttpResponse {
+                status,
+                headers: head.headers,
+                body,
+            }));
+        }
+        let reader = BufReader::new(body.as_reader().take(MAX_BYTES));
+        read_events(reader, |data| parts.send(ResponsePart::Event(data)).is_ok()).map_err(
+            |error| TransportFailure {
+                message: super::super::error_chain(&error),
+                may_pass: true,
+            },
+        )?;
+        Ok(ResponsePart::End(StreamEnd {
+            status,
+            headers: head.headers,
+        }))
     }
 
     /// Posts JSON.
@@ -124,14 +221,15 @@ impl HttpClient {
     }
 }
 
-/// Whether a host is this one, where no proxy leads.
+/// Returns true if the host is this machine, which no proxy is used for.
 fn is_local(host: &str) -> bool {
     let bare = host.trim_matches(['[', ']']);
     host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// What this host trusts, by the same cryptography as the rest of codeteam.
-fn tls() -> TlsConfig {
+/// Returns the TLS configuration: this host's trusted certificates, and the same cryptography as
+/// the rest of codeteam.
+fn tls_config() -> TlsConfig {
     let trusted = rustls_native_certs::load_native_certs().certs;
     let trusted = trusted
         .iter()

@@ -1,9 +1,10 @@
-//! OpenAI's Chat Completions, and what speaks like it.
+//! OpenAI's Chat Completions, and servers that speak the same protocol.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+use super::stream::{is_error, take_value};
 use super::{ModelReply, ModelRequest, SamplingOptions, StopReason, TokenUsage, ToolCall, Turn};
 
 pub(super) fn url(base: &str) -> String {
@@ -26,6 +27,10 @@ struct OpenAiRequest<'a> {
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,7 +45,7 @@ enum OpenAiMessage<'a> {
     Raw(&'a RawValue),
 }
 
-pub(super) fn request(
+pub(super) fn write_request(
     model: &str,
     request: &ModelRequest<'_>,
     sampling: &SamplingOptions,
@@ -53,12 +58,12 @@ pub(super) fn request(
     let mut messages = vec![OpenAiMessage::Ours(system)];
     for turn in request.turns {
         match turn {
-            Turn::Said(text) => {
+            Turn::Prompt(text) => {
                 messages.push(OpenAiMessage::Ours(
                     json!({"role": "user", "content": text}),
                 ));
             }
-            Turn::Replied(raw) => messages.push(OpenAiMessage::Raw(raw)),
+            Turn::Reply(raw) => messages.push(OpenAiMessage::Raw(raw)),
             Turn::Results(results) => messages.extend(results.iter().map(|result| {
                 OpenAiMessage::Ours(json!({"role": "tool", "tool_call_id": result.id,
                                      "content": result.text}))
@@ -75,6 +80,8 @@ pub(super) fn request(
         max_completion_tokens: limit(false),
         max_tokens: limit(true),
         temperature: sampling.temperature,
+        stream: sampling.streams,
+        stream_options: sampling.streams.then(|| json!({"include_usage": true})),
         tools: tools.collect(),
         response_format: request
             .schema
@@ -106,7 +113,7 @@ struct OpenAiReplyMessage<'a> {
     #[serde(default)]
     content: Value,
     refusal: Option<String>,
-    /// Servers that send it want to see it again.
+    /// Sent back to servers that sent it, because they expect that.
     #[serde(borrow)]
     reasoning_content: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -155,7 +162,7 @@ struct OpenAiEchoMessage<'a> {
     tool_calls: Vec<Box<RawValue>>,
 }
 
-pub(super) fn reply(body: &str) -> Result<ModelReply, serde_json::Error> {
+pub(super) fn read_reply(body: &str) -> Result<ModelReply, serde_json::Error> {
     let answer: OpenAiResponse<'_> = serde_json::from_str(body)?;
     let [
         OpenAiChoice {
@@ -201,10 +208,11 @@ pub(super) fn reply(body: &str) -> Result<ModelReply, serde_json::Error> {
             cached: details.cached_tokens.unwrap_or(0),
         },
         echo,
+        was_shown: false,
     })
 }
 
-/// A call, and the same as it is sent again.
+/// Parses a tool call, and returns it together with the form in which it is sent again.
 fn read_call(raw: &RawValue, number: u32) -> Result<(ToolCall, Box<RawValue>), serde_json::Error> {
     let call: OpenAiToolCall<'_> = serde_json::from_str(raw.get())?;
     let input = match call.function.arguments.map(RawValue::get) {
@@ -246,5 +254,132 @@ fn text_of(content: &Value) -> String {
             .filter_map(|part| part["text"].as_str())
             .collect(),
         _ => String::new(),
+    }
+}
+
+/// A reply that arrives in pieces.
+#[derive(Default)]
+pub(super) struct OpenAiStream {
+    content: String,
+    refusal: String,
+    reasoning: Option<String>,
+    calls: Vec<StreamedCall>,
+    finish_reason: Value,
+    usage: Value,
+    is_over: bool,
+    /// An event that reports an error, as it came.
+    error: Option<String>,
+}
+
+/// A tool call as far as it has arrived.
+struct StreamedCall {
+    /// Its place among the calls, if the server says it.
+    index: Value,
+    /// What it began with.
+    call: Value,
+    name: String,
+    arguments: String,
+}
+
+impl OpenAiStream {
+    pub(super) fn add(&mut self, data: &str) -> Result<String, serde_json::Error> {
+        if data.trim() == "[DONE]" {
+            self.is_over = true;
+            return Ok(String::new());
+        }
+        if is_error(data) {
+            self.error = Some(data.to_owned());
+            return Ok(String::new());
+        }
+        let mut event: Value = serde_json::from_str(data)?;
+        let usage = take_value(&mut event, "/usage");
+        if usage.is_object() {
+            self.usage = usage;
+        }
+        let reason = take_value(&mut event, "/choices/0/finish_reason");
+        if reason.is_string() {
+            self.finish_reason = reason;
+        }
+        let mut delta = take_value(&mut event, "/choices/0/delta");
+        if let Value::Array(calls) = take_value(&mut delta, "/tool_calls") {
+            for call in calls {
+                self.add_call(call);
+            }
+        }
+        self.refusal
+            .push_str(delta["refusal"].as_str().unwrap_or_default());
+        if let Some(more) = delta["reasoning_content"].as_str() {
+            self.reasoning.get_or_insert_default().push_str(more);
+        }
+        let text = text_of(&delta["content"]);
+        self.content.push_str(&text);
+        Ok(text)
+    }
+
+    /// Adds a piece of a tool call: the first one names it, the others add to its arguments.
+    fn add_call(&mut self, mut piece: Value) {
+        let index = take_value(&mut piece, "/index");
+        let function = take_value(&mut piece, "/function");
+        let id = piece["id"].as_str().unwrap_or_default();
+        let is_it = |call: &&mut StreamedCall| {
+            if index.is_null() {
+                id.is_empty() || call.call["id"] == id
+            } else {
+                call.index == index
+            }
+        };
+        let text = |name: &str| match &function[name] {
+            Value::String(text) => text.clone(),
+            Value::Null => String::new(),
+            // Some servers give the arguments as they are instead of as a text.
+            other => other.to_string(),
+        };
+        let (name, arguments) = (text("name"), text("arguments"));
+        if let Some(call) = self.calls.iter_mut().rev().find(is_it) {
+            call.name.push_str(&name);
+            call.arguments.push_str(&arguments);
+            return;
+        }
+        self.calls.push(StreamedCall {
+            index,
+            call: piece,
+            name,
+            arguments,
+        });
+    }
+
+    pub(super) fn finish(self) -> Option<String> {
+        if self.error.is_some() {
+            return self.error;
+        }
+        if !self.is_over && self.finish_reason.is_null() {
+            return None;
+        }
+        let calls = self.calls.into_iter().map(|call| {
+            let mut whole = match call.call {
+                Value::Object(fields) => fields,
+                _ => serde_json::Map::new(),
+            };
+            whole.retain(|_, value| !value.is_null());
+            let function = json!({"name": call.name, "arguments": call.arguments});
+            whole.insert("function".to_owned(), function);
+            Value::Object(whole)
+        });
+        let calls: Vec<Value> = calls.collect();
+        let mut message = json!({"role": "assistant", "content": self.content});
+        if !self.refusal.is_empty() {
+            message["refusal"] = self.refusal.into();
+        }
+        if let Some(reasoning) = self.reasoning {
+            message["reasoning_content"] = reasoning.into();
+        }
+        if !calls.is_empty() {
+            message["tool_calls"] = calls.into();
+        }
+        let whole = json!({
+            "choices": [{"message": message, "finish_reason": self.finish_reason}],
+            "usage": self.usage,
+        });
+        Some(whole.to_string())
     }
 }

@@ -11,19 +11,19 @@ use rustix::process::{Signal, kill_process_group};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::super::conversation::{RESULT_CHARS, truncate_middle};
 use super::super::interrupt::{self, ProcessGroupGuard};
-use super::super::talk::{RESULT_CHARS, cut};
 use super::{Tool, ToolOutcome};
 use crate::process::{self, ProcessGroup};
 
-/// How long a command may take if nobody says.
+/// The default time limit of a command.
 const SECONDS: u64 = 120;
 
-/// How long a command may take whatever anybody says.
+/// The longest time limit that a call may set.
 const MOST_SECONDS: u64 = 3600;
 
-/// How long the output of a command that has ended may stay open. What a command
-/// leaves in the background can keep it open for ever.
+/// The time for which the output of a command that has ended may stay open. A process that it
+/// leaves in the background could keep it open for ever.
 const GRACE: Duration = Duration::from_millis(300);
 
 pub(super) struct RunCommand {
@@ -41,7 +41,7 @@ impl RunCommand {
 pub(super) struct RunCommandInput {
     /// The command, for `sh`.
     command: String,
-    /// After how many seconds it is killed; 120 if left out.
+    /// The number of seconds after which it is killed; 120 if left out.
     timeout_seconds: Option<u64>,
 }
 
@@ -49,36 +49,36 @@ impl Tool for RunCommand {
     type Input = RunCommandInput;
 
     const NAME: &'static str = "run_command";
-    const DESCRIPTION: &'static str = "Runs a command with `sh` in the work tree. Gives its exit \
-        code and what it printed. It has no input and no terminal.";
+    const DESCRIPTION: &'static str = "Runs a command with `sh` in the work tree. Returns its exit \
+        code and output. It has no input and no terminal.";
 
     fn call(&self, input: RunCommandInput) -> ToolOutcome {
         let seconds = input.timeout_seconds.unwrap_or(SECONDS);
         let limit = Duration::from_secs(seconds.clamp(1, MOST_SECONDS));
         let failed = |error: io::Error| format!("the command cannot be run: {error}");
-        let spawn = || process::shell(&input.command, &self.root, ProcessGroup::Own);
-        let (child, output, killed) = interrupt::start(spawn).map_err(failed)?;
-        let ended = watch(child, output, &killed, limit).map_err(failed)?;
+        let spawn = || process::spawn_shell(&input.command, &self.root, ProcessGroup::Own);
+        let (child, output, killed) = interrupt::spawn_group(spawn).map_err(failed)?;
+        let ended = wait_with_timeout(child, output, &killed, limit).map_err(failed)?;
         let text = ended.output.text();
         match ended.status {
-            Some(status) if status.success() => Ok(told("exit code 0", &text).into()),
-            Some(status) => Err(told(&words(status), &text)),
+            Some(status) if status.success() => Ok(format_result("exit code 0", &text).into()),
+            Some(status) => Err(format_result(&describe_status(status), &text)),
             None => {
                 let seconds = limit.as_secs();
-                Err(told(&format!("killed after {seconds} s"), &text))
+                Err(format_result(&format!("killed after {seconds} s"), &text))
             }
         }
     }
 }
 
-fn told(how: &str, output: &str) -> String {
+fn format_result(how: &str, output: &str) -> String {
     if output.trim().is_empty() {
         return format!("{how}, no output");
     }
     format!("{how}\n{output}")
 }
 
-fn words(status: ExitStatus) -> String {
+fn describe_status(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
@@ -87,7 +87,7 @@ fn words(status: ExitStatus) -> String {
     }
 }
 
-/// What is told of a command that runs.
+/// An event of a running command.
 enum CommandEvent {
     Printed(Vec<u8>),
     Closed,
@@ -95,14 +95,14 @@ enum CommandEvent {
 }
 
 struct CommandResult {
-    /// Nothing if it was killed.
+    /// `None` if it was killed.
     status: Option<ExitStatus>,
     output: TruncatedOutput,
 }
 
 /// Waits for the end of a command and of its output, and kills it with its
 /// children if that takes too long.
-fn watch(
+fn wait_with_timeout(
     child: Child,
     output: PipeReader,
     killed: &ProcessGroupGuard,
@@ -110,9 +110,9 @@ fn watch(
 ) -> io::Result<CommandResult> {
     let (sender, news) = mpsc::channel();
     let printed = sender.clone();
-    thread::Builder::new().spawn(move || listen(output, &printed))?;
-    thread::Builder::new().spawn(move || wait(child, &sender))?;
-    let ended = follow(&news, Instant::now() + limit)?;
+    thread::Builder::new().spawn(move || read_output(output, &printed))?;
+    thread::Builder::new().spawn(move || wait_for_exit(child, &sender))?;
+    let ended = collect_events(&news, Instant::now() + limit)?;
     if ended.status.is_none()
         && let Some(group) = killed.group()
     {
@@ -122,7 +122,7 @@ fn watch(
     Ok(ended)
 }
 
-fn listen(mut output: PipeReader, news: &Sender<CommandEvent>) {
+fn read_output(mut output: PipeReader, news: &Sender<CommandEvent>) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(length @ 1..) = output.read(&mut buffer) {
         // Nobody may be interested any more; what prints must not get stuck.
@@ -131,11 +131,14 @@ fn listen(mut output: PipeReader, news: &Sender<CommandEvent>) {
     let _ = news.send(CommandEvent::Closed);
 }
 
-fn wait(mut child: Child, news: &Sender<CommandEvent>) {
+fn wait_for_exit(mut child: Child, news: &Sender<CommandEvent>) {
     let _ = news.send(CommandEvent::Exited(child.wait()));
 }
 
-fn follow(news: &Receiver<CommandEvent>, mut deadline: Instant) -> io::Result<CommandResult> {
+fn collect_events(
+    news: &Receiver<CommandEvent>,
+    mut deadline: Instant,
+) -> io::Result<CommandResult> {
     let mut ended = CommandResult {
         status: None,
         output: TruncatedOutput::default(),
@@ -186,7 +189,7 @@ impl TruncatedOutput {
         } else {
             format!("{head}\n(… {} bytes lost …)\n{tail}", self.lost)
         };
-        cut(text.trim_end(), RESULT_CHARS)
+        truncate_middle(text.trim_end(), RESULT_CHARS)
     }
 }
 

@@ -10,18 +10,18 @@ use regex::bytes::{Regex, RegexBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Tool, ToolOutcome, place};
+use super::{Tool, ToolOutcome, tree_paths};
 
-/// How many files are listed.
+/// The most files that are listed.
 const FILES: usize = 1000;
 
-/// How many lines are found.
+/// The most lines that are found.
 const LINES: usize = 200;
 
-/// What is shown of a line that was found.
+/// The most characters that are shown of a line.
 const LINE_CHARS: usize = 300;
 
-/// Bigger files are not source.
+/// The largest file that is searched: bigger ones are not source.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
 pub(super) struct ListFiles {
@@ -41,7 +41,7 @@ pub(super) struct ListFilesInput {
     path: Option<String>,
     /// Only files that match this pattern, such as `*.rs` or `src/**/*.py`.
     glob: Option<String>,
-    /// How many levels deep to look; 1 is the directory alone. All if left out.
+    /// The number of levels to descend; 1 is the directory alone. All if left out.
     depth: Option<usize>,
 }
 
@@ -54,11 +54,11 @@ impl Tool for ListFiles {
 
     fn call(&self, input: ListFilesInput) -> ToolOutcome {
         let path = input.path.as_deref().unwrap_or(".");
-        let start = place::inside(&self.root, path)?;
+        let start = tree_paths::resolve_inside(&self.root, path)?;
         if !start.is_dir() {
             return Err(format!("`{path}` is not a directory"));
         }
-        let glob = glob(&self.root, input.glob.as_deref())?;
+        let glob = build_glob(&self.root, input.glob.as_deref())?;
         let depth = input.depth.map(|depth| depth.max(1));
         let mut listed = String::new();
         let mut count = 0;
@@ -69,13 +69,17 @@ impl Tool for ListFiles {
             if entry.depth() == 0 || (is_dir && !(is_end && glob.is_none())) {
                 continue;
             }
-            if !matches(glob.as_ref(), entry.path()) {
+            if !glob_matches(glob.as_ref(), entry.path()) {
                 continue;
             }
             count += 1;
             if count <= FILES {
                 let slash = if is_dir { "/" } else { "" };
-                let _ = writeln!(listed, "{}{slash}", place::shown(&self.root, entry.path()));
+                let _ = writeln!(
+                    listed,
+                    "{}{slash}",
+                    tree_paths::display_path(&self.root, entry.path())
+                );
             }
         }
         if count == 0 {
@@ -114,7 +118,7 @@ impl Tool for SearchFiles {
 
     const NAME: &'static str = "search";
     const DESCRIPTION: &'static str = "Finds lines by a regular expression in the files of the \
-        work tree, without those that git ignores. Gives `path:line:text`.";
+        work tree, without those that git ignores. Returns `path:line:text`.";
 
     fn call(&self, input: SearchFilesInput) -> ToolOutcome {
         let pattern = RegexBuilder::new(&input.pattern)
@@ -122,17 +126,17 @@ impl Tool for SearchFiles {
             .build()
             .map_err(|error| format!("`pattern` is not a regular expression: {error}"))?;
         let path = input.path.as_deref().unwrap_or(".");
-        let start = place::inside(&self.root, path)?;
+        let start = tree_paths::resolve_inside(&self.root, path)?;
         if !start.exists() {
             return Err(format!("there is no `{path}`"));
         }
-        let glob = glob(&self.root, input.glob.as_deref())?;
+        let glob = build_glob(&self.root, input.glob.as_deref())?;
         let mut found = String::new();
         let mut count = 0;
         for entry in walk(&start, None) {
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-            if is_file && matches(glob.as_ref(), entry.path()) {
-                let shown = place::shown(&self.root, entry.path());
+            if is_file && glob_matches(glob.as_ref(), entry.path()) {
+                let shown = tree_paths::display_path(&self.root, entry.path());
                 search_file(&pattern, entry.path(), &shown, &mut count, &mut found);
             }
             if count >= LINES {
@@ -169,7 +173,7 @@ fn search_file(pattern: &Regex, path: &Path, shown: &str, count: &mut usize, fou
     }
 }
 
-/// All there is from a place on, in a fixed order, without what git ignores.
+/// Walks everything below a place in a fixed order, without what git ignores.
 fn walk(start: &Path, depth: Option<usize>) -> impl Iterator<Item = DirEntry> {
     let walk: Walk = WalkBuilder::new(start)
         .hidden(false)
@@ -188,7 +192,7 @@ fn is_dir(entry: &DirEntry) -> bool {
 
 /// A pattern for files. It is not given to the walk, for which it would weigh
 /// more than what git ignores.
-fn glob(root: &Path, pattern: Option<&str>) -> Result<Option<Override>, String> {
+fn build_glob(root: &Path, pattern: Option<&str>) -> Result<Option<Override>, String> {
     let Some(pattern) = pattern.filter(|pattern| !pattern.is_empty()) else {
         return Ok(None);
     };
@@ -200,6 +204,6 @@ fn glob(root: &Path, pattern: Option<&str>) -> Result<Option<Override>, String> 
         .map_err(|error| format!("`glob` is not a pattern: {error}"))
 }
 
-fn matches(glob: Option<&Override>, path: &Path) -> bool {
+fn glob_matches(glob: Option<&Override>, path: &Path) -> bool {
     glob.is_none_or(|glob| !glob.matched(path, false).is_ignore())
 }

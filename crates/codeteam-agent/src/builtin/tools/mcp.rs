@@ -1,7 +1,6 @@
-//! Tools of servers of the Model Context Protocol: the only place that knows it.
+//! Tools of Model Context Protocol servers; no other module knows the protocol.
 //!
-//! Each server is a child process with a runtime of its own, which runs only
-//! while something is asked of it.
+//! Each server is a child process with a runtime of its own, which runs only during a request.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,20 +16,20 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use super::super::api::ToolSpec;
-use super::super::{Error, assignment, chain};
+use super::super::{Error, assignment, error_chain};
 use super::{CallableTool, RegisteredTool, ToolOutcome};
 use crate::process;
 
-/// Between the names of a server and of its tool.
+/// The separator between the names of a server and of its tool.
 pub(super) const SEPARATOR: &str = "__";
 
-/// How long a server may take to start.
+/// The longest time that a server may take to start.
 const START: Duration = Duration::from_secs(30);
 
-/// How long a tool may take.
+/// The longest time that a tool may take.
 const CALL: Duration = Duration::from_mins(5);
 
-/// No API takes longer names.
+/// The longest name that every API accepts.
 const NAME_CHARS: usize = 64;
 
 /// A server, as the list names it.
@@ -52,8 +51,8 @@ struct McpServerList {
 }
 
 /// Reads the list of servers.
-pub(super) fn servers(path: &Path) -> Result<Vec<McpServer>, Error> {
-    let text = assignment::read(path)?;
+pub(super) fn read_servers(path: &Path) -> Result<Vec<McpServer>, Error> {
+    let text = assignment::read_limited(path)?;
     let list: McpServerList = serde_json::from_str(&text).map_err(|source| Error::Servers {
         path: path.to_owned(),
         source,
@@ -67,7 +66,7 @@ pub(super) fn servers(path: &Path) -> Result<Vec<McpServer>, Error> {
 /// A server that runs.
 struct McpConnection {
     runtime: Runtime,
-    /// Always there, until it is taken to be ended.
+    /// The running service; `None` only while it is being ended.
     service: Option<RunningService<RoleClient, ()>>,
 }
 
@@ -79,13 +78,16 @@ impl Drop for McpConnection {
     }
 }
 
-/// Starts a server and finds its tools. The error says why there are none.
-pub(super) fn connect(server: &McpServer, root: &Path) -> Result<Vec<RegisteredTool>, String> {
+/// Starts a server and lists its tools. The error says why there are none.
+pub(super) fn connect_tools(
+    server: &McpServer,
+    root: &Path,
+) -> Result<Vec<RegisteredTool>, String> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    let mut command = process::program(&server.command, root);
+    let mut command = process::worktree_command(&server.command, root);
     command.args(&server.args).envs(&server.env);
     let started = runtime.block_on(async {
         let transport = TokioChildProcess::new(tokio::process::Command::from(command))
@@ -93,11 +95,11 @@ pub(super) fn connect(server: &McpServer, root: &Path) -> Result<Vec<RegisteredT
         let service = timeout(START, ().serve(transport))
             .await
             .map_err(|_| "it does not answer".to_owned())?
-            .map_err(|error| chain(&error))?;
+            .map_err(|error| error_chain(&error))?;
         let tools = timeout(START, service.list_all_tools())
             .await
             .map_err(|_| "it does not name its tools".to_owned())?
-            .map_err(|error| chain(&error))?;
+            .map_err(|error| error_chain(&error))?;
         Ok::<_, String>((service, tools))
     });
     let (service, tools) = started?;
@@ -107,9 +109,9 @@ pub(super) fn connect(server: &McpServer, root: &Path) -> Result<Vec<RegisteredT
     });
     let entry = |tool: rmcp::model::Tool| RegisteredTool {
         spec: ToolSpec {
-            name: full_name(&server.name, &tool.name),
+            name: qualified_tool_name(&server.name, &tool.name),
             description: tool.description.as_deref().unwrap_or_default().to_owned(),
-            schema: schema(&tool.input_schema),
+            schema: input_schema(&tool.input_schema),
         },
         tool: Box::new(McpTool {
             connection: Rc::clone(&connection),
@@ -121,7 +123,7 @@ pub(super) fn connect(server: &McpServer, root: &Path) -> Result<Vec<RegisteredT
 
 /// The name under which the model knows a tool, of the characters that all APIs
 /// take.
-fn full_name(server: &str, tool: &str) -> String {
+fn qualified_tool_name(server: &str, tool: &str) -> String {
     let plain = |c: char| {
         let is_plain = c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         if is_plain { c } else { '_' }
@@ -131,7 +133,7 @@ fn full_name(server: &str, tool: &str) -> String {
 }
 
 /// The schema of an input, as all APIs want it.
-fn schema(found: &Map<String, Value>) -> Value {
+fn input_schema(found: &Map<String, Value>) -> Value {
     let mut schema = found.clone();
     schema.remove("$schema");
     schema.entry("type").or_insert_with(|| "object".into());
@@ -157,15 +159,15 @@ impl CallableTool for McpTool {
             .runtime
             .block_on(async { timeout(CALL, service.call_tool(params)).await });
         match result {
-            Ok(Ok(result)) => outcome(&result),
-            Ok(Err(error)) => Err(chain(&error)),
+            Ok(Ok(result)) => tool_outcome(&result),
+            Ok(Err(error)) => Err(error_chain(&error)),
             Err(_) => Err(format!("it took longer than {} s", CALL.as_secs())),
         }
     }
 }
 
-fn outcome(result: &CallToolResult) -> ToolOutcome {
-    let mut parts: Vec<String> = result.content.iter().map(words).collect();
+fn tool_outcome(result: &CallToolResult) -> ToolOutcome {
+    let mut parts: Vec<String> = result.content.iter().map(content_text).collect();
     if let (true, Some(structured)) = (parts.is_empty(), &result.structured_content) {
         parts.push(structured.to_string());
     }
@@ -177,7 +179,7 @@ fn outcome(result: &CallToolResult) -> ToolOutcome {
 }
 
 /// A block of content in words.
-fn words(block: &ContentBlock) -> String {
+fn content_text(block: &ContentBlock) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),
         ContentBlock::Resource(embedded) => match &embedded.resource {

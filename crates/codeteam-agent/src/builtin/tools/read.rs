@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Tool, ToolOutcome, place};
+use super::{Tool, ToolOutcome, tree_paths};
 
-/// What can be read at once; for more there is `run_command`.
+/// The largest file that can be read at once; for more there is `run_command`.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// How many lines are given if nobody says.
+/// The default number of lines.
 const LINES: u64 = 2000;
 
 pub(super) struct ReadFile {
@@ -33,7 +33,7 @@ pub(super) struct ReadFileInput {
     path: String,
     /// The first line to read, from 1.
     offset: Option<u64>,
-    /// How many lines to read; 2000 if left out.
+    /// The number of lines to read; 2000 if left out.
     limit: Option<u64>,
 }
 
@@ -42,10 +42,10 @@ impl Tool for ReadFile {
 
     const NAME: &'static str = "read_file";
     const DESCRIPTION: &'static str = "Reads a text file of the work tree, or some of its lines. \
-        The text is given as it stands in the file.";
+        The text is returned as it is in the file.";
 
     fn call(&self, input: ReadFileInput) -> ToolOutcome {
-        let text = text(&self.root, &input.path)?;
+        let text = read_text(&self.root, &input.path)?;
         if text.is_empty() {
             return Ok(format!("(`{}` is empty)", input.path).into());
         }
@@ -70,12 +70,12 @@ impl Tool for ReadFile {
 }
 
 /// The text of a file.
-pub(super) fn text(root: &Path, path: &str) -> Result<String, String> {
-    let place = place::inside(root, path)?;
+pub(super) fn read_text(root: &Path, path: &str) -> Result<String, String> {
+    let place = tree_paths::resolve_inside(root, path)?;
     let failed = |error: std::io::Error| format!("`{path}` cannot be read: {error}");
     let found = fs::metadata(&place).map_err(failed)?;
     if found.is_dir() {
-        return Err(format!("`{path}` is a directory; see `list_files`"));
+        return Err(format!("`{path}` is a directory; use `list_files`"));
     }
     // Opening a pipe would wait for its other end.
     if !found.is_file() {

@@ -1,4 +1,4 @@
-//! The tools that look at files and change them.
+//! Tests of the tools that read and change files.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -100,7 +100,7 @@ fn what_is_no_text_is_not_read() {
     for (path, error) in [
         ("binary", "`binary` is a binary file of 3 bytes"),
         ("latin", "`latin` is not UTF-8"),
-        ("dir", "`dir` is a directory; see `list_files`"),
+        ("dir", "`dir` is a directory; use `list_files`"),
         ("fifo", "`fifo` is not a regular file"),
     ] {
         assert_eq!(tree.read(&json!({"path": path})).unwrap_err(), error);
@@ -326,18 +326,18 @@ fn input_that_does_not_fit_is_an_error_for_the_model() {
     let tree = ToolTestTree::new();
     let error = tree.read(&json!({"file": "a"})).unwrap_err();
     assert!(
-        error.starts_with("the input of `read_file` does not fit: missing field `path`"),
+        error.starts_with("the input of `read_file` is not valid: missing field `path`"),
         "{error}"
     );
 }
 
 #[test]
 fn a_call_is_described_by_what_it_is_about() {
-    assert_eq!(detail(r#"{"path":"a","content":"b"}"#), "a");
-    assert_eq!(detail(r#"{"content":"b","path":"a"}"#), "a");
-    assert_eq!(detail(r#"{"path":"src","pattern":"x"}"#), "x");
-    assert_eq!(detail("{\"command\":\"one\\ntwo\"}"), "one…");
-    assert_eq!(detail(r#"{"n":1,"city":"Rome"}"#), "Rome");
-    assert_eq!(detail("{}"), "");
-    assert_eq!(detail("not json"), "not json");
+    assert_eq!(call_summary(r#"{"path":"a","content":"b"}"#), "a");
+    assert_eq!(call_summary(r#"{"content":"b","path":"a"}"#), "a");
+    assert_eq!(call_summary(r#"{"path":"src","pattern":"x"}"#), "x");
+    assert_eq!(call_summary("{\"command\":\"one\\ntwo\"}"), "one…");
+    assert_eq!(call_summary(r#"{"n":1,"city":"Rome"}"#), "Rome");
+    assert_eq!(call_summary("{}"), "");
+    assert_eq!(call_summary("not json"), "not json");
 }

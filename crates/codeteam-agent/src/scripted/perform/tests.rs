@@ -1,5 +1,5 @@
-//! Plays performed in a temporary directory; what ends the process is only
-//! answered here, and carried out where the binary is tested.
+//! Tests of plays in a temporary directory. An ending is only returned here; it is carried out
+//! where the binary is tested.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn rehearse(actions: &str) -> PlayTest {
     let assignment = ScriptedAssignment::parse(json).unwrap();
     let root = tempfile::tempdir().unwrap();
     let mut out = Vec::new();
-    let ending = perform(&script, &assignment, root.path(), &mut out);
+    let ending = perform_play(&script, &assignment, root.path(), &mut out);
     PlayTest { root, ending, out }
 }
 
@@ -179,7 +179,7 @@ fn a_path_outside_is_refused() {
 fn an_assignment_without_a_play_is_named() {
     let script = Script::parse("version: 1\nplays: []\n", "x.yml").unwrap();
     let assignment = ScriptedAssignment::parse(r#"{"role":"coder","attempt":2}"#).unwrap();
-    let error = perform(&script, &assignment, Path::new("."), &mut Vec::new()).unwrap_err();
+    let error = perform_play(&script, &assignment, Path::new("."), &mut Vec::new()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "no play matches role `coder`, task `-`, generation 1, round 1, attempt 2"

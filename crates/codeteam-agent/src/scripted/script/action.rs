@@ -7,11 +7,11 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
-/// One thing a play does.
+/// One action of a play.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScriptAction {
-    /// Says something.
+    /// Prints a text.
     Text(String),
     /// Writes a file; its directories are made.
     Write(FileContent),
@@ -43,9 +43,9 @@ pub enum ScriptAction {
     Crash(TrueLiteral),
     /// Reports an exhausted quota, and ends.
     RateLimit(ReportedRateLimit),
-    /// Reports an error, and goes on.
+    /// Reports an error and continues.
     Error(ReportedError),
-    /// Submits this text as it stands, valid or not.
+    /// Submits this text as it is, valid or not.
     DuplicateKeys(String),
     /// Goes on when a file exists.
     WaitFor(FileWait),
@@ -67,7 +67,7 @@ pub struct FileContent {
 pub struct FileMode {
     /// The file, from the worktree.
     pub path: String,
-    /// Whether it is to be executable.
+    /// Makes the file executable.
     pub executable: bool,
 }
 
@@ -76,11 +76,11 @@ pub struct FileMode {
 pub struct ShellCommand {
     /// The command.
     pub command: String,
-    /// Whether the play ends (with code 1) if the command fails.
+    /// Ends the play (with code 1) if the command fails.
     pub must: bool,
 }
 
-/// What was used.
+/// Reported usage.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReportedUsage {
@@ -90,7 +90,7 @@ pub struct ReportedUsage {
     /// Tokens written.
     #[serde(default)]
     pub output_tokens: u64,
-    /// What it cost, if that is known.
+    /// The cost, if it is known.
     #[serde(default)]
     pub cost_usd: Option<DollarAmount>,
 }
@@ -102,28 +102,28 @@ pub struct DollarAmount {
     pub micros: u64,
 }
 
-/// How much noise.
+/// An amount of invalid output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GarbageOutput {
-    /// How many bytes, without the newline.
+    /// The number of bytes, without the newline.
     pub bytes: u64,
 }
 
-/// How many lines, and how slowly.
+/// A number of lines, and how slowly they come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlowOutput {
-    /// How many lines.
+    /// The number of lines.
     pub lines: u64,
     /// The time before each.
     pub every_ms: u64,
 }
 
-/// How to hang: `true`, or this.
+/// The way to hang: `true`, or this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HangMode {
-    /// Whether `SIGTERM` is ignored.
+    /// Ignores `SIGTERM`.
     pub ignore_term: bool,
 }
 
@@ -143,7 +143,7 @@ pub struct ReportedRateLimit {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReportedError {
-    /// What it says.
+    /// The message.
     pub message: String,
     /// The HTTP status, if there was one.
     #[serde(default)]

@@ -1,19 +1,19 @@
-//! JSON with comments and commas at the end of lists.
+//! Parses JSON with comments and trailing commas.
 
 use serde_json::Value;
 
-/// Reads it.
+/// Parses a text.
 pub(super) fn parse(text: &str) -> Option<Value> {
     let text = text.trim_start_matches('\u{feff}');
     serde_json::from_str(text)
-        .or_else(|_| serde_json::from_str(&plain(text)))
+        .or_else(|_| serde_json::from_str(&strip_comments(text)))
         .ok()
 }
 
-/// The same without comments and spare commas.
-fn plain(text: &str) -> String {
+/// Removes comments and trailing commas.
+fn strip_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    // Where a comma stands after which nothing but blanks has come.
+    // The position of a comma that only whitespace has followed so far.
     let mut comma = None;
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -48,7 +48,7 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// Where a text ends that begins with its quote.
+/// Returns the end of a string that starts with its quote.
 fn string_end(text: &str) -> usize {
     let mut is_escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {

@@ -1,32 +1,32 @@
-//! `package.json` and `tsconfig.json`.
+//! Reads `package.json` and `tsconfig.json`.
 
 use serde_json::{Map, Value};
 
 use super::jsonc;
 
-/// No more ways into a package are kept, nor targets of one.
+/// The largest number of entry points kept per package.
 const MAX_ENTRIES: usize = 2_000;
 
-/// No more targets of one way into a package are tried.
+/// The largest number of targets tried per entry point.
 const MAX_TARGETS: usize = 16;
 
-/// What a `package.json` says.
+/// The relevant contents of a `package.json`.
 #[derive(Debug, Default)]
 pub(crate) struct PackageJson {
-    /// Its name.
+    /// The package's name.
     pub(crate) name: Option<String>,
-    /// Files that stand for the package as a whole, the first best.
+    /// Files that stand for the package as a whole, the best first.
     pub(crate) main: Vec<String>,
-    /// `exports`: `.`, `./x`, `./x/*`, with the files each may lead to.
+    /// `exports`: `.`, `./x`, `./x/*`, with the files each may resolve to.
     pub(crate) exports: Vec<(String, Vec<String>)>,
-    /// `imports`: `#x`, likewise.
+    /// `imports`: `#x`, with the files each may resolve to.
     pub(crate) imports: Vec<(String, Vec<String>)>,
-    /// What it depends on.
+    /// The names of its dependencies.
     pub(crate) needs: Vec<String>,
 }
 
-/// Reads a `package.json`.
-pub(crate) fn package_json(text: &str) -> Option<PackageJson> {
+/// Parses a `package.json`.
+pub(crate) fn parse_package_json(text: &str) -> Option<PackageJson> {
     let value = jsonc::parse(text)?;
     let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let mut package = PackageJson {
@@ -66,7 +66,7 @@ fn entries(map: &Map<String, Value>) -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
-/// The files that a value may lead to, whatever the conditions.
+/// Returns the files that a value may resolve to under any condition.
 fn targets(value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![value];
@@ -84,21 +84,21 @@ fn targets(value: &Value) -> Vec<String> {
     found
 }
 
-/// What a `tsconfig.json` says by itself.
+/// The relevant contents of a single `tsconfig.json`.
 #[derive(Debug, Default)]
 pub(crate) struct TsConfig {
-    /// What it builds on, the last most.
+    /// The configurations it extends; the last one takes precedence.
     pub(crate) extends: Vec<String>,
     /// `compilerOptions.baseUrl`.
     pub(crate) base: Option<String>,
     /// `compilerOptions.paths`.
     pub(crate) paths: Option<Vec<(String, Vec<String>)>>,
-    /// What it refers to.
+    /// The projects it references.
     pub(crate) references: Vec<String>,
 }
 
-/// Reads a `tsconfig.json`.
-pub(crate) fn ts_config(text: &str) -> Option<TsConfig> {
+/// Parses a `tsconfig.json`.
+pub(crate) fn parse_ts_config(text: &str) -> Option<TsConfig> {
     let value = jsonc::parse(text)?;
     let list = |value: Option<&Value>| match value {
         Some(Value::String(one)) => vec![one.clone()],

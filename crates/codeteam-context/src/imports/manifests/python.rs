@@ -1,13 +1,13 @@
-//! What a project in Python depends on, as any of its manifests tells it.
+//! Reads the dependencies of a Python project from any of its manifests.
 
 use std::collections::BTreeSet;
 
 use toml::{Table, Value};
 
-use super::super::known::renamed;
 use super::super::paths::{folder_of, name_of};
+use super::super::standard_libraries::module_of_package;
 
-/// Whether a path is one of a manifest that names packages of Python.
+/// Returns true if a path is that of a manifest that names Python packages.
 pub(crate) fn is_python_manifest(path: &str) -> bool {
     let name = name_of(path);
     let is_list = |name: &str| {
@@ -30,13 +30,13 @@ pub(crate) fn is_python_manifest(path: &str) -> bool {
     ) || is_list(name)
 }
 
-/// Adds the modules that a manifest's packages bring, in small letters.
+/// Adds the modules that a manifest's packages provide, in lower case.
 pub(crate) fn python_packages(path: &str, text: &str, found: &mut BTreeSet<String>) {
     let mut add = |requirement: &str| add(requirement, found);
     match name_of(path) {
         "pyproject.toml" => {
             let table: Table = text.parse().unwrap_or_default();
-            required(&Value::Table(table), &mut add);
+            collect_requirements(&Value::Table(table), &mut add);
         }
         "Pipfile" => {
             let table: Table = text.parse().unwrap_or_default();
@@ -52,7 +52,7 @@ pub(crate) fn python_packages(path: &str, text: &str, found: &mut BTreeSet<Strin
         }
         "setup.py" => {
             for quoted in text.split(['"', '\'']).skip(1).step_by(2) {
-                // A requirement stands on its own, and has no blanks before its version.
+                // A requirement is a string of its own without line breaks.
                 if !quoted.contains('\n') && quoted.len() < 200 {
                     add(quoted);
                 }
@@ -72,8 +72,8 @@ pub(crate) fn python_packages(path: &str, text: &str, found: &mut BTreeSet<Strin
     }
 }
 
-/// The requirements anywhere in a `pyproject.toml`.
-fn required(value: &Value, add: &mut impl FnMut(&str)) {
+/// Calls `add` for the requirements anywhere in a `pyproject.toml`.
+fn collect_requirements(value: &Value, add: &mut impl FnMut(&str)) {
     const LISTS: [&str; 4] = [
         "dependencies",
         "requires",
@@ -91,7 +91,7 @@ fn required(value: &Value, add: &mut impl FnMut(&str)) {
             Value::Table(lists) if TABLES.contains(&key.as_str()) => {
                 lists.values().for_each(|list| texts(list, add));
             }
-            Value::Table(_) => required(value, add),
+            Value::Table(_) => collect_requirements(value, add),
             _ => {}
         }
     }
@@ -110,7 +110,7 @@ fn keys(table: Option<&Value>, add: &mut impl FnMut(&str)) {
         .for_each(|key| add(key));
 }
 
-/// Adds what a requirement such as `Foo-Bar[extra] >= 1.0` names.
+/// Adds the package named by a requirement such as `Foo-Bar[extra] >= 1.0`.
 fn add(requirement: &str, found: &mut BTreeSet<String>) {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let end = requirement
@@ -124,20 +124,20 @@ fn add(requirement: &str, found: &mut BTreeSet<String>) {
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !is_version {
         return;
     }
-    let name = normal(name);
-    if let Some(module) = renamed(&name) {
-        found.insert(normal(module));
+    let name = normalize_package_name(name);
+    if let Some(module) = module_of_package(&name) {
+        found.insert(normalize_package_name(module));
     }
     for beginning in ["python_", "py"] {
         found.extend(name.strip_prefix(beginning).map(str::to_owned));
     }
     found.extend(name.strip_suffix("_python").map(str::to_owned));
-    // `google-cloud-storage` brings a part of `google`.
+    // `google-cloud-storage` provides a part of `google`.
     found.extend(name.split_once('_').map(|(first, _)| first.to_owned()));
     found.insert(name);
 }
 
-/// A package's name, in which `-`, `_` and `.` are the same, and so are capitals and others.
-pub(crate) fn normal(name: &str) -> String {
+/// Normalises a package name: `-`, `_` and `.` are equal, and case does not matter.
+pub(crate) fn normalize_package_name(name: &str) -> String {
     name.to_ascii_lowercase().replace(['-', '.'], "_")
 }

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn go_modules() {
-    let module = go_mod(
+    let module = parse_go_mod(
         "// Ours.\nmodule \"example.org/shop\" // here\n\nrequire github.com/a/b v1.0.0\nrequire (\n\tgithub.com/c/d v1 // indirect\n\n\tgithub.com/e/f/v2 v2.1\n)\nreplace github.com/c/d v1 => ../d\nreplace (\n\tgithub.com/e/f/v2 => ./f\n\tgithub.com/g/h => github.com/i/j v1\n)\n",
     );
     assert_eq!(module.name, "example.org/shop");
@@ -19,7 +19,7 @@ fn go_modules() {
 
 #[test]
 fn crates() {
-    let found = cargo_toml(
+    let found = parse_cargo_toml(
         r#"
         [package]
         name = "shop-core"
@@ -45,7 +45,7 @@ fn crates() {
     let needs = [("serde_json", "serde_json"), ("os", "nix_real")];
     let needs = needs.map(|(name, package)| (name.to_owned(), package.to_owned()));
     assert_eq!(found.needs, needs);
-    assert!(cargo_toml("[package").is_none());
+    assert!(parse_cargo_toml("[package").is_none());
 }
 
 /// The modules that a manifest's packages bring, those of a list.
@@ -53,7 +53,9 @@ fn packages(path: &str, text: &str, asked: &[&str]) -> Vec<String> {
     assert!(is_python_manifest(path), "{path}");
     let mut found = BTreeSet::new();
     python_packages(path, text, &mut found);
-    let asked = asked.iter().filter(|name| found.contains(&normal(name)));
+    let asked = asked
+        .iter()
+        .filter(|name| found.contains(&normalize_package_name(name)));
     asked.map(|name| (*name).to_owned()).collect()
 }
 
@@ -89,7 +91,7 @@ fn packages_of_python() {
 
 #[test]
 fn packages_of_node() {
-    let package = package_json(
+    let package = parse_package_json(
         r##"{
             "name": "@shop/web", "main": "dist/index.js", "module": "./dist/index.mjs",
             "exports": { ".": [{ "import": { "types": "./a.d.ts" }, "require": "./b.cjs" }, "./c.js"], "./*": null },
@@ -104,17 +106,17 @@ fn packages_of_node() {
     assert_eq!(package.exports[1], ("./*".to_owned(), Vec::new()));
     assert_eq!(package.imports[0].0, "#x/*");
     assert_eq!(package.needs, ["react", "vue"]);
-    let whole = package_json(r#"{ "exports": "./main.js" }"#).unwrap();
+    let whole = parse_package_json(r#"{ "exports": "./main.js" }"#).unwrap();
     assert_eq!(
         whole.exports,
         [(".".to_owned(), vec!["./main.js".to_owned()])]
     );
-    assert!(package_json("{").is_none());
+    assert!(parse_package_json("{").is_none());
 }
 
 #[test]
 fn configurations_of_typescript_have_comments() {
-    let config = ts_config(
+    let config = parse_ts_config(
         "\u{feff}// First.\n{ /* \"extends\": \"no\" */ \"extends\": \"./a//b.json\", \"compilerOptions\": {\n \"baseUrl\": \".\", \"paths\": { \"@/*\": [\"src/*\", ], \"\\\"//\": [] , }, // Last.\n}, }",
     )
     .unwrap();
@@ -123,7 +125,7 @@ fn configurations_of_typescript_have_comments() {
     let paths = config.paths.unwrap();
     assert_eq!(paths[0], ("@/*".to_owned(), vec!["src/*".to_owned()]));
     assert_eq!(paths[1].0, "\"//");
-    assert!(ts_config("{ \"a\": \"b").is_none());
+    assert!(parse_ts_config("{ \"a\": \"b").is_none());
 }
 
 #[test]

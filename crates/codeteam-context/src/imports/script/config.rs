@@ -1,40 +1,40 @@
-//! `tsconfig.json` and `jsconfig.json`, with what they build on.
+//! Reads `tsconfig.json` and `jsconfig.json`, including the configurations that they extend.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::patterns::StarPatterns;
 use crate::imports::ManifestReader;
-use crate::imports::manifests::{TsConfig, ts_config};
-use crate::imports::paths::{PathTable, folder_of, join, upwards};
+use crate::imports::manifests::{TsConfig, parse_ts_config};
+use crate::imports::paths::{PathTable, ancestors, folder_of, join};
 
-/// How many files one may build on.
+/// The largest number of files that one configuration may extend.
 const MAX_EXTENDS: usize = 16;
 
-/// What holds below a folder.
+/// The settings that apply below a folder.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathSettings {
-    /// From where names without a beginning are looked for.
+    /// The base folder of bare names.
     pub(super) base: Option<String>,
-    /// Names, and paths from the top.
+    /// Path aliases, with targets relative to the top.
     pub(super) paths: StarPatterns,
 }
 
-/// What holds below each folder that says something.
+/// The settings of each folder that has a configuration.
 #[derive(Debug, Default)]
 pub(super) struct TsConfigTable<'a> {
     settings: HashMap<&'a str, PathSettings>,
 }
 
-/// What has been gathered of a file and those it builds on.
+/// The merged settings of a file and of those it extends.
 #[derive(Default)]
 struct MergedTsConfig {
     base: Option<String>,
-    /// Patterns, with paths from the top.
+    /// Path aliases, with targets relative to the top.
     paths: Option<Vec<(String, Vec<String>)>>,
 }
 
 impl<'a> TsConfigTable<'a> {
-    /// Reads them all. `named` knows the folders of packages.
+    /// Reads all configurations. `named` maps package names to folders.
     pub(super) fn read(
         paths: &PathTable<'a>,
         read: &ManifestReader<'_>,
@@ -47,10 +47,10 @@ impl<'a> TsConfigTable<'a> {
             named: &named,
         };
         for name in ["jsconfig.json", "tsconfig.json"] {
-            for path in paths.named(name) {
+            for path in paths.paths_named(name) {
                 let mut gathered = reader.gather(path);
                 if gathered.paths.is_none() {
-                    // Where a file only refers to others, theirs count.
+                    // If a file only references other projects, their settings apply.
                     let mut found = Vec::new();
                     for other in reader.references(path) {
                         let other = reader.gather(&other);
@@ -69,9 +69,9 @@ impl<'a> TsConfigTable<'a> {
         configs
     }
 
-    /// What holds in a folder.
-    pub(super) fn of(&self, folder: &str) -> Option<&PathSettings> {
-        upwards(folder).find_map(|folder| self.settings.get(folder))
+    /// Returns the settings that apply in a folder.
+    pub(super) fn settings_for(&self, folder: &str) -> Option<&PathSettings> {
+        ancestors(folder).find_map(|folder| self.settings.get(folder))
     }
 }
 
@@ -83,15 +83,15 @@ struct TsConfigReader<'r, 'a, F> {
 
 impl<'a, F: Fn(&str) -> Option<&'a str>> TsConfigReader<'_, 'a, F> {
     fn parse(&self, path: &str) -> Option<TsConfig> {
-        ts_config(&(self.read)(path)?)
+        parse_ts_config(&(self.read)(path)?)
     }
 
-    /// What a file says, and before it what it builds on.
+    /// Merges a file's settings with those it extends.
     fn gather(&self, path: &str) -> MergedTsConfig {
         let mut gathered = MergedTsConfig::default();
         let mut open = vec![path.to_owned()];
         let mut seen = BTreeSet::new();
-        // The nearest counts most, so that what is found first stays.
+        // The nearest file takes precedence, so the first value found is kept.
         while let Some(path) = open.pop() {
             if seen.len() >= MAX_EXTENDS || !seen.insert(path.clone()) {
                 continue;
@@ -103,21 +103,21 @@ impl<'a, F: Fn(&str) -> Option<&'a str>> TsConfigReader<'_, 'a, F> {
             let base = config.base.as_deref().and_then(|base| join(folder, base));
             if let (None, Some(paths)) = (&gathered.paths, config.paths) {
                 let from = base.as_deref().unwrap_or(folder);
-                gathered.paths = Some(from_top(from, paths));
+                gathered.paths = Some(rebase_paths(from, paths));
             }
             gathered.base = gathered.base.or(base);
             let above = config.extends.iter();
-            open.extend(above.filter_map(|other| self.extended(folder, other)));
+            open.extend(above.filter_map(|other| self.extended_config(folder, other)));
         }
         gathered
     }
 
-    /// The file that another builds on.
-    fn extended(&self, folder: &str, other: &str) -> Option<String> {
+    /// Returns the path of an extended configuration.
+    fn extended_config(&self, folder: &str, other: &str) -> Option<String> {
         let path = if other.starts_with('.') {
             join(folder, other)?
         } else {
-            // A package of the repository, and a file of it.
+            // A package of the repository, and a file in it.
             let skipped = usize::from(other.starts_with('@'));
             let end = other.match_indices('/').map(|(at, _)| at).nth(skipped);
             let (name, rest) = other.split_at(end.unwrap_or(other.len()));
@@ -133,13 +133,13 @@ impl<'a, F: Fn(&str) -> Option<&'a str>> TsConfigReader<'_, 'a, F> {
         let references = self.parse(path).map(|config| config.references);
         let references = references.unwrap_or_default().into_iter();
         references
-            .filter_map(|other| self.extended(folder, &format!("./{other}")))
+            .filter_map(|other| self.extended_config(folder, &format!("./{other}")))
             .collect()
     }
 }
 
-/// Patterns with paths from the top.
-fn from_top(folder: &str, paths: Vec<(String, Vec<String>)>) -> Vec<(String, Vec<String>)> {
+/// Makes the targets of path aliases relative to the top.
+fn rebase_paths(folder: &str, paths: Vec<(String, Vec<String>)>) -> Vec<(String, Vec<String>)> {
     let paths = paths.into_iter();
     paths
         .map(|(pattern, targets)| {

@@ -1,11 +1,11 @@
-//! Names with one `*` in them, each with what it leads to.
+//! Maps names with one `*` in them to their targets.
 
 use std::collections::HashMap;
 
-/// No more patterns with the same beginning are kept.
+/// The largest number of patterns kept per prefix.
 const MAX_ALIKE: usize = 16;
 
-/// Patterns, by what stands before the `*`.
+/// Patterns, by the text before the `*`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StarPatterns {
     exact: HashMap<String, Vec<String>>,
@@ -31,7 +31,7 @@ impl StarPatterns {
         found
     }
 
-    /// What a name leads to, by the pattern that has most in common with it.
+    /// Returns the targets of a name, by the most specific pattern that matches it.
     pub(super) fn targets(&self, name: &str) -> Vec<String> {
         if let Some(targets) = self.exact.get(name) {
             return targets.clone();

@@ -1,10 +1,10 @@
-//! Imports of Go.
+//! Extracts imports of Go.
 
 use tree_sitter::Node;
 
 use super::{ChildVisit, ImportCollector, ImportForm, walk};
 
-/// Finds them.
+/// Finds all imports.
 pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
     walk(root, |node, _| match node.kind() {
         "import_spec" => {
@@ -14,12 +14,12 @@ pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
             if let Some(import) = found.imports.last_mut()
                 && !import.statement.starts_with("import")
             {
-                // In a block, one line does not say what it is.
+                // Inside an import block the line alone does not say what it is.
                 import.statement.insert_str(0, "import ");
             }
             ChildVisit::Skipped
         }
-        // Imports stand at the top, and nowhere else.
+        // Imports are only at the top level.
         "source_file" | "import_declaration" | "import_spec_list" | "ERROR" => ChildVisit::Seen,
         _ => ChildVisit::Skipped,
     });

@@ -1,4 +1,4 @@
-//! Imports of Java, and the types that need none: those of the same package.
+//! Extracts imports of Java, and the types that need none: those of the same package.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 use super::{ChildVisit, ImportCollector, ImportForm, children, walk};
 
-/// Types that every file has without naming where they are from. Hardly anybody has their own.
+/// Types of `java.lang` and the like, which need no import. Hardly anybody defines their own.
 const EVERYWHERE: &[&str] = &[
     "Boolean",
     "Byte",
@@ -42,7 +42,7 @@ const EVERYWHERE: &[&str] = &[
     "Void",
 ];
 
-/// Finds them.
+/// Finds all imports and mentioned types.
 pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
     let mut package = String::new();
     let mut known: BTreeSet<&str> = EVERYWHERE.iter().copied().collect();
@@ -81,13 +81,13 @@ pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
             met.push((name, found.text(name)));
         }
         match node.kind() {
-            // The inner ones of `Outer.Inner` belong to the outer one.
+            // The inner types of `Outer.Inner` belong to the outer one.
             "scoped_type_identifier" => ChildVisit::Skipped,
             _ => ChildVisit::Seen,
         }
     });
     if package.is_empty() {
-        // The package without a name.
+        // The unnamed package.
         ".".clone_into(&mut package);
     }
     for (node, name) in met {
@@ -97,7 +97,8 @@ pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
     }
 }
 
-/// `import a.b.C;`, `import a.b.*;`, `import static a.b.C.d;`. Gives the name it brings along.
+/// Adds `import a.b.C;`, `import a.b.*;` or `import static a.b.C.d;`, and returns the name that it
+/// brings into scope.
 fn import<'t>(node: Node<'_>, found: &mut ImportCollector<'t>) -> Option<&'t str> {
     let path = dotted(node, found)?;
     let parts = children(node);
@@ -113,14 +114,14 @@ fn import<'t>(node: Node<'_>, found: &mut ImportCollector<'t>) -> Option<&'t str
     found.field(*last, "name")
 }
 
-/// The dotted name in a declaration.
+/// Returns the dotted name in a declaration.
 fn dotted(node: Node<'_>, found: &ImportCollector<'_>) -> Option<String> {
     let is_name = |part: &Node<'_>| matches!(part.kind(), "scoped_identifier" | "identifier");
     let name = children(node).into_iter().find(is_name)?;
     Some(found.text(name).split_whitespace().collect())
 }
 
-/// The name in a node that stands for a type, if one can: `A`, `A.B`, `A.b()`, `A::b`, `@A`.
+/// Returns the name of a type in a node, if it can be one: `A`, `A.B`, `A.b()`, `A::b`, `@A`.
 fn of_type(node: Node<'_>) -> Option<Node<'_>> {
     let name = match node.kind() {
         "type_identifier" => Some(node),
@@ -139,7 +140,8 @@ fn of_type(node: Node<'_>) -> Option<Node<'_>> {
     name.filter(|name| matches!(name.kind(), "type_identifier" | "identifier"))
 }
 
-/// Types are written with a capital first, and not only with capitals, as constants are.
+/// Returns true for names that start with a capital, except those that consist of capitals only, as
+/// constants do.
 fn is_type(name: &str) -> bool {
     let is_constant = name.len() > 1
         && name

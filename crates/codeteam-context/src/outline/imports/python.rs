@@ -1,12 +1,12 @@
-//! Imports of Python.
+//! Extracts imports of Python.
 
 use tree_sitter::Node;
 
 use super::{ChildVisit, ImportCollector, ImportForm, children, walk};
 
-/// Finds them, wherever they stand: in functions and below conditions too.
+/// Finds all imports, including those in functions and below conditions.
 pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
-    // How deep the blocks lie that only type checkers read; and the next one of them.
+    // The depths of open blocks that only type checkers read, and the next such block.
     let mut checking: Vec<usize> = Vec::new();
     let mut next = None;
     walk(root, |node, depth| {
@@ -19,14 +19,14 @@ pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
             ImportForm::Types
         };
         match node.kind() {
-            "import_statement" => plain(node, form, found),
-            "import_from_statement" => from(node, form, found),
+            "import_statement" => add_plain_import(node, form, found),
+            "import_from_statement" => add_from_import(node, form, found),
             "call" => {
-                called(node, found);
+                add_dynamic_import(node, found);
                 return ChildVisit::Seen;
             }
             "if_statement" => {
-                next = for_types(node, found).or(next);
+                next = type_checking_block(node, found).or(next);
                 return ChildVisit::Seen;
             }
             "block" if next == Some(node) => {
@@ -39,15 +39,15 @@ pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
     });
 }
 
-/// What an `if TYPE_CHECKING:` leads to.
-fn for_types<'t>(node: Node<'t>, found: &ImportCollector<'_>) -> Option<Node<'t>> {
+/// Returns the body of an `if TYPE_CHECKING:`.
+fn type_checking_block<'t>(node: Node<'t>, found: &ImportCollector<'_>) -> Option<Node<'t>> {
     let condition = found.field(node, "condition")?;
     let is_asked = condition == "TYPE_CHECKING" || condition.ends_with(".TYPE_CHECKING");
     node.child_by_field_name("consequence").filter(|_| is_asked)
 }
 
-/// `import a.b, c as d`.
-fn plain(node: Node<'_>, form: ImportForm, found: &mut ImportCollector<'_>) {
+/// Adds `import a.b, c as d`.
+fn add_plain_import(node: Node<'_>, form: ImportForm, found: &mut ImportCollector<'_>) {
     for name in children(node) {
         let name = named(name, found);
         if let Some(name) = name {
@@ -56,8 +56,8 @@ fn plain(node: Node<'_>, form: ImportForm, found: &mut ImportCollector<'_>) {
     }
 }
 
-/// `from ..a import b as c, d`.
-fn from(node: Node<'_>, form: ImportForm, found: &mut ImportCollector<'_>) {
+/// Adds `from ..a import b as c, d`.
+fn add_from_import(node: Node<'_>, form: ImportForm, found: &mut ImportCollector<'_>) {
     let Some(module) = node.child_by_field_name("module_name") else {
         return;
     };
@@ -75,7 +75,7 @@ fn from(node: Node<'_>, form: ImportForm, found: &mut ImportCollector<'_>) {
     found.add(node, &module, names, form);
 }
 
-/// The dotted name that a part of an import is about.
+/// Returns the dotted name in a part of an import.
 fn named(part: Node<'_>, found: &ImportCollector<'_>) -> Option<String> {
     let name = match part.kind() {
         "aliased_import" => part.child_by_field_name("name")?,
@@ -85,13 +85,13 @@ fn named(part: Node<'_>, found: &ImportCollector<'_>) -> Option<String> {
     Some(unspaced(found.text(name)))
 }
 
-/// `a . b` is `a.b`.
+/// Turns `a . b` into `a.b`.
 fn unspaced(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// `__import__("a")` and `importlib.import_module(".a", "b")`.
-fn called(node: Node<'_>, found: &mut ImportCollector<'_>) {
+/// Adds `__import__("a")` and `importlib.import_module(".a", "b")`.
+fn add_dynamic_import(node: Node<'_>, found: &mut ImportCollector<'_>) {
     let Some(function) = found.field(node, "function") else {
         return;
     };
@@ -105,12 +105,16 @@ fn called(node: Node<'_>, found: &mut ImportCollector<'_>) {
         return;
     };
     let arguments = children(arguments);
-    let literal = |at: usize| arguments.get(at).and_then(|node| literal(*node, found));
+    let literal = |at: usize| {
+        arguments
+            .get(at)
+            .and_then(|node| literal_text(*node, found))
+    };
     let Some(module) = literal(0) else { return };
     if !module.starts_with('.') {
         found.add_line(node, module, Vec::new(), ImportForm::Import);
     } else if let Some(package) = literal(1) {
-        // Relative to a package that is named: each dot but the first goes up from it.
+        // Relative to a named package: each dot but the first goes up one level.
         let dots = module.bytes().take_while(|byte| *byte == b'.').count();
         let parts: Vec<&str> = package.split('.').collect();
         let Some(kept) = (parts.len() + 1).checked_sub(dots) else {
@@ -126,8 +130,8 @@ fn called(node: Node<'_>, found: &mut ImportCollector<'_>) {
     }
 }
 
-/// What a string says that is nothing but its text.
-fn literal<'t>(node: Node<'_>, found: &ImportCollector<'t>) -> Option<&'t str> {
+/// Returns the text of a plain string literal.
+fn literal_text<'t>(node: Node<'_>, found: &ImportCollector<'t>) -> Option<&'t str> {
     let parts = children(node);
     let (first, rest) = parts.split_first()?;
     let is_plain = node.kind() == "string"

@@ -1,5 +1,5 @@
-//! Imports of Rust: `use`, `mod x;`, `extern crate`, and paths in the code. What stands in macros is
-//! not looked at.
+//! Extracts imports of Rust: `use`, `mod x;`, `extern crate`, and paths in the code. Macro bodies
+//! are not inspected.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,19 @@ use tree_sitter::Node;
 
 use super::{ChildVisit, Import, ImportCollector, ImportForm, children, line, one_line, walk};
 
-/// How many names a tree of one `use` may have.
+/// The largest number of names in the tree of one `use`.
 const MAX_LEAVES: usize = 2_000;
 
-/// How many parts a path may have.
+/// The largest number of segments in a path.
 const MAX_DEPTH: usize = 32;
 
-/// Paths that begin like this lead to no other file.
+/// Paths that begin with one of these resolve to no other file.
 const NOWHERE: &[&str] = &[
     "std", "core", "alloc", "bool", "char", "str", "u8", "u16", "u32", "u64", "u128", "usize",
     "i8", "i16", "i32", "i64", "i128", "isize", "f32", "f64",
 ];
 
-/// Finds them.
+/// Finds all imports and mentioned paths.
 pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
     let mut state = RustImportFinder {
         inside: Vec::new(),
@@ -32,7 +32,7 @@ pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
             state.inside.pop();
         }
         match node.kind() {
-            "use_declaration" => state.used(node, found),
+            "use_declaration" => state.add_use(node, found),
             "extern_crate_declaration" => {
                 let name = found.field(node, "name").unwrap_or("");
                 if name != "self" {
@@ -46,9 +46,9 @@ pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
                     state.inside.push((depth, name));
                     return ChildVisit::Seen;
                 }
-                state.part(node, name, found);
+                state.add_mod(node, name, found);
             }
-            "scoped_identifier" | "scoped_type_identifier" => state.path(node, found),
+            "scoped_identifier" | "scoped_type_identifier" => state.note_path(node, found),
             _ => return ChildVisit::Seen,
         }
         ChildVisit::Skipped
@@ -57,19 +57,19 @@ pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
 }
 
 struct RustImportFinder<'t> {
-    /// The modules within the file that are open, and how deep they lie.
+    /// The enclosing inline modules with their depths.
     inside: Vec<(usize, String)>,
-    /// Names that this file gives a meaning.
+    /// Names that this file defines.
     local: BTreeSet<String>,
-    /// Beginnings of paths that were met.
+    /// Prefixes of paths that were encountered.
     met: BTreeSet<String>,
-    /// Where they were met first.
+    /// The first occurrences of these paths.
     paths: Vec<(Node<'t>, Vec<String>)>,
 }
 
 impl<'t> RustImportFinder<'t> {
-    /// `use a::{b, c::d as e, f::*}`: one import for each path before a name.
-    fn used(&mut self, node: Node<'_>, found: &mut ImportCollector<'_>) {
+    /// Adds `use a::{b, c::d as e, f::*}`: one import for each path before a name.
+    fn add_use(&mut self, node: Node<'_>, found: &mut ImportCollector<'_>) {
         let Some(tree) = node.child_by_field_name("argument") else {
             return;
         };
@@ -97,14 +97,14 @@ impl<'t> RustImportFinder<'t> {
         }
     }
 
-    /// `mod x;`, which may say where it lies.
-    fn part(&self, node: Node<'_>, name: String, found: &mut ImportCollector<'_>) {
+    /// Adds `mod x;`, which may have a path attribute.
+    fn add_mod(&self, node: Node<'_>, name: String, found: &mut ImportCollector<'_>) {
         if self.inside.len() > MAX_DEPTH {
             return;
         }
         let mut before = node.prev_named_sibling();
         while let Some(attribute) = before.filter(|node| node.kind() == "attribute_item") {
-            if let Some(path) = said_path(found.text(attribute)) {
+            if let Some(path) = path_attribute(found.text(attribute)) {
                 let folders: Vec<&str> = self.inside.iter().map(|(_, n)| n.as_str()).collect();
                 let inside = if folders.is_empty() {
                     String::new()
@@ -123,8 +123,8 @@ impl<'t> RustImportFinder<'t> {
         found.add(node, &path.join("::"), Vec::new(), ImportForm::Part);
     }
 
-    /// A path in the code.
-    fn path(&mut self, node: Node<'t>, found: &ImportCollector<'_>) {
+    /// Records a path in the code.
+    fn note_path(&mut self, node: Node<'t>, found: &ImportCollector<'_>) {
         let text = found.text(node);
         let mut path: Vec<String> = Vec::new();
         for part in text.split("::") {
@@ -147,7 +147,7 @@ impl<'t> RustImportFinder<'t> {
         }
     }
 
-    /// A path as the top of the file would write it.
+    /// Rewrites a path as the top of the file would write it.
     fn at_top(&self, path: Vec<String>) -> Vec<String> {
         if self.inside.is_empty() || self.inside.len() > MAX_DEPTH {
             return path;
@@ -172,8 +172,8 @@ impl<'t> RustImportFinder<'t> {
         whole
     }
 
-    /// Imports of what the file itself gives a meaning are no imports of other files; paths that
-    /// begin with what is imported are shown by the import.
+    /// Finishes the collection: imports of the file's own names are not imports of other files, and
+    /// paths that begin with an imported name are covered by that import.
     fn finish(self, found: &mut ImportCollector<'_>) {
         let declared = |import: &Import| {
             let form = import.form == ImportForm::Part;
@@ -184,7 +184,7 @@ impl<'t> RustImportFinder<'t> {
             let first = import.module.split("::").next().unwrap_or("");
             let is_local = self.local.contains(first) && import.module != first;
             let is_lone = self.local.contains(first) && !import.names.is_empty();
-            // What stands alone is mostly a macro.
+            // A single name is mostly a macro.
             let is_own = first.starts_with(char::is_uppercase)
                 || (import.module == first && import.names.is_empty())
                 || ((is_local || is_lone) && !declared.contains(first));
@@ -210,21 +210,21 @@ impl<'t> RustImportFinder<'t> {
     }
 }
 
-/// What `#[path = "x.rs"]` says.
-fn said_path(attribute: &str) -> Option<&str> {
+/// Returns the value of `#[path = "x.rs"]`.
+fn path_attribute(attribute: &str) -> Option<&str> {
     let inner = attribute.strip_prefix("#[")?.trim_start();
     let rest = inner.strip_prefix("path")?.trim_start().strip_prefix('=')?;
     let rest = rest.trim_start().strip_prefix('"')?;
     rest.split('"').next()
 }
 
-/// One name of a tree of names.
+/// One name of a `use` tree.
 struct UseLeaf {
     path: Vec<String>,
     alias: Option<String>,
 }
 
-/// The names of a tree of names, in their order.
+/// Returns the names of a `use` tree, in order.
 fn leaves(tree: Node<'_>, found: &ImportCollector<'_>) -> Vec<UseLeaf> {
     let mut leaves = Vec::new();
     let mut open: Vec<(Node<'_>, Vec<String>)> = vec![(tree, Vec::new())];
@@ -238,7 +238,7 @@ fn leaves(tree: Node<'_>, found: &ImportCollector<'_>) -> Vec<UseLeaf> {
         let with = |text: &str| {
             let mut path = before.clone();
             let parts = text.split("::").map(str::trim).enumerate();
-            // A leading `::` is kept as an empty beginning.
+            // A leading `::` is kept as an empty first segment.
             let parts = parts.filter(|(at, part)| !part.is_empty() || *at == 0);
             path.extend(parts.map(|(_, part)| part.to_owned()));
             path

@@ -1,10 +1,10 @@
-//! Imports of JavaScript and TypeScript.
+//! Extracts imports of JavaScript and TypeScript.
 
 use tree_sitter::Node;
 
 use super::{ChildVisit, ImportCollector, ImportForm, children, walk};
 
-/// Finds them: static ones, what is exported from elsewhere, `require` and `import()`.
+/// Finds all imports: static ones, re-exports, `require` and `import()`.
 pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
     walk(root, |node, _| {
         match node.kind() {
@@ -19,14 +19,14 @@ pub(super) fn find(root: Node<'_>, found: &mut ImportCollector<'_>) {
                     return ChildVisit::Skipped;
                 }
             }
-            "call_expression" => called(node, found),
+            "call_expression" => add_dynamic_import(node, found),
             _ => {}
         }
         ChildVisit::Seen
     });
 }
 
-/// `import a, { b as c } from "d"`, `import "d"`, `import a = require("d")`.
+/// Adds `import a, { b as c } from "d"`, `import "d"` or `import a = require("d")`.
 fn statement(node: Node<'_>, found: &mut ImportCollector<'_>) {
     let required = children(node)
         .into_iter()
@@ -38,7 +38,7 @@ fn statement(node: Node<'_>, found: &mut ImportCollector<'_>) {
     found.add(node, module, names, form(node));
 }
 
-/// Whether a statement is about types only.
+/// Returns whether a statement imports values or only types.
 fn form(node: Node<'_>) -> ImportForm {
     let is_type = node
         .children(&mut node.walk())
@@ -50,12 +50,12 @@ fn form(node: Node<'_>) -> ImportForm {
     }
 }
 
-/// What a statement names after `from`.
+/// Returns the module after `from`.
 fn source<'t>(node: Node<'_>, found: &ImportCollector<'t>) -> Option<&'t str> {
-    literal(node.child_by_field_name("source")?, found)
+    literal_text(node.child_by_field_name("source")?, found)
 }
 
-/// The names of a statement, as the other file calls them.
+/// Returns the names of a statement, as the other file calls them.
 fn names(node: Node<'_>, found: &ImportCollector<'_>) -> Vec<String> {
     let mut names = Vec::new();
     for clause in children(node) {
@@ -64,27 +64,27 @@ fn names(node: Node<'_>, found: &ImportCollector<'_>) -> Vec<String> {
                 for part in children(clause) {
                     match part.kind() {
                         "identifier" => names.push("default".to_owned()),
-                        "named_imports" => names.extend(specified(part, found)),
+                        "named_imports" => names.extend(specifier_names(part, found)),
                         _ => {}
                     }
                 }
             }
-            "export_clause" => names.extend(specified(clause, found)),
+            "export_clause" => names.extend(specifier_names(clause, found)),
             _ => {}
         }
     }
     names
 }
 
-fn specified(list: Node<'_>, found: &ImportCollector<'_>) -> Vec<String> {
+fn specifier_names(list: Node<'_>, found: &ImportCollector<'_>) -> Vec<String> {
     let names = children(list).into_iter();
     names
         .filter_map(|name| found.field(name, "name").map(str::to_owned))
         .collect()
 }
 
-/// `require("a")`, `require.resolve("a")` and `import("a")`.
-fn called(node: Node<'_>, found: &mut ImportCollector<'_>) {
+/// Adds `require("a")`, `require.resolve("a")` and `import("a")`.
+fn add_dynamic_import(node: Node<'_>, found: &mut ImportCollector<'_>) {
     let function = found.field(node, "function");
     if !matches!(
         function,
@@ -94,14 +94,14 @@ fn called(node: Node<'_>, found: &mut ImportCollector<'_>) {
     }
     let arguments = node.child_by_field_name("arguments");
     let first = arguments.and_then(|arguments| arguments.named_child(0));
-    let Some(module) = first.and_then(|first| literal(first, found)) else {
+    let Some(module) = first.and_then(|first| literal_text(first, found)) else {
         return;
     };
     found.add_line(node, module, Vec::new(), ImportForm::Import);
 }
 
-/// What a string or a template says, if it is nothing but its text.
-fn literal<'t>(node: Node<'_>, found: &ImportCollector<'t>) -> Option<&'t str> {
+/// Returns the text of a string or template without substitutions.
+fn literal_text<'t>(node: Node<'_>, found: &ImportCollector<'t>) -> Option<&'t str> {
     if !matches!(node.kind(), "string" | "template_string") {
         return None;
     }

@@ -1,4 +1,4 @@
-//! What is found in files that are written by hand, whole or broken.
+//! Imports found in files written by hand, whole or broken.
 
 use std::fmt::Write as _;
 

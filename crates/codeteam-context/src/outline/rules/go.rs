@@ -1,9 +1,9 @@
-//! Go.
+//! The grammar rules of Go.
 
 use tree_sitter::Node;
 
 use super::{GrammarRules, NodeContext, NodeOutput};
-use crate::outline::definitions::{DefinitionKind, DefinitionNode, signature, value};
+use crate::outline::definitions::{DefinitionKind, DefinitionNode, signature, value_signature};
 use crate::outline::references::NameRole::{Bound, Nothing, Own, Plain, Sure};
 
 pub(super) const RULES: GrammarRules = GrammarRules {
@@ -94,7 +94,7 @@ fn define<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<
     });
 }
 
-/// The name of a package of Go's own library: its path has no dot in its first part.
+/// Returns the name of a package of Go's standard library, whose path has no dot in its first part.
 fn own_package<'t>(node: Node<'t>, place: &NodeContext<'_, 't>) -> Option<&'t str> {
     let path = place.field(node, "path")?.trim_matches(['"', '`']);
     if path.split('/').next()?.contains('.') {
@@ -105,7 +105,7 @@ fn own_package<'t>(node: Node<'t>, place: &NodeContext<'_, 't>) -> Option<&'t st
         .or_else(|| path.split('/').next_back())
 }
 
-/// `type Server struct`: without the fields, but with what another type is made of.
+/// Renders `type Server struct`: without fields, but with the underlying type of other types.
 fn type_signature(node: Node<'_>, place: &NodeContext<'_, '_>) -> String {
     let mut end = node.end_byte();
     if let Some(of) = node.child_by_field_name("type") {
@@ -127,7 +127,7 @@ fn values<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<
     } else {
         "var"
     };
-    let declared = value(
+    let declared = value_signature(
         place.text,
         node,
         node.start_byte(),

@@ -1,9 +1,9 @@
-//! Java.
+//! The grammar rules of Java.
 
 use tree_sitter::Node;
 
 use super::{GrammarRules, NodeContext, NodeOutput};
-use crate::outline::definitions::{DefinitionKind, DefinitionNode, joined, signature};
+use crate::outline::definitions::{DefinitionKind, DefinitionNode, join_stretches, signature};
 use crate::outline::references::NameRole::{Bound, Nothing, Own, Plain, Sure};
 
 pub(super) const RULES: GrammarRules = GrammarRules {
@@ -74,7 +74,7 @@ fn define<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<
         "import_declaration" => {
             let path = place.text(node).trim_start_matches("import").trim_start();
             let path = path.trim_start_matches("static").trim_start();
-            // What comes from Java's own library is no name of the project's.
+            // Names from Java's own library do not belong to the project.
             if path.starts_with("java.") || path.starts_with("javax.") {
                 out.foreign
                     .extend(path.trim_end_matches(';').rsplit('.').next());
@@ -101,7 +101,7 @@ fn define<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<
     });
 }
 
-/// Constants of a class, and those of an interface, where `static final` goes without saying.
+/// Collects the constants of a class, and those of an interface, where `static final` is implied.
 fn constants<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let of_interface = node.kind() == "constant_declaration";
     if !of_interface && !["static", "final"].iter().all(|word| has(node, word)) {
@@ -144,7 +144,7 @@ fn has(node: Node<'_>, modifier: &str) -> bool {
     })
 }
 
-/// How it is declared up to a place, without its annotations.
+/// Renders a declaration up to a position, without its annotations.
 fn declared(node: Node<'_>, place: &NodeContext<'_, '_>, end: usize) -> String {
     let Some(modifiers) = modifiers(node) else {
         return signature(place.text, node, node.start_byte()..end);
@@ -155,5 +155,5 @@ fn declared(node: Node<'_>, place: &NodeContext<'_, '_>, end: usize) -> String {
         .map(|child| child.byte_range())
         .collect();
     parts.push(modifiers.end_byte()..end);
-    joined(place.text, node, &parts)
+    join_stretches(place.text, node, &parts)
 }

@@ -1,9 +1,11 @@
-//! JavaScript and TypeScript, whose grammar is that of JavaScript and more.
+//! The grammar rules of JavaScript and TypeScript, whose grammar extends that of JavaScript.
 
 use tree_sitter::Node;
 
 use super::{GrammarRules, NodeContext, NodeOutput};
-use crate::outline::definitions::{Definition, DefinitionKind, DefinitionNode, signature, value};
+use crate::outline::definitions::{
+    Definition, DefinitionKind, DefinitionNode, signature, value_signature,
+};
 use crate::outline::references::NameCollector;
 use crate::outline::references::NameRole::{Bound, Exported, Imported, Nothing, Own, Plain, Sure};
 
@@ -101,8 +103,8 @@ pub(super) const RULES: GrammarRules = GrammarRules {
     finish,
 };
 
-/// What a module does not hand out, others cannot see. A file that neither imports nor exports is
-/// a script, and what is at its top is everyone's.
+/// Hides definitions that a module does not export. A file that neither imports nor exports is a
+/// script, and its top-level names are visible to everyone.
 fn finish(definitions: &mut [Definition], names: &NameCollector<'_>) {
     let module = names.module
         || !names.exported.is_empty()
@@ -125,10 +127,9 @@ fn define<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<
         "method_definition" | "method_signature" | "abstract_method_signature" => {
             method(node, place, out);
         }
-        // They have the name of what they are given to, which is looked at there, or none. Only
-        // what is exported as it stands is found nowhere else.
-        "function_expression" | "arrow_function" | "class" if !place.within("export_statement") => {
-        }
+        // Function and class expressions are named by what they are assigned to, which is handled
+        // there, or have no name. Only a directly exported expression is found nowhere else.
+        "function_expression" | "arrow_function" | "class" if !place.is_in("export_statement") => {}
         _ => declared(node, place, out),
     }
 }
@@ -143,15 +144,15 @@ fn declared<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutpu
         "internal_module" | "module" => DefinitionKind::Module,
         _ => DefinitionKind::Function,
     };
-    // What is exported as the default needs no name.
+    // A default export needs no name.
     let name = match place.field(node, "name") {
         Some(name) => name,
-        None if place.within("export_statement") => "default",
+        None if place.is_in("export_statement") => "default",
         None => return,
     };
     let (whole, start) = beginning(node, place);
     let signature = if kind == DefinitionKind::Alias {
-        value(place.text, node, start, node.child_by_field_name("value"))
+        value_signature(place.text, node, start, node.child_by_field_name("value"))
     } else {
         signature(place.text, node, start..before_body(node))
     };
@@ -169,7 +170,7 @@ fn before_body(node: Node<'_>) -> usize {
         .map_or(node.end_byte(), |body| body.start_byte())
 }
 
-/// Where a declaration begins: with `export` and `declare`, without decorators.
+/// Returns where a declaration begins: with `export` and `declare`, without decorators.
 fn beginning<'t>(node: Node<'t>, place: &NodeContext<'_, 't>) -> (Node<'t>, usize) {
     let whole = place
         .above
@@ -194,7 +195,7 @@ fn after_decorators(node: Node<'_>) -> usize {
     node.children(&mut node.walk())
         .find(|child| child.kind() != "decorator" && !child.is_extra())
         .map_or(node.start_byte(), |child| {
-            // A class has its decorators in itself where it is exported.
+            // The decorators of an exported class are inside the class node.
             if child.id() != node.id() && child.kind().ends_with("class_declaration") {
                 after_decorators(child)
             } else {
@@ -212,7 +213,7 @@ fn is_exported(place: &NodeContext<'_, '_>) -> bool {
         .any(|above| above.kind() == "export_statement")
 }
 
-/// The function or class that a name is given to.
+/// Returns the function or class that is assigned to a name.
 fn given(value: Option<Node<'_>>) -> Option<Node<'_>> {
     value.filter(|value| {
         matches!(
@@ -255,7 +256,7 @@ fn variable<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutpu
         return;
     }
     let (whole, start) = beginning(node, place);
-    // The second of several names begins with itself.
+    // The second of several declared names starts at the name itself.
     let alone = whole.start_position().row == node.start_position().row;
     let start = if alone { start } else { node.start_byte() };
     let signature = match value_of {
@@ -264,7 +265,7 @@ fn variable<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutpu
             node_of(whole, node, alone),
             start..before_body(of),
         ),
-        None => value(place.text, node_of(whole, node, alone), start, declarator),
+        None => value_signature(place.text, node_of(whole, node, alone), start, declarator),
     };
     out.found.push(DefinitionNode {
         name: place.text(name),
@@ -275,7 +276,7 @@ fn variable<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutpu
     });
 }
 
-/// `const x = require("…")`, and `require("…").x`: an import.
+/// Returns true for `const x = require("…")` and `require("…").x`, which are imports.
 fn is_required<'t>(node: Node<'t>, place: &NodeContext<'_, 't>) -> bool {
     place
         .field(node, "value")
@@ -304,7 +305,7 @@ fn node_of<'t>(whole: Node<'t>, node: Node<'t>, alone: bool) -> Node<'t> {
     if alone { whole } else { node }
 }
 
-/// Whether it is a variable of the file, and none of a loop or a block.
+/// Returns true for a variable of the file, as opposed to one of a loop or block.
 fn in_declaration(place: &NodeContext<'_, '_>) -> bool {
     place.above.iter().rev().skip(1).all(|above| {
         matches!(
@@ -320,7 +321,7 @@ fn in_declaration(place: &NodeContext<'_, '_>) -> bool {
     })
 }
 
-/// `exports.name = function …`, `Type.prototype.name = …`, `module.exports = …`.
+/// Collects `exports.name = function …`, `Type.prototype.name = …` and `module.exports = …`.
 fn assigned<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let (Some(left), Some(right)) = (
         node.child_by_field_name("left"),
@@ -364,7 +365,7 @@ fn assigned<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutpu
     });
 }
 
-/// The names that a value hands out: its own, or those in an object.
+/// Collects the names that a value exports: its own, or those in an object.
 fn exported<'t>(value: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     match value.kind() {
         "identifier" => out.exported.push(place.text(value)),
@@ -386,7 +387,7 @@ fn exported<'t>(value: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutp
     }
 }
 
-/// A field, or an entry of an object, that is a function.
+/// Collects a field, or an entry of an object, that is a function.
 fn member<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let Some(of) = given(node.child_by_field_name("value")) else {
         return;
@@ -410,7 +411,7 @@ fn method<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<
     let Some(name) = node.child_by_field_name("name") else {
         return;
     };
-    if name.kind() == "computed_property_name" || place.within("object_type") {
+    if name.kind() == "computed_property_name" || place.is_in("object_type") {
         return;
     }
     out.found.push(DefinitionNode {
@@ -423,8 +424,8 @@ fn method<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<
 }
 
 fn visible(node: Node<'_>, name: Node<'_>, place: &NodeContext<'_, '_>) -> bool {
-    // What an object has that is nobody's is nobody's either.
-    if place.inside.is_none() && !place.within("class_body") {
+    // A function in an anonymous object cannot be referred to.
+    if place.inside.is_none() && !place.is_in("class_body") {
         return false;
     }
     let hidden = node

@@ -1,9 +1,9 @@
-//! Python.
+//! The grammar rules of Python.
 
 use tree_sitter::Node;
 
 use super::{GrammarRules, NodeContext, NodeOutput};
-use crate::outline::definitions::{DefinitionKind, DefinitionNode, signature, value};
+use crate::outline::definitions::{DefinitionKind, DefinitionNode, signature, value_signature};
 use crate::outline::references::NameRole::{Bound, Imported, Nothing, Plain, Sure};
 
 pub(super) const RULES: GrammarRules = GrammarRules {
@@ -72,7 +72,7 @@ fn define<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<
                 name,
                 kind: DefinitionKind::Alias,
                 public: !name.starts_with('_'),
-                signature: value(
+                signature: value_signature(
                     place.text,
                     node,
                     node.start_byte(),
@@ -85,7 +85,7 @@ fn define<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<
     }
 }
 
-/// Modules of Python's own library from which names are often imported.
+/// Modules of Python's standard library from which names are often imported.
 const OWN: &[&str] = &[
     "__future__",
     "abc",
@@ -138,7 +138,7 @@ const OWN: &[&str] = &[
     "weakref",
 ];
 
-/// What comes from Python's own library is no name of the project's.
+/// Marks names imported from Python's standard library, which do not belong to the project.
 fn imported<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let module = place.field(node, "module_name").unwrap_or_default();
     let top = module.split('.').next().unwrap_or(module);
@@ -183,7 +183,7 @@ fn assigned<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutpu
     let Some(left) = node.child_by_field_name("left") else {
         return;
     };
-    if left.kind() != "identifier" || !place.within("expression_statement") {
+    if left.kind() != "identifier" || !place.is_in("expression_statement") {
         return;
     }
     let name = place.text(left);
@@ -191,7 +191,7 @@ fn assigned<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutpu
         name,
         kind: DefinitionKind::Value,
         public: visible(name),
-        signature: value(
+        signature: value_signature(
             place.text,
             node,
             node.start_byte(),
@@ -201,7 +201,7 @@ fn assigned<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutpu
     });
 }
 
-/// Names of Python's own, `__init__`, are for everyone.
+/// Returns true for public names; Python's own names such as `__init__` are public.
 fn visible(name: &str) -> bool {
     !name.starts_with('_') || (name.starts_with("__") && name.ends_with("__"))
 }

@@ -1,9 +1,9 @@
-//! Rust.
+//! The grammar rules of Rust.
 
 use tree_sitter::Node;
 
 use super::{GrammarRules, NodeContext, NodeOutput};
-use crate::outline::definitions::{DefinitionKind, DefinitionNode, signature, value};
+use crate::outline::definitions::{DefinitionKind, DefinitionNode, signature, value_signature};
 use crate::outline::references::NameRole::{Bound, Nothing, Own, Plain, Sure};
 
 pub(super) const RULES: GrammarRules = GrammarRules {
@@ -100,9 +100,9 @@ fn define<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<
     let start = node.start_byte();
     let signature = match node.kind() {
         "const_item" | "static_item" => {
-            value(place.text, node, start, node.child_by_field_name("value"))
+            value_signature(place.text, node, start, node.child_by_field_name("value"))
         }
-        "type_item" => value(place.text, node, start, node.child_by_field_name("type")),
+        "type_item" => value_signature(place.text, node, start, node.child_by_field_name("type")),
         "macro_definition" => format!("macro_rules! {name}"),
         _ => signature(place.text, node, start..before_body(node)),
     };
@@ -115,7 +115,7 @@ fn define<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<
     });
 }
 
-/// What comes from Rust's own library is no name of the project's.
+/// Marks names imported from Rust's own libraries, which do not belong to the project.
 fn used<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t>) {
     let Some(argument) = place.field(node, "argument") else {
         return;
@@ -129,14 +129,15 @@ fn used<'t>(node: Node<'t>, place: &NodeContext<'_, 't>, out: &mut NodeOutput<'t
     }
 }
 
-/// Where the body begins. That of `struct Pair(A, B);` belongs to how it is declared.
+/// Returns where the body begins. The fields of `struct Pair(A, B);` belong to the declaration.
 fn before_body(node: Node<'_>) -> usize {
     node.child_by_field_name("body")
         .filter(|body| body.kind() != "ordered_field_declaration_list")
         .map_or(node.end_byte(), |body| body.start_byte())
 }
 
-/// What a trait asks for, and what is given for one, is as visible as the trait.
+/// Returns true if an item is visible. The items of a trait, and of its implementations, are as
+/// visible as the trait.
 fn visible(node: Node<'_>, place: &NodeContext<'_, '_>) -> bool {
     let given = place.inside.is_some_and(|inside| {
         inside.kind == DefinitionKind::Interface

@@ -1,4 +1,4 @@
-//! Which comments stay: of what is said for readers of the declarations, the first line.
+//! Decides which comments stay: the first line of every doc comment.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use tree_sitter::Node;
 
 use crate::language::Language;
 
-/// How far from a comment its line's ends are looked for.
+/// The distance from a comment up to which the ends of its line are searched for.
 const FAR: usize = 500;
 
-/// The comments of a file, as they are met.
+/// Processes the comments of a file, in order.
 pub(super) struct CommentTrimmer<'t> {
     text: &'t str,
     language: Language,
@@ -26,10 +26,10 @@ impl<'t> CommentTrimmer<'t> {
         }
     }
 
-    /// What becomes of a comment: what is to be replaced, by what. `None` if it stays.
+    /// Returns the range of a comment to replace, and its replacement; `None` if the comment stays.
     pub(super) fn edit(&mut self, node: Node<'_>) -> Option<(Range<usize>, String)> {
         let start = node.start_byte();
-        // Some grammars take the line's end for a part of the comment.
+        // Some grammars include the line end in the comment.
         let text = self.text[node.byte_range()].trim_end();
         let range = start..start + text.len();
         let row = node.start_position().row;
@@ -56,7 +56,8 @@ impl<'t> CommentTrimmer<'t> {
         Some((self.lines(&range), String::new()))
     }
 
-    /// Whether a Go comment, with those right below it, stands right above something.
+    /// Returns true if a Go comment, together with those right below it, stands right above a
+    /// declaration.
     fn above_declaration(&self, range: &Range<usize>) -> bool {
         self.alone(range)
             && self.text[range.end..]
@@ -67,8 +68,8 @@ impl<'t> CommentTrimmer<'t> {
                 .is_some_and(|line| !line.is_empty() && !line.starts_with([')', '}']))
     }
 
-    /// Whether nothing else is on the lines of a stretch. What is far from the line's ends counts as
-    /// not alone.
+    /// Returns true if nothing else is on the lines of a range. If a line end is too far away, the
+    /// answer is false.
     fn alone(&self, range: &Range<usize>) -> bool {
         let text = self.text.as_bytes();
         let before = &text[range.start.saturating_sub(FAR)..range.start];
@@ -79,7 +80,8 @@ impl<'t> CommentTrimmer<'t> {
         before.is_none_or(|byte| *byte == b'\n') && after.is_none_or(|byte| *byte == b'\n')
     }
 
-    /// All of the lines of a stretch if nothing else is on them, else what is blank before it too.
+    /// Returns the full lines of a range if nothing else is on them, or else the range with the
+    /// whitespace before it.
     fn lines(&self, range: &Range<usize>) -> Range<usize> {
         let before = &self.text[..range.start];
         if !self.alone(range) {
@@ -94,7 +96,7 @@ impl<'t> CommentTrimmer<'t> {
     }
 }
 
-/// `/** The first line. */`; `None` if there is nothing in it.
+/// Returns `/** The first line. */`; `None` if the comment is empty.
 fn first_line_of_block(text: &str) -> Option<String> {
     let inside = text.trim_start_matches(['/', '*']);
     let inside = inside.strip_suffix("*/").unwrap_or(inside);
@@ -105,8 +107,8 @@ fn first_line_of_block(text: &str) -> Option<String> {
     Some(format!("/** {line} */"))
 }
 
-/// A string of several lines cut to the first that says something, in its quotes. `None` if it is
-/// one line as it stands.
+/// Shortens a string of several lines to the first non-empty one, in its quotes. Returns `None` for
+/// a single line.
 pub(super) fn first_line_of_string(text: &str) -> Option<String> {
     if !text.contains('\n') {
         return None;

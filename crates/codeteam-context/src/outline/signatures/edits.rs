@@ -1,14 +1,14 @@
-//! Stretches of a text that are replaced.
+//! Replaces ranges of a text.
 
 use std::ops::Range;
 
 use tree_sitter::Node;
 
-/// What is replaced by what. Stretches do not overlap, but for those within another, which are
+/// The replacements of a text. Ranges do not overlap, except for those nested in another, which are
 /// ignored.
 #[derive(Default)]
 pub(super) struct TextEdits {
-    /// What is replaced by nothing at all stays as it is.
+    /// The ranges; one without a replacement is copied unchanged.
     edits: Vec<(Range<usize>, Option<String>)>,
     replaced: usize,
 }
@@ -19,20 +19,20 @@ impl TextEdits {
         self.edits.push((range, Some(by)));
     }
 
-    /// How much is replaced.
+    /// Returns the number of replacements.
     pub(super) fn len(&self) -> usize {
         self.replaced
     }
 
-    /// Nothing of this is squeezed.
+    /// Protects a node from having its empty lines squeezed.
     pub(super) fn keep(&mut self, node: Node<'_>) {
         if node.start_position().row != node.end_position().row {
             self.edits.push((node.byte_range(), None));
         }
     }
 
-    /// The text with everything replaced, and with no more than one empty line in a row.
-    pub(super) fn applied(mut self, text: &str) -> String {
+    /// Returns the text with all replacements, and with at most one empty line in a row.
+    pub(super) fn apply(mut self, text: &str) -> String {
         self.edits
             .sort_by_key(|(range, by)| (range.start, usize::MAX - range.end, by.is_none()));
         let mut out = SqueezedText::default();
@@ -53,11 +53,11 @@ impl TextEdits {
     }
 }
 
-/// A text with no more than one empty line in a row.
+/// A text with at most one empty line in a row.
 #[derive(Default)]
 struct SqueezedText {
     text: String,
-    /// How many line breaks it ends with.
+    /// The number of line breaks it ends with.
     breaks: usize,
 }
 

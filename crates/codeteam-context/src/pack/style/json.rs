@@ -1,4 +1,4 @@
-//! JSON.
+//! The JSON format.
 
 use std::borrow::Cow;
 
@@ -8,15 +8,15 @@ use super::{FileBlock, PackEntry, PackFooter, PackHeader};
 
 pub(super) const START: &str = "{\"made_by\":\"codeteam pack\"";
 
-pub(super) fn head(head: &PackHeader<'_>) -> String {
-    let tree = head
-        .tree
-        .map_or_else(String::new, |tree| format!(",\"tree\":{}", string(tree)));
-    let (name, about) = (string(head.name), string(&head.about()));
+pub(super) fn header(head: &PackHeader<'_>) -> String {
+    let tree = head.tree.map_or_else(String::new, |tree| {
+        format!(",\"tree\":{}", json_string(tree))
+    });
+    let (name, about) = (json_string(head.name), json_string(&head.description()));
     format!("{START},\"name\":{name},\"about\":{about}{tree},\"files\":[")
 }
 
-pub(super) fn file<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
+pub(super) fn file_block<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
     let compressed = if entry.compressed {
         ",\"compressed\":\"signatures\""
     } else {
@@ -25,14 +25,14 @@ pub(super) fn file<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
     FileBlock {
         open: format!(
             "\n{{\"path\":{}{compressed},\"content\":",
-            string(entry.path)
+            json_string(entry.path)
         ),
-        body: Cow::Owned(string(entry.text)),
+        body: Cow::Owned(json_string(entry.text)),
         close: "}".to_owned(),
     }
 }
 
-pub(super) fn end(end: &PackFooter<'_>) -> String {
+pub(super) fn footer(end: &PackFooter<'_>) -> String {
     let left_out: Vec<_> = end
         .left_out
         .iter()
@@ -46,6 +46,6 @@ pub(super) fn end(end: &PackFooter<'_>) -> String {
     format!("\n],\"left_out\":{}{more}}}\n", json!(left_out))
 }
 
-fn string(text: &str) -> String {
+fn json_string(text: &str) -> String {
     json!(text).to_string()
 }

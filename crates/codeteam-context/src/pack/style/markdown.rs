@@ -1,13 +1,17 @@
-//! Markdown.
+//! The Markdown format.
 
 use std::borrow::Cow;
 
-use super::{FileBlock, PackEntry, PackFooter, PackHeader, line_end, lines, longest_run};
+use super::{FileBlock, PackEntry, PackFooter, PackHeader, line_end, list_left_out, longest_run};
 
 pub(super) const START: &str = "<!-- codeteam pack -->";
 
-pub(super) fn head(head: &PackHeader<'_>) -> String {
-    let mut out = format!("{START}\n# {}\n\n{}\n", span(head.name), head.about());
+pub(super) fn header(head: &PackHeader<'_>) -> String {
+    let mut out = format!(
+        "{START}\n# {}\n\n{}\n",
+        code_span(head.name),
+        head.description()
+    );
     if let Some(tree) = head.tree {
         let fence = fence(tree);
         out.extend(["\n## Tree\n\n", &fence, "text\n", tree, &fence, "\n"]);
@@ -16,7 +20,7 @@ pub(super) fn head(head: &PackHeader<'_>) -> String {
     out
 }
 
-pub(super) fn file<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
+pub(super) fn file_block<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
     let fence = fence(entry.text);
     let compressed = if entry.compressed {
         " (signatures only)"
@@ -26,7 +30,7 @@ pub(super) fn file<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
     FileBlock {
         open: format!(
             "\n### {}{compressed}\n\n{fence}{}\n",
-            span(entry.path),
+            code_span(entry.path),
             language(entry.path)
         ),
         body: Cow::Borrowed(entry.text),
@@ -34,8 +38,8 @@ pub(super) fn file<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
     }
 }
 
-pub(super) fn end(end: &PackFooter<'_>) -> String {
-    let lines = lines(end);
+pub(super) fn footer(end: &PackFooter<'_>) -> String {
+    let lines = list_left_out(end);
     if lines.is_empty() {
         return String::new();
     }
@@ -43,13 +47,13 @@ pub(super) fn end(end: &PackFooter<'_>) -> String {
     format!("\n## Left out\n\n{fence}text\n{lines}{fence}\n")
 }
 
-/// A fence that nothing in a text ends.
+/// Returns a fence that nothing in a text can close.
 fn fence(text: &str) -> String {
     "`".repeat(3.max(longest_run(text, b'`') + 1))
 }
 
-/// A text as code in a line.
-fn span(text: &str) -> String {
+/// Formats a text as inline code.
+fn code_span(text: &str) -> String {
     match longest_run(text, b'`') {
         0 => format!("`{text}`"),
         run => {
@@ -59,7 +63,7 @@ fn span(text: &str) -> String {
     }
 }
 
-/// What a fence says of a file: the end of its name, if that is a plain word.
+/// Returns a fence's language: the file extension, if it is a plain word.
 fn language(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     let (_, end) = name.rsplit_once('.').unwrap_or(("", ""));

@@ -1,26 +1,26 @@
-//! Plain text.
+//! The plain text format.
 
 use std::borrow::Cow;
 
-use super::{FileBlock, PackEntry, PackFooter, PackHeader, line_end, lines, longest_run};
+use super::{FileBlock, PackEntry, PackFooter, PackHeader, line_end, list_left_out, longest_run};
 
 pub(super) const START: &str = "codeteam pack: ";
 
-pub(super) fn head(head: &PackHeader<'_>) -> String {
+pub(super) fn header(head: &PackHeader<'_>) -> String {
     let mut out = format!(
         "{START}{}\n{} A file's content ends with a line of as many `=` as its first has.\n\n",
         head.name,
-        head.about()
+        head.description()
     );
     if let Some(tree) = head.tree {
-        let bar = bar(tree);
+        let bar = unused_bar(tree);
         out.extend([&bar, " tree\n", tree, &bar, "\n\n"]);
     }
     out
 }
 
-pub(super) fn file<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
-    let bar = bar(entry.text);
+pub(super) fn file_block<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
+    let bar = unused_bar(entry.text);
     let compressed = if entry.compressed {
         " (signatures only)"
     } else {
@@ -33,16 +33,16 @@ pub(super) fn file<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
     }
 }
 
-pub(super) fn end(end: &PackFooter<'_>) -> String {
-    let lines = lines(end);
+pub(super) fn footer(end: &PackFooter<'_>) -> String {
+    let lines = list_left_out(end);
     if lines.is_empty() {
         return String::new();
     }
-    let bar = bar(&lines);
+    let bar = unused_bar(&lines);
     format!("{bar} left out\n{lines}{bar}\n")
 }
 
-/// A bar that is not in a text.
-fn bar(text: &str) -> String {
+/// Returns a bar of `=` that does not occur in a text.
+fn unused_bar(text: &str) -> String {
     "=".repeat(16.max(longest_run(text, b'=') + 1))
 }

@@ -1,24 +1,24 @@
-//! XML.
+//! The XML format.
 
 use std::borrow::Cow;
 
-use super::{FileBlock, PackEntry, PackFooter, PackHeader, lines};
+use super::{FileBlock, PackEntry, PackFooter, PackHeader, list_left_out};
 
 pub(super) const START: &str = "<pack by=\"codeteam\"";
 
-pub(super) fn head(head: &PackHeader<'_>) -> String {
+pub(super) fn header(head: &PackHeader<'_>) -> String {
     let tree = head.tree.map_or_else(String::new, |tree| {
-        format!("<tree>\n{}</tree>\n", escaped(tree))
+        format!("<tree>\n{}</tree>\n", escape_xml(tree))
     });
-    let (name, about) = (escaped(head.name), head.about());
+    let (name, about) = (escape_xml(head.name), head.description());
     format!(
         "{START} name=\"{name}\">\n<about>{}</about>\n{tree}<files>\n",
-        escaped(&about)
+        escape_xml(&about)
     )
 }
 
-pub(super) fn file<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
-    let path = escaped(entry.path);
+pub(super) fn file_block<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
+    let path = escape_xml(entry.path);
     let compressed = if entry.compressed {
         " compressed=\"signatures\""
     } else {
@@ -31,44 +31,44 @@ pub(super) fn file<'t>(entry: &PackEntry<'t>) -> FileBlock<'t> {
     }
 }
 
-pub(super) fn end(end: &PackFooter<'_>) -> String {
-    let lines = lines(end);
+pub(super) fn footer(end: &PackFooter<'_>) -> String {
+    let lines = list_left_out(end);
     if lines.is_empty() {
         return "</files>\n</pack>\n".to_owned();
     }
     format!(
         "</files>\n<left_out>\n{}</left_out>\n</pack>\n",
-        escaped(&lines)
+        escape_xml(&lines)
     )
 }
 
-/// A text that ends no CDATA section and has no character that XML knows not.
+/// Escapes a text so that it neither ends a CDATA section nor contains invalid XML characters.
 fn cdata(text: &str) -> Cow<'_, str> {
-    let strange = strange(text);
+    let strange = may_have_invalid_char(text);
     if !strange && memchr::memmem::find(text.as_bytes(), b"]]>").is_none() {
         return Cow::Borrowed(text);
     }
     let text = text.replace("]]>", "]]]]><![CDATA[>");
     Cow::Owned(if strange {
-        text.replace(unknown, "\u{fffd}")
+        text.replace(is_invalid_char, "\u{fffd}")
     } else {
         text
     })
 }
 
-/// Whether there may be a character that XML does not know. Most texts need only this look.
-fn strange(text: &str) -> bool {
+/// Returns true if there may be an invalid XML character. Most texts need only this quick check.
+fn may_have_invalid_char(text: &str) -> bool {
     let control = text.bytes().fold(false, |found, byte| {
         found | ((byte < 0x20) & !matches!(byte, b'\t' | b'\n' | b'\r'))
     });
     control || memchr::memmem::find(text.as_bytes(), b"\xef\xbf").is_some()
 }
 
-fn unknown(c: char) -> bool {
+fn is_invalid_char(c: char) -> bool {
     (c < ' ' && !matches!(c, '\t' | '\n' | '\r')) || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
-fn escaped(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -76,7 +76,7 @@ fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            c if unknown(c) => out.push('\u{fffd}'),
+            c if is_invalid_char(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }

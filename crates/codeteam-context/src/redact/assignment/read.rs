@@ -17,7 +17,7 @@ pub(super) struct AssignedValue {
     pub(super) style: ValueStyle,
 }
 
-/// How a value is written.
+/// The way in which a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::redact) enum ValueStyle {
     /// As a string.
@@ -29,7 +29,7 @@ pub(in crate::redact) enum ValueStyle {
 }
 
 /// The whole name that a keyword is in.
-pub(super) fn name(line: &str, keyword: Range<usize>) -> Range<usize> {
+pub(super) fn name_range(line: &str, keyword: Range<usize>) -> Range<usize> {
     let bytes = line.as_bytes();
     let before = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
     let after = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
@@ -39,31 +39,31 @@ pub(super) fn name(line: &str, keyword: Range<usize>) -> Range<usize> {
 }
 
 /// The value of a name.
-pub(super) fn value(line: &str, name: Range<usize>) -> Option<AssignedValue> {
+pub(super) fn read_value(line: &str, name: Range<usize>) -> Option<AssignedValue> {
     let bytes = line.as_bytes();
     if bytes.get(name.end) == Some(&b'>') {
-        return element(line, name);
+        return element_value(line, name);
     }
     let closing = QuoteMark::at(bytes, name.end);
     let mut at = closing.map_or(name.end, |quote| quote.end);
     if closing.is_some() && bytes.get(at) == Some(&b']') {
         at += 1;
     }
-    let blanks = blanks(bytes, at);
+    let blanks = skip_blanks(bytes, at);
     let is_option = bytes[name.start..].starts_with(b"--") && closing.is_none();
-    let separator = separator(&bytes[at + blanks..]);
+    let separator = separator_length(&bytes[at + blanks..]);
     let separated = match separator {
         0 if is_option && blanks > 0 => "",
         0 => return None,
         length => &line[at + blanks..at + blanks + length],
     };
     at += blanks + separated.len();
-    let gap = self::blanks(bytes, at);
+    let gap = self::skip_blanks(bytes, at);
     at += gap;
     if separated == ":" {
-        at = past_type(bytes, at);
+        at = skip_type(bytes, at);
     }
-    at = past_string_prefix(bytes, at);
+    at = skip_string_prefix(bytes, at);
     match QuoteMark::at(bytes, at) {
         Some(opening) => {
             if closing.is_some_and(|closing| {
@@ -71,12 +71,12 @@ pub(super) fn value(line: &str, name: Range<usize>) -> Option<AssignedValue> {
             }) {
                 return None;
             }
-            quoted(line, opening)
+            quoted_value(line, opening)
         }
         // What follows a quoted name without quotes is a number or a name.
         None if closing.is_some() => None,
         None => {
-            let range = bare(line, at)?;
+            let range = bare_value(line, at)?;
             let setting = is_option || is_setting(line, &name, separated, blanks + gap, range.end);
             let style = if setting {
                 ValueStyle::Setting
@@ -89,7 +89,7 @@ pub(super) fn value(line: &str, name: Range<usize>) -> Option<AssignedValue> {
 }
 
 /// `<password>…</password>`.
-fn element(line: &str, name: Range<usize>) -> Option<AssignedValue> {
+fn element_value(line: &str, name: Range<usize>) -> Option<AssignedValue> {
     if !line[..name.start].ends_with('<') {
         return None;
     }
@@ -103,13 +103,13 @@ fn element(line: &str, name: Range<usize>) -> Option<AssignedValue> {
     })
 }
 
-fn blanks(bytes: &[u8], at: usize) -> usize {
+fn skip_blanks(bytes: &[u8], at: usize) -> usize {
     let blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
     bytes[at..].iter().take(32).take_while(blank).count()
 }
 
-/// How long the separator is: `=`, `:`, `:=`, `=>`, `==`, `!=` and so on; but not `::`.
-fn separator(rest: &[u8]) -> usize {
+/// Returns the length of the separator: `=`, `:`, `:=`, `=>`, `==`, `!=` and so on; but not `::`.
+fn separator_length(rest: &[u8]) -> usize {
     let length = rest
         .iter()
         .take(4)
@@ -126,7 +126,7 @@ fn separator(rest: &[u8]) -> usize {
 }
 
 /// `: string = "…"`, `: &str = "…"`: where the value begins.
-fn past_type(bytes: &[u8], at: usize) -> usize {
+fn skip_type(bytes: &[u8], at: usize) -> usize {
     let is_type = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_&'<>[]?| .".contains(byte);
     let length = bytes[at..]
         .iter()
@@ -137,7 +137,7 @@ fn past_type(bytes: &[u8], at: usize) -> usize {
     if length == 0 || bytes.get(equals) != Some(&b'=') {
         return at;
     }
-    let value = equals + 1 + blanks(bytes, equals + 1);
+    let value = equals + 1 + skip_blanks(bytes, equals + 1);
     if QuoteMark::at(bytes, value).is_some() {
         value
     } else {
@@ -146,7 +146,7 @@ fn past_type(bytes: &[u8], at: usize) -> usize {
 }
 
 /// `b"…"`, `r"…"`, `f'…'`: where the quote is.
-fn past_string_prefix(bytes: &[u8], at: usize) -> usize {
+fn skip_string_prefix(bytes: &[u8], at: usize) -> usize {
     let is_prefix = |byte: &&u8| b"bBrRfFuUL@#".contains(byte);
     let length = bytes[at..].iter().take(3).take_while(is_prefix).count();
     match bytes.get(at + length) {
@@ -159,9 +159,9 @@ fn past_string_prefix(bytes: &[u8], at: usize) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct QuoteMark {
     mark: u8,
-    /// How many backslashes.
+    /// The number of backslashes.
     depth: usize,
-    /// Where it ends.
+    /// Its end.
     end: usize,
 }
 
@@ -188,7 +188,7 @@ impl QuoteMark {
 
 /// The inside of a string: up to the mark that closes it, and never past one that closes a string
 /// which this one is in.
-fn quoted(line: &str, opening: QuoteMark) -> Option<AssignedValue> {
+fn quoted_value(line: &str, opening: QuoteMark) -> Option<AssignedValue> {
     let start = opening.end;
     let bytes = line.as_bytes();
     let mut end = None;
@@ -222,7 +222,7 @@ fn quoted(line: &str, opening: QuoteMark) -> Option<AssignedValue> {
 }
 
 /// A value without quotes. `None` if it is code.
-fn bare(line: &str, at: usize) -> Option<Range<usize>> {
+fn bare_value(line: &str, at: usize) -> Option<Range<usize>> {
     let is_part = |byte: u8| {
         byte.is_ascii_alphanumeric() || b"_-.+/~!@#$%^*?".contains(&byte) || !byte.is_ascii()
     };
@@ -251,7 +251,7 @@ fn bare(line: &str, at: usize) -> Option<Range<usize>> {
     (end > at).then_some(at..end)
 }
 
-/// Whether a value without quotes stands where settings do.
+/// Returns true if a value without quotes is where settings are.
 fn is_setting(line: &str, name: &Range<usize>, separator: &str, blanks: usize, end: usize) -> bool {
     let whole = &line[name.clone()];
     let before = line[..name.start].bytes().next_back();

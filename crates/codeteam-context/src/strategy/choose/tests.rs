@@ -59,7 +59,7 @@ impl ProjectFacts for SampleProject {
         found
     }
 
-    fn relevant(&self, limit: usize) -> Vec<String> {
+    fn relevant_files(&self, limit: usize) -> Vec<String> {
         let best = ["src/main.py", "src/api/auth.py", "docs/auth.md"];
         best.iter()
             .take(limit)
@@ -142,7 +142,7 @@ fn parts_are_made_of_what_the_task_touches() {
         strategy: Some(&targeted),
         ..ContextRequest::default()
     };
-    let chosen = choose(&wishes, &matter, &sample()).unwrap();
+    let chosen = select_context(&wishes, &matter, &sample()).unwrap();
     assert_eq!(
         shown(&chosen),
         [
@@ -166,7 +166,7 @@ fn parts_are_made_of_what_the_task_touches() {
         hidden: &hidden,
         ..wishes
     };
-    let chosen = choose(&wishes, &matter, &sample()).unwrap();
+    let chosen = select_context(&wishes, &matter, &sample()).unwrap();
     assert_eq!(
         shown(&chosen),
         [
@@ -186,7 +186,7 @@ fn parts_are_made_of_what_the_task_touches() {
         scope: &scope,
         ..matter
     };
-    let chosen = choose(&wishes, &near, &sample()).unwrap();
+    let chosen = select_context(&wishes, &near, &sample()).unwrap();
     assert!(shown(&chosen).contains(&"imports: src/api/base.py".to_owned()));
 }
 
@@ -226,7 +226,7 @@ fn tests_are_written_in_the_language_of_what_they_test() {
             targets: &targets,
             ..TaskFacts::default()
         };
-        let chosen = choose(&wishes, &matter, &project).unwrap();
+        let chosen = select_context(&wishes, &matter, &project).unwrap();
         let tests = (!tests.is_empty()).then(|| format!("tests:{tests}"));
         assert_eq!(shown(&chosen), Vec::from_iter(tests), "{target}");
     }
@@ -248,7 +248,7 @@ fn documents_are_known_in_capitals_and_in_small_letters() {
         strategy: Some(&strategy),
         ..ContextRequest::default()
     };
-    let chosen = choose(&wishes, &TaskFacts::default(), &project).unwrap();
+    let chosen = select_context(&wishes, &TaskFacts::default(), &project).unwrap();
     assert_eq!(
         shown(&chosen),
         ["docs: Readme.md docs/Design.rst Contributing.md"]
@@ -273,7 +273,7 @@ fn whoever_tests_sees_what_is_public() {
         exclude: &exclude,
         ..ContextRequest::default()
     };
-    let chosen = choose(&wishes, &matter, &sample()).unwrap();
+    let chosen = select_context(&wishes, &matter, &sample()).unwrap();
     assert_eq!(
         shown(&chosen),
         ["included: api/openapi.yml src/api/base.py^ src/api/auth.py^ src/api/secret.py^"]
@@ -295,7 +295,7 @@ fn whoever_cannot_look_sees_the_files_and_the_tree() {
         include: &include,
         ..ContextRequest::default()
     };
-    let chosen = choose(&wishes, &matter, &sample()).unwrap();
+    let chosen = select_context(&wishes, &matter, &sample()).unwrap();
     assert_eq!(
         shown(&chosen),
         [
@@ -334,7 +334,7 @@ fn whoever_cannot_look_sees_the_files_whole_whatever_else_names_them() {
         always_include: &always,
         ..ContextRequest::default()
     };
-    let chosen = choose(&wishes, &matter, &sample()).unwrap();
+    let chosen = select_context(&wishes, &matter, &sample()).unwrap();
     assert_eq!(
         shown(&chosen)[..2],
         ["target: src/main.py README.md", "always: docs/auth.md"]
@@ -364,7 +364,7 @@ fn what_a_change_brings_is_no_standard() {
         strategy: Some(&strategy),
         ..ContextRequest::default()
     };
-    let chosen = choose(&wishes, &matter, &project).unwrap();
+    let chosen = select_context(&wishes, &matter, &project).unwrap();
     assert_eq!(shown(&chosen)[1], "standards: CONTRIBUTING.md");
 }
 
@@ -387,7 +387,7 @@ fn reviewers_see_what_a_change_reaches() {
         strategy: Some(&strategy),
         ..ContextRequest::default()
     };
-    let chosen = choose(&wishes, &matter, &sample()).unwrap();
+    let chosen = select_context(&wishes, &matter, &sample()).unwrap();
     assert_eq!(
         shown(&chosen),
         [
@@ -405,10 +405,10 @@ fn what_means_nothing_is_said() {
         include: &include,
         ..ContextRequest::default()
     };
-    let error = choose(&wishes, &TaskFacts::default(), &sample()).unwrap_err();
+    let error = select_context(&wishes, &TaskFacts::default(), &sample()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`$TARGTE` is no pattern of files: there is no such variable"
+        "`$TARGTE` is not a valid pattern of files: there is no such variable"
     );
 }
 
@@ -431,7 +431,7 @@ fn files_that_the_brief_names_are_shown_after_those_of_the_task() {
         strategy: Some(&strategy),
         ..ContextRequest::default()
     };
-    let chosen = choose(&wishes, &matter, &sample()).unwrap();
+    let chosen = select_context(&wishes, &matter, &sample()).unwrap();
     assert_eq!(
         shown(&chosen),
         ["target: src/main.py", "brief: docs/auth.md"]

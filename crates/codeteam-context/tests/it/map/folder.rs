@@ -30,7 +30,7 @@ pub(crate) fn sample(project: &str) -> Vec<(String, String)> {
                 .to_str()
                 .unwrap()
                 .to_owned();
-            if Language::of(&name).is_some() {
+            if Language::from_path(&name).is_some() {
                 files.push((name, fs::read_to_string(path).unwrap()));
             }
         }
@@ -46,7 +46,7 @@ pub(crate) struct Made {
     texts: Vec<String>,
     /// Stamps count up from here with each change.
     clock: u64,
-    /// How often a file was read.
+    /// The number of times that a file was read.
     pub(crate) reads: AtomicUsize,
 }
 

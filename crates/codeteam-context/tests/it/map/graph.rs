@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use codeteam_context::graph::{FileEdge, ImportanceRanks, TaskFocus, rank};
+use codeteam_context::graph::{FileEdge, ImportanceRanks, TaskFocus, rank_by_references};
 use codeteam_context::index::SourceIndex;
 use proptest::prelude::*;
 
@@ -10,13 +10,13 @@ use super::folder::{Made, PROJECTS};
 
 fn ranked(files: &Made, focus: &TaskFocus, edges: &[FileEdge]) -> (SourceIndex, ImportanceRanks) {
     let index = SourceIndex::build(files, None, &|_, _| {});
-    let ranks = rank(&index, focus, edges);
+    let ranks = rank_by_references(&index, focus, edges);
     (index, ranks)
 }
 
 fn of(path: &str, files: &Made, focus: &TaskFocus) -> f64 {
     let (index, ranks) = ranked(files, focus, &[]);
-    ranks.files[index.file(path).unwrap()]
+    ranks.files[index.file_number(path).unwrap()]
 }
 
 fn focus(files: &[&str], names: &[&str]) -> TaskFocus {
@@ -166,6 +166,6 @@ proptest! {
         let (index, ranks) = ranked(&files, &focus, &[]);
         prop_assert!((ranks.files.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         prop_assert!(ranks.files.iter().all(|rank| *rank >= 0.0));
-        prop_assert_eq!(rank(&index, &focus, &[]), ranks);
+        prop_assert_eq!(rank_by_references(&index, &focus, &[]), ranks);
     }
 }

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use codeteam_context::graph::{TaskFocus, rank};
+use codeteam_context::graph::{TaskFocus, rank_by_references};
 use codeteam_context::index::{SourceIndex, UpdateCounts};
-use codeteam_context::map::{MapOptions, map};
+use codeteam_context::map::{MapOptions, draw_map};
 use proptest::prelude::*;
 
 use super::folder::{Made, PROJECTS, sample};
@@ -18,7 +18,7 @@ fn told(index: &SourceIndex) -> String {
     for file in 0..index.len() {
         writeln!(out, "{} {:?}", index.path(file), index.outline(file)).unwrap();
         for definition in &index.outline(file).definitions {
-            let places: Vec<_> = index.defined(&definition.name).collect();
+            let places: Vec<_> = index.definitions_named(&definition.name).collect();
             writeln!(out, "{} {places:?}", definition.name).unwrap();
         }
     }
@@ -27,10 +27,10 @@ fn told(index: &SourceIndex) -> String {
         names: vec!["Order".to_owned()],
     };
     for focus in [TaskFocus::default(), focus] {
-        let ranks = rank(index, &focus, &[]);
+        let ranks = rank_by_references(index, &focus, &[]);
         let options = MapOptions::new(300);
         // To the last bit.
-        writeln!(out, "{ranks:?}\n{}", map(index, &ranks, &options).text).unwrap();
+        writeln!(out, "{ranks:?}\n{}", draw_map(index, &ranks, &options).text).unwrap();
     }
     out
 }
@@ -70,7 +70,7 @@ fn one_edit_reads_and_parses_one_file() {
     let (index, work) = built(&files, Some(cache.path()));
     assert_eq!(work, UpdateCounts { read: 1, parsed: 1 });
     assert_eq!(files.reads.load(Ordering::Relaxed), 1);
-    assert_eq!(index.defined("NewOne").count(), 1);
+    assert_eq!(index.definitions_named("NewOne").count(), 1);
     assert_eq!(told(&index), told(&built(&files, None).0));
 
     assert_eq!(
@@ -89,8 +89,8 @@ fn a_moved_file_is_read_but_not_parsed() {
     files.write("cmd/main.go", &text);
     let (index, work) = built(&files, Some(cache.path()));
     assert_eq!(work, UpdateCounts { read: 1, parsed: 0 });
-    assert!(index.file("go/main.go").is_none());
-    assert!(index.file("cmd/main.go").is_some());
+    assert!(index.file_number("go/main.go").is_none());
+    assert!(index.file_number("cmd/main.go").is_some());
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_young_stamp_is_not_relied_on() {
     files.write_unseen("a.py", "def six(): pass\n");
     let (index, work) = built(&files, Some(cache.path()));
     assert_eq!(work, UpdateCounts { read: 1, parsed: 1 });
-    assert_eq!(index.defined("six").count(), 1);
+    assert_eq!(index.definitions_named("six").count(), 1);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn the_order_in_which_names_were_met_does_not_show() {
     assert_eq!(told(&live), told(&built(&files, None).0));
 }
 
-/// What a person does to files.
+/// A person's change of files.
 #[derive(Clone, Debug)]
 enum Edit {
     Write(usize, usize),

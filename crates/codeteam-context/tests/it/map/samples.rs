@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use codeteam_context::graph::{TaskFocus, rank};
+use codeteam_context::graph::{TaskFocus, rank_by_references};
 use codeteam_context::index::SourceIndex;
 use codeteam_context::language::Language;
-use codeteam_context::map::{FocusDisplay, MapOptions, map};
+use codeteam_context::map::{FocusDisplay, MapOptions, draw_map};
 use codeteam_context::outline::{Outline, outline, signatures};
 use codeteam_context::redact::Redactor;
 use codeteam_context::tokens;
@@ -18,7 +18,7 @@ fn outlines() {
     for project in PROJECTS {
         let mut all = String::new();
         for (path, text) in sample(project) {
-            let language = Language::of(&path).unwrap();
+            let language = Language::from_path(&path).unwrap();
             writeln!(all, "== {path}").unwrap();
             shown(&outline(&text, language), &mut all);
         }
@@ -31,7 +31,7 @@ fn declarations_only() {
     for project in PROJECTS {
         let mut all = String::new();
         for (path, text) in sample(project) {
-            let language = Language::of(&path).unwrap();
+            let language = Language::from_path(&path).unwrap();
             let shown = signatures(&text, language);
             writeln!(all, "== {path}").unwrap();
             all.push_str(&shown.unwrap_or_else(|| "(nothing gained)\n".to_owned()));
@@ -54,12 +54,12 @@ fn maps() {
             (&focused, FocusDisplay::LeftOut),
         ] {
             for budget in [60, 200] {
-                let ranks = rank(&index, focus, &[]);
+                let ranks = rank_by_references(&index, focus, &[]);
                 let options = MapOptions {
                     touched,
                     ..MapOptions::new(budget)
                 };
-                let map = map(&index, &ranks, &options);
+                let map = draw_map(&index, &ranks, &options);
                 assert!(map.tokens <= budget, "{project}");
                 assert_eq!(map.tokens, tokens::count(&map.text), "{project}");
                 let what = if focus.files.is_empty() {
@@ -83,8 +83,8 @@ fn maps() {
 #[test]
 fn a_budget_of_nothing_is_an_empty_map() {
     let index = SourceIndex::build(&Made::sample("go"), None, &|_, _| {});
-    let ranks = rank(&index, &TaskFocus::default(), &[]);
-    let map = map(&index, &ranks, &MapOptions::new(0));
+    let ranks = rank_by_references(&index, &TaskFocus::default(), &[]);
+    let map = draw_map(&index, &ranks, &MapOptions::new(0));
     assert_eq!((map.text.as_str(), map.tokens, map.files.len()), ("", 0, 0));
     assert!(map.left_out > 0);
 }
@@ -92,7 +92,7 @@ fn a_budget_of_nothing_is_an_empty_map() {
 #[test]
 fn a_map_may_be_of_a_folder_only() {
     let index = SourceIndex::build(&Made::sample("go"), None, &|_, _| {});
-    let ranks = rank(&index, &TaskFocus::default(), &[]);
+    let ranks = rank_by_references(&index, &TaskFocus::default(), &[]);
     for (below, expected) in [
         ("store", vec!["store/store.go"]),
         ("stor", vec![]),
@@ -102,7 +102,7 @@ fn a_map_may_be_of_a_folder_only() {
             below: below.to_owned(),
             ..MapOptions::new(500)
         };
-        let map = map(&index, &ranks, &options);
+        let map = draw_map(&index, &ranks, &options);
         let paths: Vec<_> = map.files.iter().map(|part| &*part.path).collect();
         assert_eq!(paths, expected, "{below}");
     }
@@ -113,8 +113,8 @@ fn a_constant_that_is_a_secret_is_not_shown() {
     let key = ["gh", "p_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
     let text = format!("GITHUB_TOKEN = \"{key}\"\n");
     let index = SourceIndex::build(&Made::new([("a.py", &*text)]), None, &|_, _| {});
-    let ranks = rank(&index, &TaskFocus::default(), &[]);
-    let mut map = map(&index, &ranks, &MapOptions::new(500));
+    let ranks = rank_by_references(&index, &TaskFocus::default(), &[]);
+    let mut map = draw_map(&index, &ranks, &MapOptions::new(500));
     assert!(map.text.contains(&key));
     let hits = map.redact(&Redactor::new([]));
     assert_eq!(hits.values().sum::<usize>(), 1);

@@ -1,27 +1,37 @@
-//! What comes of an attempt: what it cost, what it said, how it was judged.
+//! Applies the results of attempts: cost, submission, votes.
 
 use std::sync::Arc;
 
-use super::with;
+use super::team::note_missing_score;
+use super::{update_frame, update_slot};
 use crate::budget::Usage;
-use crate::frame::{Conversation, Frame, FrameChange, SlotState, SlotWork, StepVerdict};
-use crate::ids::{AttemptId, StepId};
-use crate::record::GatekeeperVote;
+use crate::contribution::Contribution;
+use crate::frame::{Conversation, Frame, FrameChange, SlotEnd, SlotState, SlotWork, StepVerdict};
+use crate::ids::{AttemptId, BodyId, StepId};
+use crate::judgements::GatekeeperVote;
 use crate::role::RoleKind;
 use crate::run::{OutstandingLaunch, Run};
 use crate::submission::Submission;
 use crate::workflow::ScribeOutput;
 
-/// Keeps the session that a worker has told of, and forgets an earlier one if it told of none.
-pub(super) fn remember(run: &mut Run, id: &AttemptId, session: Option<&str>, spent: Usage) {
-    with(run, &id.frame, |f| {
+/// Stores the conversation that a worker reported, and drops the earlier one if it reported none.
+pub(super) fn remember_conversation(
+    run: &mut Run,
+    id: &AttemptId,
+    session: Option<&str>,
+    spent: Usage,
+) {
+    update_frame(run, &id.frame, |f| {
         let worker = f.slot(id).and_then(|slot| slot.worker.clone());
         let key = (id.step.clone(), id.slot);
         let (Some(session), Some(worker)) = (session, worker) else {
-            f.sessions.remove(&key);
+            f.conversations.remove(&key);
             return;
         };
-        let known = f.sessions.get(&key).filter(|known| known.id == session);
+        let known = f
+            .conversations
+            .get(&key)
+            .filter(|known| known.id == session);
         let mut usage = known.map_or_else(Usage::default, |known| known.usage);
         usage.add(spent);
         let session = Conversation {
@@ -30,11 +40,11 @@ pub(super) fn remember(run: &mut Run, id: &AttemptId, session: Option<&str>, spe
             turns: known.map_or(0, |known| known.turns) + 1,
             usage,
         };
-        f.sessions.insert(key, session);
+        f.conversations.insert(key, session);
     });
 }
 
-pub(super) fn settle(run: &mut Run, id: &AttemptId, usage: Usage) {
+pub(super) fn settle_usage(run: &mut Run, id: &AttemptId, usage: Usage) {
     if let Some(OutstandingLaunch {
         reserved,
         counted: true,
@@ -42,11 +52,11 @@ pub(super) fn settle(run: &mut Run, id: &AttemptId, usage: Usage) {
     }) = run.outstanding.remove(&id.fence)
     {
         run.budget.settle(reserved, usage);
-        with(run, &id.frame, |f| f.spent.add(reserved, usage));
+        update_frame(run, &id.frame, |f| f.counts.spent.add(reserved, usage));
     }
 }
 
-pub(super) fn judge(
+pub(super) fn record_judgement(
     frame: &mut Frame,
     step: &StepId,
     approved: bool,
@@ -63,39 +73,67 @@ pub(super) fn judge(
     frame.verdicts.insert(step.clone(), verdict);
 }
 
-pub(super) fn receive(
+pub(super) fn apply_submission(
     run: &mut Run,
     id: &AttemptId,
     submission: &Submission,
     change: Option<&(crate::ids::Tree, FrameChange)>,
     vote: Option<bool>,
-    writes: Option<ScribeOutput>,
+    (writes, transcript): (Option<ScribeOutput>, Option<&BodyId>),
 ) {
-    if let Submission::Verdict(verdict) = submission {
-        record_vote(run, id, vote, &verdict.reason);
+    let judged = match submission {
+        Submission::Verdict(verdict) => Some(verdict.reason.clone()),
+        Submission::Quality(score) => Some(score.feedback()),
+        Submission::Intervention(decision) => Some(decision.reason.clone()),
+        _ => None,
+    };
+    if let Some(reason) = judged {
+        record_vote(run, id, vote, &reason);
+        update_frame(run, &id.frame, |f| drop(f.reasons.insert(id.slot, reason)));
     }
-    with(run, &id.frame, |f| {
+    update_frame(run, &id.frame, |f| {
         if let Some(slot) = f.slot_mut(id) {
-            slot.state = SlotState::Done(vote);
+            slot.state = SlotState::Done(SlotEnd::from_vote(vote));
         }
         match submission {
             Submission::Requirements(r) => f.outputs.requirements = Some(r.requirements.clone()),
-            Submission::Design(d) => f.outputs.take_design(&id.step, d),
+            Submission::Design(d) => {
+                f.outputs.record_design(&id.step, d);
+                if !f.locked.is_empty() && f.tree != f.base.tree {
+                    // What was written of the design before, and not committed, is out of date.
+                    f.locked.clear();
+                    f.change = None;
+                    f.tree = f.base.tree.clone();
+                }
+            }
             Submission::Text(t) => match writes {
                 Some(ScribeOutput::Message) => f.outputs.text = Some(t.message.clone()),
                 Some(ScribeOutput::Brief) => f.outputs.brief = Some(t.message.clone()),
-                Some(ScribeOutput::Log) => f.log.shorten(&t.message),
-                // Which task comes first is another event's to say.
+                Some(ScribeOutput::Log) => f.work_log.replace_with_summary(&t.message),
+                Some(ScribeOutput::Digest) => f.outputs.digest = Some(t.message.clone()),
+                // Another event records which task comes first.
                 None => {}
             },
             Submission::Change(c) => {
                 let files = change.map_or(&[][..], |(_, change)| change.files.as_slice());
-                f.log.submitted(f.round, &id.step, c, files);
+                f.work_log.record_change(f.round, &id.step, c, files);
                 f.outputs.change = Some(c.clone());
+                let slot = f.slots.iter().find(|slot| slot.id.slot == id.slot);
+                if let Some(SlotWork::Role(role)) = slot.map(|slot| slot.work.clone()) {
+                    f.outputs.record_contribution(Contribution {
+                        role,
+                        summary: c.summary.clone(),
+                        notes: c.notes.clone(),
+                        files: files.to_vec(),
+                        transcript: transcript.cloned(),
+                    });
+                }
                 f.outputs.text = None;
-                f.accepted_by = None;
-                f.handed = false;
+                f.acceptance.by = None;
+                f.acceptance.edited_by_person = false;
                 f.feedback.clear();
+                f.team.failure = None;
+                f.team.unscored = None;
             }
             Submission::Verdict(v) => {
                 let role = f
@@ -106,37 +144,51 @@ pub(super) fn receive(
                         SlotWork::Role(role) => Some(role.as_str()),
                         _ => None,
                     });
-                f.log.judged(role.unwrap_or(id.step.as_str()), v);
-                f.reasons.insert(id.slot, v.reason.clone());
+                f.work_log
+                    .record_verdict(role.unwrap_or(id.step.as_str()), v);
             }
             Submission::Plan(_) => {
                 f.outputs.settled = false;
                 f.feedback.clear();
             }
-            Submission::Questions(q) => f.outputs.take_analysis(q),
-            Submission::Blocked(_) => {}
+            Submission::Questions(q) => f.outputs.record_analysis(q),
+            Submission::Blocked(_)
+            | Submission::Quality(_)
+            | Submission::Intervention(_)
+            | Submission::Assembly(_) => {}
         }
         if let Some((tree, change)) = change {
-            f.seen.record(&id.step, &change.patch, f.round);
+            f.counts
+                .submitted_patches
+                .record(&id.step, &change.patch, f.round);
             f.tree = tree.clone();
             f.change = Some(change.clone());
-            f.record.made = f.round;
+            f.judgements.change_round = f.round;
         }
     });
 }
 
-/// The round of what is judged: a change belongs to the round it was made in.
+/// Returns the round of what is judged: a change belongs to the round it was made in.
 pub(super) fn judged_round(frame: &Frame) -> u32 {
     match frame.change {
-        Some(_) => frame.record.made,
+        Some(_) => frame.judgements.change_round,
         None => frame.round,
     }
 }
 
-/// Keeps what a gatekeeper said, for reports.
-pub(super) fn record_vote(run: &mut Run, id: &AttemptId, vote: Option<bool>, reason: &str) {
+/// Ends a slot that gave up, and keeps why.
+pub(super) fn abstain(run: &mut Run, id: &AttemptId, reason: &str) {
+    update_slot(run, id, |slot| {
+        slot.state = SlotState::Done(SlotEnd::Abstained);
+    });
+    record_vote(run, id, None, reason);
+    note_missing_score(run, id, reason);
+}
+
+/// Records a gatekeeper's vote, for reports.
+fn record_vote(run: &mut Run, id: &AttemptId, vote: Option<bool>, reason: &str) {
     let roles = Arc::clone(&run.roles);
-    with(run, &id.frame, |f| {
+    update_frame(run, &id.frame, |f| {
         let work = f.slot(id).map(|slot| &slot.work);
         let Some(SlotWork::Role(role)) = work else {
             return;
@@ -156,6 +208,6 @@ pub(super) fn record_vote(run: &mut Run, id: &AttemptId, vote: Option<bool>, rea
             tree: f.tree.clone(),
             patch,
         };
-        f.record.vote(&id.step, ballot);
+        f.judgements.record_vote(&id.step, ballot);
     });
 }

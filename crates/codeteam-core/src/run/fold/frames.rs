@@ -1,22 +1,25 @@
-//! How frames are opened, moved, ended and taken up again.
+//! Applies events that open, move, end and resume frames.
 
-use super::tasks::{follow_schedule, is_over, note, set_status};
-use super::with;
-use crate::event::{EntryReason, FrameOutcome};
-use crate::frame::{Frame, FrameItem, FrameStage, Slot, SlotState, SlotWork, Tip};
-use crate::ids::{AttemptId, Commit, FramePath, StepId, TaskId};
+use super::rollback::{remember_ended, visits_before};
+use super::tasks::{is_over, set_status, sync_with_schedule, update_task_record};
+use super::update_frame;
+use crate::event::EntryReason;
+use crate::frame::FrameOutcome;
+use crate::frame::{Frame, FrameItem, FrameStage, Slot, SlotEnd, SlotState, SlotWork, Tip};
+use crate::ids::{AttemptId, Commit, FramePath, RoleName, StepId, TaskId};
 use crate::role::RoleKind;
 use crate::run::Run;
 use crate::schedule::TaskStatus;
 use crate::workflow::{Step, StepKind};
 
-/// Takes a frame to a step. `slots` are those that are asked; all of the step's if none is named.
-pub(super) fn enter(
+/// Moves a frame to a step. `slots` are those that take part; an empty list means all of the
+/// step's. `roles` are those that the plan names, of which the first one takes part.
+pub(super) fn enter_step(
     run: &mut Run,
     path: &FramePath,
     step: &StepId,
     generation: u32,
-    (why, slots): (EntryReason, &[u32]),
+    (why, slots, roles): (EntryReason, &[u32], &[RoleName]),
 ) {
     let Some(frame) = run.frames.get(path) else {
         return;
@@ -25,24 +28,29 @@ pub(super) fn enter(
         return;
     };
     let definition = &Step::clone(definition);
-    // An `each` step that is entered anew tries what had failed again; one that is taken up again
-    // only what a person named.
+    // Entering an `each` step again retries what had failed; resuming it retries only what a person
+    // named.
     let children = match why {
-        EntryReason::Resumed => run.children_of(frame, definition, is_over),
-        _ => run.children_of(frame, definition, TaskStatus::satisfies),
+        EntryReason::Resumed => run.build_children(frame, definition, is_over),
+        _ => run.build_children(frame, definition, TaskStatus::satisfies),
     };
     if let Some(children) = &children {
-        follow_schedule(run, children);
+        sync_with_schedule(run, children);
     }
     let is_asked = |slot: &u32| slots.is_empty() || slots.contains(slot);
     let work: Vec<(u32, SlotWork)> = match &definition.kind {
+        StepKind::Role(_) if !roles.is_empty() => {
+            let role = roles.first().cloned().map(SlotWork::Role);
+            role.map(|work| (0, work)).into_iter().collect()
+        }
         StepKind::Role(role) => (0..)
             .zip(role.slots.iter().cloned().map(SlotWork::Role))
             .filter(|(slot, _)| is_asked(slot))
             .collect(),
         StepKind::Gate { .. } => vec![(0, SlotWork::Gate(step.clone()))],
-        // What it does first depends on where the tip is; `AttemptStarted` says it.
+        // Its first action depends on where the tip is; `AttemptStarted` records it.
         StepKind::Commit { .. } => vec![(0, SlotWork::Integrate)],
+        StepKind::Lock => vec![(0, SlotWork::WriteInterfaces)],
         StepKind::Publish { .. } => vec![(0, SlotWork::Publish)],
         StepKind::Deliver { .. } => vec![(0, SlotWork::Deliver)],
         StepKind::Person { .. } | StepKind::Each { .. } => Vec::new(),
@@ -53,29 +61,42 @@ pub(super) fn enter(
         _ => FrameStage::Working,
     };
     let commits = stage == FrameStage::Committing;
-    run.integrating.retain(|f| f != path);
+    run.integration_queue.retain(|f| f != path);
     if commits {
-        run.integrating.push(path.clone());
+        run.integration_queue.push(path.clone());
     }
     let tip = run.tip.clone();
-    with(run, path, |f| {
+    let task = run.frames.get(path).and_then(|frame| run.frame_task(frame));
+    let planned = task.map(|task| task.roles.clone()).unwrap_or_default();
+    update_frame(run, path, |f| {
         if f.step != *step {
-            f.question_rounds = 0;
+            f.answers.question_rounds = 0;
         }
         if f.tree == f.base.tree {
-            // Nothing of its own to lose: it sees what was integrated meanwhile, by the frames
-            // below it too.
+            // It has no work of its own to lose, so it starts from what was integrated meanwhile,
+            // including by its child frames.
             f.tree = tip.tree.clone();
             f.base = tip;
         }
         if why == EntryReason::Rebound {
-            f.rebounded = std::mem::take(&mut f.since_rebound);
+            f.counts.rejections_at_rebound = std::mem::take(&mut f.counts.consecutive_rejections);
+        }
+        if !roles.is_empty() {
+            f.team.begin_turn(step, generation, (roles, planned));
+        }
+        if f.team
+            .failure
+            .as_ref()
+            .is_some_and(|failed| failed.step == *step)
+        {
+            f.team.failure = None;
         }
         f.step = step.clone();
         f.generation = generation;
         f.visits.insert(step.clone(), generation);
-        f.entered += 1;
+        f.counts.steps_entered += 1;
         f.reasons.clear();
+        f.approval.pending = None;
         f.stage = stage;
         f.children = children;
         f.slots = work
@@ -87,7 +108,7 @@ pub(super) fn enter(
                     generation,
                     slot,
                     attempt: 1,
-                    fence: 0,
+                    fence: AttemptId::NOT_LAUNCHED,
                 };
                 Slot::new(id, work)
             })
@@ -98,16 +119,22 @@ pub(super) fn enter(
 pub(super) fn open_frame(run: &mut Run, path: &FramePath, item: &FrameItem, base: &Tip) {
     let parent = parent_of(path);
     start_child(run, &parent, path.name());
-    let frame = Frame::new(path.clone(), Some(parent), item.clone(), base.clone());
+    let mut frame = Frame::new(path.clone(), Some(parent), item.clone(), base.clone());
+    frame.visits_before = visits_before(run, path);
+    if let (FrameItem::Phase(phase), Some(origin)) = (item, &run.forked_from)
+        && let Some(outputs) = origin.phases.get(phase)
+    {
+        frame.outputs = outputs.clone();
+    }
     run.frames.insert(path.clone(), frame);
-    note(run, item, |record| record.status = TaskStatus::Running);
+    update_task_record(run, item, |record| record.status = TaskStatus::Running);
 }
 
 pub(super) fn resume_frame(run: &mut Run, path: &FramePath) {
-    let Some(mut frame) = run.failed.get(path).cloned() else {
+    let Some(mut frame) = run.failed_frames.get(path).cloned() else {
         return;
     };
-    run.failed.remove_mut(path);
+    run.failed_frames.remove_mut(path);
     if let Some(parent) = &frame.parent {
         start_child(run, &parent.clone(), path.name());
     }
@@ -115,14 +142,14 @@ pub(super) fn resume_frame(run: &mut Run, path: &FramePath) {
     frame.stage = FrameStage::Working;
     let item = frame.item.clone();
     run.frames.insert(path.clone(), frame);
-    note(run, &item, |record| {
+    update_task_record(run, &item, |record| {
         record.status = TaskStatus::Running;
         record.why = None;
     });
 }
 
 pub(super) fn start_child(run: &mut Run, parent: &FramePath, name: &str) {
-    with(run, parent, |f| {
+    update_frame(run, parent, |f| {
         if let Some(children) = &mut f.children
             && let Some(i) = children.position(name)
         {
@@ -133,14 +160,17 @@ pub(super) fn start_child(run: &mut Run, parent: &FramePath, name: &str) {
 }
 
 pub(super) fn end_frame(run: &mut Run, path: &FramePath, outcome: &FrameOutcome) {
-    run.integrating.retain(|f| f != path);
+    run.integration_queue.retain(|f| f != path);
     let Some(frame) = run.frames.get_mut(path) else {
         return;
     };
     frame.stage = FrameStage::Ended(outcome.clone());
+    frame.approval.pending = None;
     for slot in &mut frame.slots {
-        if slot.state != SlotState::Running {
-            slot.state = SlotState::Done(None);
+        // Who gave up stays known: a person may accept the change without that verdict.
+        let stays = [SlotState::Running, SlotState::Done(SlotEnd::Abstained)];
+        if !stays.contains(&slot.state) {
+            slot.state = SlotState::Done(SlotEnd::Stopped);
         }
     }
     if frame.parent.is_none() {
@@ -159,15 +189,23 @@ pub(super) fn end_frame(run: &mut Run, path: &FramePath, outcome: &FrameOutcome)
         FrameOutcome::Skipped => TaskStatus::Skipped,
         FrameOutcome::Cancelled | FrameOutcome::Aborted(_) => TaskStatus::Pending,
     };
-    note(run, &frame.item, |record| {
+    update_task_record(run, &frame.item, |record| {
         record.status = status;
         record.rounds = frame.round;
         record.commits.clone_from(&frame.commits);
+        record.quality.clone_from(&frame.team.quality);
+        record.interventions.clone_from(&frame.team.history);
         record.findings = match status {
             TaskStatus::Completed => frame.findings.open().cloned().collect(),
             // The frame itself is kept.
             _ => Vec::new(),
         };
+        if status == TaskStatus::Completed {
+            record
+                .contributions
+                .clone_from(&frame.outputs.contributions);
+            record.digest.clone_from(&frame.outputs.digest);
+        }
         if let FrameOutcome::Failed(why) = outcome {
             record.why = Some(why.clone());
         }
@@ -176,14 +214,17 @@ pub(super) fn end_frame(run: &mut Run, path: &FramePath, outcome: &FrameOutcome)
     for name in blocked {
         set_status(run, &TaskId(name), TaskStatus::Blocked);
     }
-    if !status.satisfies() {
-        // Its counts go on if it is taken up again, so that no attempt has the name of another.
-        run.failed.insert_mut(path.clone(), frame);
+    if status.satisfies() {
+        remember_ended(run, &frame);
+    } else {
+        // Its counters continue if it is resumed, so that no two attempts share an id.
+        run.failed_frames.insert_mut(path.clone(), frame);
     }
 }
 
-/// Where no step takes tasks one by one, the run has carried the plan out as a whole; unless nobody
-/// in it makes changes, and the plan itself is what it was for.
+/// Marks all tasks as completed if no step takes tasks one by one: the run has then carried out the
+/// plan as a whole. It does not if no role makes changes, since the plan itself was then the
+/// result.
 fn complete_all(run: &mut Run, commits: &[Commit]) {
     let mut steps = run.workflow.steps.values();
     let makes = run
@@ -196,14 +237,14 @@ fn complete_all(run: &mut Run, commits: &[Commit]) {
     let tasks = run.plan.iter().flat_map(|plan| &plan.tasks);
     let tasks: Vec<TaskId> = tasks.map(|task| task.id.clone()).collect();
     for task in tasks {
-        note(run, &FrameItem::Task(task), |record| {
+        update_task_record(run, &FrameItem::Task(task), |record| {
             record.status = TaskStatus::Completed;
             record.commits = commits.to_vec();
         });
     }
 }
 
-/// Tells the parent's schedule; returns the names of what is blocked now.
+/// Updates the parent's schedule; returns the names of the tasks that are blocked now.
 pub(super) fn end_child(run: &mut Run, frame: &Frame, status: TaskStatus) -> Vec<String> {
     let Some(parent) = frame.parent.as_ref().and_then(|p| run.frames.get_mut(p)) else {
         return Vec::new();
@@ -230,10 +271,10 @@ pub(super) fn end_child(run: &mut Run, frame: &Frame, status: TaskStatus) -> Vec
         .collect()
 }
 
-/// The run's own frame goes back to what it was doing when it ended.
-pub(super) fn reopen(run: &mut Run) {
+/// Returns the root frame to what it was doing when the run ended.
+pub(super) fn reopen_run(run: &mut Run) {
     run.outcome = None;
-    with(run, &FramePath::root(), |f| {
+    update_frame(run, &FramePath::root(), |f| {
         f.stage = if f.children.is_some() {
             FrameStage::Each
         } else {

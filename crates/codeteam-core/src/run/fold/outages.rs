@@ -1,4 +1,4 @@
-//! Model APIs that do not answer: since when, and how often they have failed.
+//! Tracks model APIs that do not answer: since when, and how often they have failed.
 
 use crate::budget::Usage;
 use crate::failure::{FailureAction, FailureFacts};
@@ -6,7 +6,7 @@ use crate::ids::{Account, AttemptId, EpochMillis};
 use crate::park::ApiOutage;
 use crate::run::Run;
 
-/// Notes that an API has failed; any other end of an attempt shows that it is there.
+/// Records that an API has failed; any other end of an attempt shows that the API answers.
 pub(super) fn note_outage(
     run: &mut Run,
     id: &AttemptId,
@@ -17,7 +17,7 @@ pub(super) fn note_outage(
     if !action.is_waiting() || facts.quota.is_some() {
         return forget_outage(run, id);
     }
-    let Some(account) = account_of(run, id) else {
+    let Some(account) = attempt_account(run, id) else {
         return;
     };
     let outage = run.outages.entry(account).or_insert_with(|| ApiOutage {
@@ -29,22 +29,22 @@ pub(super) fn note_outage(
     outage.message.clone_from(&facts.message);
 }
 
-/// Notes that the API of an attempt's worker answers.
+/// Records that the API of an attempt's worker answers.
 pub(super) fn forget_outage(run: &mut Run, id: &AttemptId) {
     if run.outages.is_empty() {
         return;
     }
-    if let Some(account) = account_of(run, id) {
+    if let Some(account) = attempt_account(run, id) {
         run.outages.remove(&account);
     }
 }
 
-fn account_of(run: &Run, id: &AttemptId) -> Option<Account> {
+fn attempt_account(run: &Run, id: &AttemptId) -> Option<Account> {
     let slot = run.frames.get(&id.frame)?.slot(id)?;
-    Some(run.account(slot.worker.as_ref()?))
+    Some(run.worker_account(slot.worker.as_ref()?))
 }
 
-/// What an attempt has spent whose API did not answer: nothing, if it has told of no token.
+/// Returns the usage of an attempt whose API did not answer: no cost, if it reported no tokens.
 pub(super) fn known_cost(mut usage: Usage) -> Usage {
     if usage.tokens() == 0 {
         usage.cost_microusd.get_or_insert(0);

@@ -1,11 +1,14 @@
-//! What a person's answer changes.
+//! Applies the answers and decisions of people to a frame.
 
 use super::attempts::judged_round;
 use crate::event::Event;
-use crate::frame::{Feedback, Frame, FrameStage, QuestionKind};
-use crate::record::ChangeDecision;
+use crate::feedback::Feedback;
+use crate::frame::{Frame, FrameStage, QuestionKind};
+use crate::judgements::ChangeDecision;
+use crate::reply::Reply;
 
-/// Keeps what a person decided, for reports. Questions of roles are not about a change.
+/// Records a person's decision for reports. Questions by roles are not about a change and are left
+/// out.
 pub(super) fn record_decision(f: &mut Frame, event: &Event) {
     let FrameStage::Asking(question) = &f.stage else {
         return;
@@ -24,17 +27,22 @@ pub(super) fn record_decision(f: &mut Frame, event: &Event) {
     if matches!(question.kind, QuestionKind::Analyst | QuestionKind::Message) {
         return;
     }
-    // How to go on says nothing of the change as it is: nothing is accepted by it.
+    // Saying how to continue is not a statement about the current change, so it overrules nothing.
+    let accepts = answer == Reply::Accept.as_str();
     let over = match question.kind {
-        QuestionKind::Rebound | QuestionKind::Exhausted | QuestionKind::Interrupted => Vec::new(),
-        _ => f.against(),
+        QuestionKind::Exhausted if accepts => f.objector_names(),
+        QuestionKind::Rebound
+        | QuestionKind::Exhausted
+        | QuestionKind::Interrupted
+        | QuestionKind::Approval => Vec::new(),
+        _ => f.objector_names(),
     };
-    decide_on(f, answer, note, by, (*rejects, change.is_some()), over);
+    record_person_decision(f, answer, note, by, (*rejects, change.is_some()), over);
 }
 
-/// Records what a person said of a frame's change, whether it sent it back or came with a change of
-/// their own, and what spoke against it.
-pub(super) fn decide_on(
+/// Records a person's decision on a frame's change: whether it sent the change back or came with
+/// one of their own, and the objections to the change.
+pub(super) fn record_person_decision(
     f: &mut Frame,
     answer: &str,
     note: &str,
@@ -53,13 +61,10 @@ pub(super) fn decide_on(
         over,
         patch,
     };
-    f.record.decide(judged_round(f), decided);
+    f.judgements.record_decision(judged_round(f), decided);
 }
 
-/// What a person says when they want the plan and no more questions.
-const SAVE_PLAN: &str = "/save_plan";
-
-pub(super) fn answered(f: &mut Frame, event: &Event) {
+pub(super) fn apply_answer(f: &mut Frame, event: &Event) {
     let FrameStage::Asking(question) = &f.stage else {
         return;
     };
@@ -73,75 +78,79 @@ pub(super) fn answered(f: &mut Frame, event: &Event) {
         ends_stagnation,
         change,
         over,
+        meaning,
         ..
     } = event
     else {
         return;
     };
-    let question = question.clone();
+    let (question, meaning) = (question.clone(), meaning.as_ref());
+    let reply = meaning.and_then(|meaning| meaning.reply);
+    let accepts_change = match question.kind {
+        QuestionKind::Step => !rejects && change.is_none(),
+        QuestionKind::Exhausted => reply == Some(Reply::Accept),
+        _ => false,
+    };
     match question.kind {
         QuestionKind::Analyst => {
-            f.question_rounds += 1;
-            let said = match answer.trim().strip_prefix(SAVE_PLAN) {
-                Some(rest) => {
-                    f.outputs.settled = true;
-                    let rest = rest.trim();
-                    if rest.is_empty() {
-                        "That is all; write the plan now."
-                    } else {
-                        rest
-                    }
-                }
-                None => answer,
-            };
-            // What was understood before is kept by itself, with the submission that asks.
+            f.answers.question_rounds += 1;
+            f.outputs.settled |= meaning.is_some_and(|meaning| meaning.wants_plan);
+            let said = meaning.and_then(|meaning| meaning.passed_on.as_ref());
+            // The earlier analysis is stored separately, with the submission that contains the
+            // questions.
             let points = if question.points.is_empty() {
                 vec![question.text.clone()]
             } else {
                 question.points.clone()
             };
-            f.outputs.answers.push((points, said.to_owned()));
+            f.outputs
+                .answers
+                .push((points, said.unwrap_or(answer).clone()));
         }
         QuestionKind::Message => f.outputs.text = Some(answer.to_owned()),
-        QuestionKind::Degraded => f.level_accepted = answer == "accept",
-        QuestionKind::Step if !rejects && change.is_none() => {
-            f.accepted = f.change.as_ref().map(|change| change.patch.clone());
-            f.accepted_by = (!over.is_empty()).then(|| by.clone());
-            f.gone_over = over.iter().cloned().collect();
-            f.answered.insert(f.step.clone(), answer.to_owned());
+        QuestionKind::Degraded => {
+            f.demand.accepted = reply == Some(Reply::Accept);
+        }
+        _ if accepts_change => {
+            f.acceptance.patch = f.change.as_ref().map(|change| change.patch.clone());
+            f.acceptance.by = (!over.is_empty()).then(|| by.clone());
+            f.acceptance.overruled_steps = over.iter().cloned().collect();
+            f.answers.by_step.insert(f.step.clone(), answer.to_owned());
         }
         _ => {
-            f.answered.insert(f.step.clone(), answer.to_owned());
+            f.answers.by_step.insert(f.step.clone(), answer.to_owned());
         }
     }
     if question.kind != QuestionKind::Analyst {
-        f.log.said(by, answer, note);
+        f.work_log.record_person(by, answer, note);
     }
     if *resets {
         f.reset_counts();
     }
     if *ends_stagnation {
-        f.findings.forget_rounds();
+        f.findings.reset_rounds();
     }
     if *rejects {
         f.round += 1;
-        f.rejected += 1;
+        f.counts.rejections += 1;
     }
     if let Some((tree, change)) = change.as_deref() {
-        f.seen.record(&f.step, &change.patch, f.round);
+        f.counts
+            .submitted_patches
+            .record(&f.step, &change.patch, f.round);
         f.tree = tree.clone();
         f.change = Some(change.clone());
-        f.record.made = f.round;
-        f.handed = true;
+        f.judgements.change_round = f.round;
+        f.acceptance.edited_by_person = true;
         f.outputs.text = None;
-        f.accepted_by = None;
+        f.acceptance.by = None;
         f.feedback.clear();
     }
     if *reverts {
         f.tree = f.base.tree.clone();
         f.change = None;
-        f.handed = false;
-        f.accepted_by = None;
+        f.acceptance.edited_by_person = false;
+        f.acceptance.by = None;
     }
     if !note.trim().is_empty() {
         let feedback = Feedback {

@@ -1,9 +1,10 @@
-//! The plan and where its tasks stand, as events change them.
+//! Applies events that change the plan and the status of its tasks.
 
 use std::sync::Arc;
 
 use super::frames::parent_of;
-use super::with;
+use super::rollback::remember_skipped;
+use super::update_frame;
 use crate::frame::{ChildFrames, FrameItem};
 use crate::ids::{FramePath, TaskId};
 use crate::plan::Plan;
@@ -17,27 +18,27 @@ pub(super) fn set_plan(run: &mut Run, plan: &Plan) {
         .enumerate()
         .map(|(i, t)| (t.id.clone(), i))
         .collect();
-    run.positions = Arc::new(positions);
+    run.task_positions = Arc::new(positions);
     run.plan = Some(Arc::new(plan.clone()));
 }
 
-/// Frames and records of tasks that are no longer in the plan.
-pub(super) fn forget_dropped(run: &mut Run) {
+/// Removes the frames and records of tasks that are no longer in the plan.
+pub(super) fn remove_dropped_tasks(run: &mut Run) {
     let dropped: Vec<TaskId> = run
         .tasks
         .keys()
-        .filter(|task| !run.positions.contains_key(*task))
+        .filter(|task| !run.task_positions.contains_key(*task))
         .cloned()
         .collect();
     for task in dropped {
         run.tasks.remove_mut(&task);
-        let frames = run.failed.iter();
+        let frames = run.failed_frames.iter();
         let path = frames
             .filter(|(_, frame)| frame.item == FrameItem::Task(task.clone()))
             .map(|(path, _)| path.clone())
             .next();
         if let Some(path) = path {
-            run.failed.remove_mut(&path);
+            run.failed_frames.remove_mut(&path);
         }
     }
 }
@@ -56,11 +57,11 @@ pub(super) fn rebuild_schedules(run: &mut Run) {
         let Some(step) = run.step(&frame.step) else {
             continue;
         };
-        let children = run.children_of(frame, step, is_over);
+        let children = run.build_children(frame, step, is_over);
         if let Some(children) = &children {
-            follow_schedule(run, children);
+            sync_with_schedule(run, children);
         }
-        with(run, &path, |f| f.children = children);
+        update_frame(run, &path, |f| f.children = children);
     }
 }
 
@@ -68,9 +69,9 @@ pub(super) fn is_over(status: TaskStatus) -> bool {
     status.satisfies() || status == TaskStatus::Failed
 }
 
-/// What a new schedule no longer blocks or counts as failed is so in the tasks' records too, and
-/// the other way round.
-pub(super) fn follow_schedule(run: &mut Run, children: &ChildFrames) {
+/// Copies to the tasks' records what a new schedule blocks, and what it no longer blocks or counts
+/// as failed.
+pub(super) fn sync_with_schedule(run: &mut Run, children: &ChildFrames) {
     let held_up = |status| matches!(status, TaskStatus::Blocked | TaskStatus::Failed);
     for (i, name) in children.names.iter().enumerate() {
         let id = TaskId(name.clone());
@@ -84,7 +85,8 @@ pub(super) fn follow_schedule(run: &mut Run, children: &ChildFrames) {
 pub(super) fn change_task(run: &mut Run, path: &FramePath, task: &TaskId, status: TaskStatus) {
     set_status(run, task, status);
     if status == TaskStatus::Skipped {
-        run.failed.remove_mut(path);
+        remember_skipped(run, path);
+        run.failed_frames.remove_mut(path);
     }
     let freed = {
         let parent = run.frames.get_mut(&parent_of(path));
@@ -110,16 +112,21 @@ pub(super) fn change_task(run: &mut Run, path: &FramePath, task: &TaskId, status
     }
 }
 
-/// Sets the status of a task of the plan; phases stand in the same schedules and are not tasks.
+/// Sets the status of a task of the plan. Phases appear in the same schedules but are not tasks, so
+/// they are ignored.
 pub(super) fn set_status(run: &mut Run, task: &TaskId, status: TaskStatus) {
-    if run.positions.contains_key(task) {
-        note(run, &FrameItem::Task(task.clone()), |record| {
+    if run.task_positions.contains_key(task) {
+        update_task_record(run, &FrameItem::Task(task.clone()), |record| {
             record.status = status;
         });
     }
 }
 
-pub(super) fn note(run: &mut Run, item: &FrameItem, change: impl FnOnce(&mut TaskRecord)) {
+pub(super) fn update_task_record(
+    run: &mut Run,
+    item: &FrameItem,
+    change: impl FnOnce(&mut TaskRecord),
+) {
     match item {
         FrameItem::Run => {}
         FrameItem::Phase(phase) => {

@@ -68,7 +68,7 @@ fn objection(schema: &Value, value: &Value, place: &str) -> Option<String> {
 #[test]
 fn every_schema_accepts_its_example_and_nothing_else() {
     for form in AnswerForm::all() {
-        let schema = schema(form);
+        let schema = answer_schema(form);
         let answer = example(form);
         assert_eq!(objection(&schema, &answer, "answer"), None, "{form:?}");
         let blocked = if form.contract == Contract::Strict {
@@ -94,7 +94,7 @@ fn every_schema_accepts_its_example_and_nothing_else() {
 #[test]
 fn a_schema_says_no_more_than_every_api_knows() {
     for form in AnswerForm::all() {
-        let text = schema(form).to_string();
+        let text = answer_schema(form).to_string();
         for word in ["$ref", "$defs", "format", "oneOf", "maxLength", "pattern"] {
             assert!(!text.contains(&format!("\"{word}\":")), "{word} in {text}");
         }
@@ -135,9 +135,14 @@ fn check(contract: Contract, kind: RoleKind, mode: EditMode, expected: &Expect) 
         mode,
         asks: false,
     };
-    assert_eq!(form.gap(), None);
+    assert_eq!(form.missing_form(), None);
     let mut text = String::new();
-    outline(&schema(form)["properties"], &Value::Null, 0, &mut text);
+    outline(
+        &answer_schema(form)["properties"],
+        &Value::Null,
+        0,
+        &mut text,
+    );
     expected.assert_eq(&text);
 }
 
@@ -187,6 +192,7 @@ fn a_team() {
             files_changed: [string]: The files that were changed.
             proof: string: What shows that it works: what was run, and what came of it.
             concerns: [string]: What is doubtful or left open.
+            notes: [string]: What those should know who build on this, if anything.
             blocked: string: Only if you cannot go on: why. No other key then.
         "#]],
     );
@@ -258,6 +264,7 @@ fn supervisor() {
             phases: [object]: What is built first, what next.
               id: string: Its id, unique among phases and components: letters, digits, `-`, `_` and `.`.
               title?: string: What it is about.
+              description?: string: What it has to achieve.
               sequence?: [integer,null]: Its place: phases with the same number run side by side, and those with a higher one later. Without it they run in the order they are listed.
               components: [object]: What is built in it.
                 id: string: Its id, unique among phases and components: letters, digits, `-`, `_` and `.`.
@@ -265,10 +272,13 @@ fn supervisor() {
                 description?: string: What to do, and what must hold when it is done.
                 files: [string]: Every file (or folder, with a trailing `/`) it may touch, relative to the project. One that names none is worked on alone.
                 depends_on?: [string]: Components that must be complete first: `component`, or `phase.component`.
+                acceptance?: [string]: What must hold when it is done.
+                assigned_role?: [string,null]: The role that carries it out, if it is one of the roles to choose from.
               interfaces?: [object]: What its components rely on. It is fixed before work on them starts.
                 name: string: Its name.
                 type: string: What it is written in: `typescript_interface`, `openapi`.
                 definition: string: All of it, in that notation.
+                file?: [string,null]: The file it belongs into, relative to the project; otherwise its name and type choose one.
             dependencies: [object]: Dependencies that the components do not name themselves.
               component: string: The component that waits: `component`, or `phase.component`.
               depends_on: [string]: What it waits for.
@@ -288,10 +298,13 @@ fn supervisor() {
               description?: string: What to do, and what must hold when it is done.
               files: [string]: Every file (or folder, with a trailing `/`) it may touch, relative to the project. One that names none is worked on alone.
               depends_on?: [string]: Components that must be complete first: `component`, or `phase.component`.
+              acceptance?: [string]: What must hold when it is done.
+              assigned_role?: [string,null]: The role that carries it out, if it is one of the roles to choose from.
             interfaces: [object]: What the parts rely on. It is fixed before work on them starts.
               name: string: Its name.
               type: string: What it is written in: `typescript_interface`, `openapi`.
               definition: string: All of it, in that notation.
+              file?: [string,null]: The file it belongs into, relative to the project; otherwise its name and type choose one.
             blocked: string: Only if you cannot go on: why. No other key then.
         "#]],
     );
@@ -314,7 +327,7 @@ fn supervisor() {
         EditMode::Tools,
         &expect![[r#"
             status: ["APPROVED","CHANGES_REQUESTED","REJECTED"]: `APPROVED` if nothing has to change; `CHANGES_REQUESTED` if something has; `REJECTED` if the approach is wrong.
-            issues: [object]: What is wrong. One that is serious enough holds the change up, whatever the status says; one that you do not name again is taken as mended.
+            issues: [object]: What is wrong. One that is serious enough holds the change up, whatever the status says; one that you do not name again counts as fixed.
               severity: ["info","minor","major","critical"]: How bad.
               title?: string: One line.
               description?: string: What is wrong, and why. Either this or `title` must be there.

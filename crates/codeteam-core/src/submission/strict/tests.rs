@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::role::{Contract, EditMode, RoleKind};
-use crate::submission::{AnswerForm, parse, parse_about};
+use crate::submission::{AnswerForm, parse, parse_constrained};
 
 fn form(kind: RoleKind) -> AnswerForm {
     AnswerForm {
@@ -85,7 +85,7 @@ fn a_plan_has_the_name_that_was_told() {
             plan: Some(told),
             ..SubmissionConstraints::default()
         };
-        match parse_about(form(RoleKind::Planner), &answer, &about)? {
+        match parse_constrained(form(RoleKind::Planner), &answer, &about)? {
             Submission::Plan(planned) => Ok(planned.plan.plan_id),
             other => panic!("{other:?}"),
         }
@@ -165,7 +165,7 @@ fn a_report_is_the_reason_and_names_its_task() {
             task: Some(&task),
             ..SubmissionConstraints::default()
         };
-        parse_about(form(RoleKind::Gatekeeper), &judged("T1", true, "x"), &about).map(|_| ())
+        parse_constrained(form(RoleKind::Gatekeeper), &judged("T1", true, "x"), &about).map(|_| ())
     };
     assert_eq!(about("T1"), Ok(()));
     assert_eq!(
@@ -181,7 +181,7 @@ fn a_gatekeeper_says_what_the_tests_say_in_the_order_that_is_fixed() {
             passed: Some(passed),
             ..SubmissionConstraints::default()
         };
-        parse_about(form(RoleKind::Gatekeeper), answer, &about).map(|_| ())
+        parse_constrained(form(RoleKind::Gatekeeper), answer, &about).map(|_| ())
     };
     assert_eq!(said(&judged("T1", true, "x"), true), Ok(()));
     assert_eq!(said(&judged("T1", false, "x"), false), Ok(()));
@@ -213,19 +213,19 @@ fn a_gatekeeper_says_what_the_tests_say_in_the_order_that_is_fixed() {
 #[test]
 fn a_long_output_is_told_by_its_two_ends() {
     let exact = "ä".repeat(4_000);
-    assert_eq!(report(&exact), exact);
+    assert_eq!(shorten_report(&exact), exact);
     let long = format!(
         "{}{}{}",
         "a".repeat(2_500),
         "ß".repeat(501),
         "z".repeat(1_000)
     );
-    let told = report(&long);
+    let told = shorten_report(&long);
     assert_eq!(
         told,
         format!("{}\n...\n{}", "a".repeat(2_500), "z".repeat(1_000))
     );
-    assert_eq!(report(&told), told, "once is enough");
+    assert_eq!(shorten_report(&told), told, "once is enough");
 
     let answer = judged("T1", true, "all is well");
     let mended = with_report(&answer, &told).unwrap();
@@ -246,7 +246,7 @@ fn only_what_a_task_lists_is_touched() {
             ..SubmissionConstraints::default()
         };
         let answer = json!({"edits": [{"path": path, "content": "x"}]}).to_string();
-        match parse_about(form(RoleKind::Implementer), &answer, &about)? {
+        match parse_constrained(form(RoleKind::Implementer), &answer, &about)? {
             Submission::Change(change) => Ok(change.edits[0].path.clone()),
             other => panic!("{other:?}"),
         }
@@ -295,7 +295,7 @@ fn a_plan_is_told_as_it_was_given() {
             root,
             ..SubmissionConstraints::default()
         };
-        let parsed = parse_about(form(RoleKind::Planner), given, &about);
+        let parsed = parse_constrained(form(RoleKind::Planner), given, &about);
         let Ok(Submission::Plan(PlanSubmission { plan })) = parsed else {
             panic!("{parsed:?}")
         };
@@ -305,7 +305,7 @@ fn a_plan_is_told_as_it_was_given() {
             "src/stats.py"
         };
         assert_eq!(plan.tasks[0].files, [file]);
-        assert_eq!(plan_as_told(&plan, root).to_string(), given);
+        assert_eq!(plan_for_worker(&plan, root).to_string(), given);
     }
     let mut outside = task("T1");
     outside["artifacts"] = json!(["src/a.py", "../b.py"]);

@@ -1,16 +1,15 @@
-//! A plan of phases, whose components become tasks.
+//! Converts a plan of the contract `supervisor`: its components become tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{SupervisorComponent, SupervisorInterface, blocked, said_lines};
-use crate::ids::{PhaseId, TaskId, is_plain};
+use super::{SupervisorComponent, SupervisorInterface, blocked, join_texts};
+use crate::ids::{PhaseId, TaskId, is_valid_name};
 use crate::plan;
-use crate::submission::{MAX_BYTES, PlanSubmission, Submission, said};
-use crate::yaml::nearest;
+use crate::spelling::nearest;
+use crate::submission::{PlanSubmission, Submission, require_text};
 
 /// A planner's answer.
 #[derive(Deserialize, JsonSchema)]
@@ -47,6 +46,9 @@ struct SupervisorPhase {
     /// What it is about.
     #[serde(default)]
     title: String,
+    /// What it has to achieve.
+    #[serde(default)]
+    description: String,
     /// Its place: phases with the same number run side by side, and those with a higher one later.
     /// Without it they run in the order they are listed.
     #[serde(default)]
@@ -68,14 +70,15 @@ struct ComponentDependency {
     depends_on: Vec<String>,
 }
 
-/// Phases of tasks. What the phases rely on is told to each of their tasks.
+/// Converts phases of components to phases of tasks. The interfaces of a phase stay a part of it;
+/// its tasks, and those of later phases, are told them.
 pub(in crate::submission) fn plan(answer: SupervisorPlan) -> Result<Submission, String> {
-    let risks = said_lines(&answer.risks);
+    let risks = join_texts(&answer.risks);
     match answer.status {
         PlanningStatus::Complete => {}
         PlanningStatus::NeedsRefinement => {
             return Err(
-                "`NEEDS_REFINEMENT` is no plan yet: refine it and answer `COMPLETE`, or \
+                "`NEEDS_REFINEMENT` is not a plan yet: refine it and answer `COMPLETE`, or \
                         `BLOCKED` and say in `risks` what keeps you from it"
                     .to_owned(),
             );
@@ -90,11 +93,12 @@ pub(in crate::submission) fn plan(answer: SupervisorPlan) -> Result<Submission, 
     if numbered != 0 && numbered != answer.phases.len() {
         return Err("either every phase has a `sequence` or none has".to_owned());
     }
-    let names = ComponentNames::of(&answer.phases);
+    let names = ComponentNames::from_phases(&answer.phases);
     let more = more_dependencies(&answer.dependencies, &names)?;
     let mut tasks = Vec::new();
+    let mut interfaces = Vec::new();
     for (p, phase) in answer.phases.iter().enumerate() {
-        let interfaces = interfaces(p, phase)?;
+        interfaces.push(phase_interfaces(p, phase)?);
         for (c, component) in phase.components.iter().enumerate() {
             let place = format!("phases[{p}].components[{c}]");
             let mut task = task(&place, component, &names)?;
@@ -102,19 +106,17 @@ pub(in crate::submission) fn plan(answer: SupervisorPlan) -> Result<Submission, 
             task.dependencies.extend(more);
             let mut seen = BTreeSet::new();
             task.dependencies.retain(|on| seen.insert(on.clone()));
-            task.description = [task.description.trim_end(), interfaces.as_str()]
-                .into_iter()
-                .filter(|part| !part.is_empty())
-                .collect::<Vec<_>>()
-                .join("\n\n");
             task.phase = Some(PhaseId(phase.id.clone()));
             tasks.push(task);
         }
     }
-    let phases = (1..).zip(answer.phases).map(|(place, phase)| plan::Phase {
+    let phases = (1..).zip(answer.phases).zip(interfaces);
+    let phases = phases.map(|((place, phase), interfaces)| plan::Phase {
         id: PhaseId(phase.id),
         title: phase.title,
+        description: phase.description,
         sequence: phase.sequence.unwrap_or(place),
+        interfaces,
     });
     let plan = plan::Plan {
         plan_id: String::new(),
@@ -135,7 +137,7 @@ fn task(
     component: &SupervisorComponent,
     names: &ComponentNames<'_>,
 ) -> Result<plan::Task, String> {
-    said(&format!("{place}.id"), &component.id)?;
+    require_text(&format!("{place}.id"), &component.id)?;
     let mut dependencies = Vec::new();
     for (i, on) in component.depends_on.iter().enumerate() {
         dependencies.push(names.find(&format!("{place}.depends_on[{i}]"), on)?);
@@ -146,13 +148,13 @@ fn task(
         description: component.description.clone(),
         dependencies,
         files: component.files.clone(),
-        acceptance: Vec::new(),
-        phase: None,
+        acceptance: component.acceptance.clone(),
+        roles: component.assigned_role.iter().cloned().collect(),
+        ..plan::Task::default()
     })
 }
 
-/// What a component is called: without a title and a description its id says it, not the interfaces that
-/// are told to every component of its phase.
+/// Returns the title of a component: without a title and a description it is the id.
 fn title(component: &SupervisorComponent) -> String {
     let is_named = [&component.title, &component.description]
         .iter()
@@ -180,43 +182,23 @@ fn more_dependencies(
     Ok(more)
 }
 
-fn interfaces(p: usize, phase: &SupervisorPhase) -> Result<String, String> {
-    let mut text = String::new();
+fn phase_interfaces(p: usize, phase: &SupervisorPhase) -> Result<Vec<plan::Interface>, String> {
+    let mut interfaces = Vec::new();
     for (i, interface) in phase.interfaces.iter().enumerate() {
         interface.check(&format!("phases[{p}].interfaces[{i}]"))?;
-        let SupervisorInterface {
-            name,
-            notation,
-            definition,
-        } = interface;
-        let intro = if i == 0 {
-            "Keep to these interfaces.\n"
-        } else {
-            ""
-        };
-        let _ = write!(
-            text,
-            "{intro}\n{name} ({notation}):\n\n{}\n",
-            definition.trim_end()
-        );
+        interfaces.push(interface.to_interface());
     }
-    let components = phase.components.len();
-    if text.len().saturating_mul(components) > MAX_BYTES {
-        return Err(format!(
-            "`phases[{p}].interfaces` are too long to be told to each of {components} components"
-        ));
-    }
-    Ok(text.trim_end().to_owned())
+    Ok(interfaces)
 }
 
-/// The components of a plan, and how they may be called.
+/// The components of a plan, and the names by which they can be referred to.
 struct ComponentNames<'a> {
     components: BTreeSet<&'a str>,
     within: BTreeSet<(&'a str, &'a str)>,
 }
 
 impl<'a> ComponentNames<'a> {
-    fn of(phases: &'a [SupervisorPhase]) -> Self {
+    fn from_phases(phases: &'a [SupervisorPhase]) -> Self {
         let within: BTreeSet<(&str, &str)> = phases
             .iter()
             .flat_map(|phase| {
@@ -230,23 +212,27 @@ impl<'a> ComponentNames<'a> {
         }
     }
 
-    /// The component that is meant by `component` or `phase.component`.
+    /// Returns the component that `component` or `phase.component` refers to.
     fn find(&self, place: &str, name: &str) -> Result<TaskId, String> {
         if self.components.contains(name) {
             return Ok(name.into());
         }
         let parts = name.match_indices('.');
         let mut parts = parts.map(|(dot, _)| (&name[..dot], &name[dot + 1..]));
-        // Two ids and a dot; a longer name is none, and is not worth a search.
+        // Two ids and a dot have at most this length; a longer name cannot match.
         let is_short = name.len() <= 161;
         if is_short && let Some((_, component)) = parts.find(|both| self.within.contains(both)) {
             return Ok(component.into());
         }
-        let known = self.components.iter().copied().filter(|id| is_plain(id));
+        let known = self
+            .components
+            .iter()
+            .copied()
+            .filter(|id| is_valid_name(id));
         let hint = is_short.then(|| nearest(name, known)).flatten();
         let hint = hint.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
         Err(format!(
-            "at `{place}`: `{name}` is no component of the plan{hint}"
+            "at `{place}`: `{name}` is not a component of the plan{hint}"
         ))
     }
 }

@@ -1,6 +1,6 @@
 //! The contract by its own examples, and what goes back to the worker.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::plan;
@@ -89,8 +89,8 @@ fn phases_and_components_are_phases_and_tasks() {
         "risks": ["sessions expire", " "],
     }));
     assert_eq!(plan.check(9), []);
-    assert_eq!(plan.unfit_for_phases(), None);
-    assert_eq!(plan.ranks(), [0, 0, 0, 1]);
+    assert_eq!(plan.phase_order_problem(), None);
+    assert_eq!(plan.phase_ranks(), [0, 0, 0, 1]);
     let expected = pairs(&[
         ("auth_service", "user_model"),
         ("auth_endpoints", "user_model"),
@@ -120,16 +120,17 @@ fn phases_without_a_number_follow_each_other() {
 }
 
 #[test]
-fn what_a_phase_relies_on_is_told_to_each_of_its_tasks() {
+fn what_a_phase_relies_on_is_a_part_of_it() {
     let mut answer = example(form(RoleKind::Planner));
     answer["phases"][0]["interfaces"] = json!([
         {"name": "LoginRequest", "type": "typescript_interface", "definition": "interface LoginRequest {}\n"},
-        {"name": "login", "type": "openapi", "definition": "/login: {}"}]);
+        {"name": "login", "type": "openapi", "definition": "/login: {}", "file": "api/login.yml"}]);
     let plan = planned(&answer);
-    let told = "…\n\nKeep to these interfaces.\n\nLoginRequest (typescript_interface):\n\n\
-                interface LoginRequest {}\n\nlogin (openapi):\n\n/login: {}";
+    let interfaces = plan.phases[0].interfaces.iter();
+    let files: Vec<String> = interfaces.map(plan::Interface::path).collect();
+    assert_eq!(files, ["types/LoginRequest.d.ts", "api/login.yml"]);
     let descriptions: Vec<&str> = plan.tasks.iter().map(|t| t.description.as_str()).collect();
-    assert_eq!(descriptions, [told, told, "…"]);
+    assert_eq!(descriptions, ["…", "…", "…"]);
 
     answer["phases"][0]["interfaces"][1]["definition"] = json!("");
     assert_eq!(
@@ -139,7 +140,7 @@ fn what_a_phase_relies_on_is_told_to_each_of_its_tasks() {
 }
 
 #[test]
-fn a_component_without_words_is_called_by_its_id_and_not_by_its_interfaces() {
+fn a_component_without_words_is_called_by_its_id() {
     let mut answer = example(form(RoleKind::Planner));
     answer["phases"][0]["interfaces"] =
         json!([{"name": "login", "type": "openapi", "definition": "/login: {}"}]);
@@ -148,11 +149,7 @@ fn a_component_without_words_is_called_by_its_id_and_not_by_its_interfaces() {
     answer["dependencies"] = json!([]);
     let plan = planned(&answer);
     assert_eq!(plan.tasks[0].headline(), "user_model");
-    assert!(
-        plan.tasks[0]
-            .description
-            .starts_with("Keep to these interfaces.")
-    );
+    assert_eq!(plan.tasks[0].description, "");
 }
 
 #[test]
@@ -161,13 +158,13 @@ fn a_dependency_on_nothing_is_named_by_its_place() {
     answer["phases"][1]["components"][0]["depends_on"] = json!(["user_model", "backend.login"]);
     assert_eq!(
         refused(RoleKind::Planner, &answer),
-        "at `phases[1].components[0].depends_on[1]`: `backend.login` is no component of the plan"
+        "at `phases[1].components[0].depends_on[1]`: `backend.login` is not a component of the plan"
     );
     answer["phases"][1]["components"][0]["depends_on"] = json!(["login_endpont"]);
     assert!(refused(RoleKind::Planner, &answer).ends_with("(did you mean `login_endpoint`?)"));
     // A component of another phase than the one it is said to be in is another component.
     answer["phases"][1]["components"][0]["depends_on"] = json!(["frontend.user_model"]);
-    assert!(refused(RoleKind::Planner, &answer).contains("is no component of the plan"));
+    assert!(refused(RoleKind::Planner, &answer).contains("is not a component of the plan"));
 
     let waiting = with(
         RoleKind::Planner,
@@ -175,7 +172,7 @@ fn a_dependency_on_nothing_is_named_by_its_place() {
     );
     assert_eq!(
         refused(RoleKind::Planner, &waiting),
-        "at `dependencies[0].component`: `nobody` is no component of the plan"
+        "at `dependencies[0].component`: `nobody` is not a component of the plan"
     );
     let huge = with(RoleKind::Planner, json!({"estimated_components": 1e300}));
     assert!(
@@ -195,11 +192,9 @@ fn an_answer_made_to_be_slow_is_not() {
     let many: Vec<Value> = (0..20_000).map(component).collect();
     let long = "x".repeat(1 << 20);
     let interface = json!([{"name": "a", "type": "text", "definition": long}]);
-    let told = refused(RoleKind::Planner, &plan(&many, interface, json!([])));
-    assert!(
-        told.contains("too long to be told to each of 20000"),
-        "{told}"
-    );
+    // It is a part of the phase once, and not of each of its tasks.
+    let long_plan = planned(&plan(&many, interface, json!([])));
+    assert_eq!(long_plan.phases[0].interfaces[0].definition.len(), 1 << 20);
 
     let dots = ".".repeat(1 << 20);
     let longer = [component(0), json!({"id": long, "files": []})];

@@ -8,7 +8,7 @@ use crate::fixture::{EACH_TASK, RunSetup};
 use crate::scenario::{play, play_out};
 
 fn two_tasks() -> RunSetup {
-    RunSetup::of(EACH_TASK).plan("one: a.rs\ntwo: b.rs < one")
+    RunSetup::for_workflow(EACH_TASK).plan("one: a.rs\ntwo: b.rs < one")
 }
 
 /// Leads a task to its commit; its check passes, though these tests fail.
@@ -64,7 +64,7 @@ fn what_must_pass_in_the_end_may_fail_while_another_task_is_left() {
 
 #[test]
 fn a_task_that_has_become_the_last_one_is_checked_again() {
-    let start = RunSetup::of(EACH_TASK)
+    let start = RunSetup::for_workflow(EACH_TASK)
         .plan("one: a.rs\ntwo: b.rs")
         .must_pass();
     let transcript = play(

@@ -1,6 +1,6 @@
 //! What a person changes: the plan, the checks, or their mind about a change that was refused.
 
-use codeteam_core::assignment::assignment;
+use codeteam_core::assignment::build_assignment;
 use expect_test::expect;
 
 use super::one_task;
@@ -13,7 +13,7 @@ const GIVEN_UP: &str = r#"run/one make writes a.rs=1
     ---"#;
 
 fn halting() -> RunSetup {
-    RunSetup::of(HALTING)
+    RunSetup::for_workflow(HALTING)
         .plan("one: a.rs\ntwo: b.rs < one")
         .cap(1)
 }
@@ -57,7 +57,7 @@ fn a_change_that_ended_the_run_is_accepted_all_the_same() {
 
 #[test]
 fn so_is_one_of_a_run_that_has_no_tasks() {
-    let start = RunSetup::of(
+    let start = RunSetup::for_workflow(
         r"
 name: whole
 start: code
@@ -238,14 +238,24 @@ fn what_checks_leave_to_reviewers_is_a_finding_until_it_is_gone() {
     "#]]
     .assert_eq(&transcript);
     let review = world.flights.keys().next().unwrap();
-    assert_eq!(assignment(&world.run, review).unwrap().findings, []);
+    assert_eq!(
+        build_assignment(&world.run, review)
+            .unwrap()
+            .feedback
+            .findings,
+        []
+    );
     let (world, _) = play_out(
         &one_task(),
         "run/one code writes a.rs=1
          run/one test notes b.rs",
     );
     let review = world.flights.keys().next().unwrap();
-    let [finding] = &assignment(&world.run, review).unwrap().findings[..] else {
+    let [finding] = &build_assignment(&world.run, review)
+        .unwrap()
+        .feedback
+        .findings[..]
+    else {
         panic!("the reviewer is not told");
     };
     assert_eq!(finding.report.file.as_deref(), Some("b.rs"));

@@ -41,7 +41,7 @@ fn strict_tasks_follow_each_other() {
            run/T1 commit goes
            run/T2 code says {{"status":"error","reason":"c.py is not among the artifacts"}}"#
     );
-    let (world, transcript) = play_out(&RunSetup::of(STRICT), &script);
+    let (world, transcript) = play_out(&RunSetup::for_workflow(STRICT), &script);
     expect![[r#"
         > run/T1 report says {"task_id":"T2","passed":true,"report":"5 passed"}
           run/T1:report.1.0.1#3 failed: validation → retry_with_feedback: at `task_id`: `T1` is to be judged, not `T2`
@@ -54,6 +54,8 @@ fn strict_tasks_follow_each_other() {
           run/T1:commit.1.0.1#5 started: integrate
         > run/T1 commit goes
           c1 committed: README.md=0,a.py=1: T1: Add
+
+        why
           run/T1 ended: completed
           run/T2 opened on c1
           run/T2 at code.1 (start)
@@ -89,7 +91,7 @@ fn a_plan_of_another_name_goes_back() {
           run:plan.1.0.1#1 failed: validation → retry_with_feedback: at `plan_id`: `plan_0002` is not the plan's id; it must be `plan_0001`
           run:plan.1.0.2 queued
           run:plan.1.0.2#2 started: planner on claude
-    "#]].assert_eq(&play(&RunSetup::of(STRICT), &renamed));
+    "#]].assert_eq(&play(&RunSetup::for_workflow(STRICT), &renamed));
 }
 
 const SUPERVISED: &str = "
@@ -127,7 +129,7 @@ fn an_approval_over_its_own_issue_is_a_rejection() {
           run: review approved
           run ended: completed
           the run ended: completed
-    "#]].assert_eq(&play(&RunSetup::of(SUPERVISED), script));
+    "#]].assert_eq(&play(&RunSetup::for_workflow(SUPERVISED), script));
 }
 
 #[test]
@@ -144,12 +146,12 @@ fn what_is_done_in_part_goes_back_and_what_is_kept_from_going_on_ends() {
           run:code.1.0.2 abstains: done in part only: no key
           run ended: failed: `code` gave up: done in part only: no key
           the run ended: failed: `code` gave up: done in part only: no key
-    "#]].assert_eq(&play(&RunSetup::of(SUPERVISED), script));
+    "#]].assert_eq(&play(&RunSetup::for_workflow(SUPERVISED), script));
 }
 
 #[test]
 fn components_are_tasks_by_phase() {
-    let start = RunSetup::of(
+    let start = RunSetup::for_workflow(
         "
 name: phases
 start: plan
@@ -187,6 +189,7 @@ steps:
           run/backend:design.1.0.1#2 started: architect on claude
         > run/backend design says {"components":[],"interfaces":[{"name":"login","type":"openapi","definition":"/login"}]}
           run/backend:design.1.0.1#2 answered
+          backend broken down: model, api, 1 interfaces
           run/backend at tasks.1 (next)
           run/backend/model opened on c0
           run/backend/model at make.1 (start)

@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use crate::fixture::RunSetup;
-use crate::scenario::play;
+use crate::scenario::{play, play_out};
 
 /// A change is judged by two reviewers, a small one by a third; vague tasks get a brief, and broad
 /// goals a plan.
@@ -26,7 +26,9 @@ steps:
 ";
 
 fn start() -> RunSetup {
-    RunSetup::of(BY_SIZE).goal_files(&["a.rs"]).small_changes()
+    RunSetup::for_workflow(BY_SIZE)
+        .goal_files(&["a.rs"])
+        .small_changes()
 }
 
 #[test]
@@ -85,7 +87,7 @@ fn a_change_that_is_not_small_is_judged_by_all() {
     "#]]
     .assert_eq(&of("src/Auth.rs=1"));
     let never = play(
-        &RunSetup::of(BY_SIZE).goal_files(&["a.rs"]),
+        &RunSetup::for_workflow(BY_SIZE).goal_files(&["a.rs"]),
         &script("a.rs=1"),
     );
     expect![[r#"
@@ -149,17 +151,16 @@ fn a_finding_is_answered_by_who_opened_it_however_large_the_change_has_become() 
         > run review/1 approves
           run:review.2.1.1#7 answered, for it
         > run review/2 approves
-          run:review.2.2.1#8 answered, against it
-          run: review rejected: fine; F1: no test
-          run at code.3 (rejected)
-          run:code.3.0.1#9 started: maker on claude
+          run:review.2.2.1#8 failed: logic → retry_with_feedback: it approves, but does not say what became of F1 (no test), which it reported in an earlier round: `resolved` must name it, as `fixed`, `withdrawn` or `open`
+          run:review.2.2.2 queued
+          run:review.2.2.2#9 started: quick on claude
     "#]]
     .assert_eq(&transcript);
 }
 
 #[test]
 fn a_goal_that_names_no_file_is_planned() {
-    let transcript = play(&RunSetup::of(BY_SIZE), "start");
+    let transcript = play(&RunSetup::for_workflow(BY_SIZE), "start");
     // There is nothing but events, so their indentation is not seen in an expected text.
     let lines: Vec<&str> = transcript.lines().map(str::trim).collect();
     let expected = [
@@ -168,4 +169,135 @@ fn a_goal_that_names_no_file_is_planned() {
         "run:plan.1.0.1#1 started: planner on claude",
     ];
     assert_eq!(lines, expected);
+}
+
+/// As the built-in workflows have it: a role words the message, unless the change is small and any
+/// message will do.
+const WITH_MESSAGE: &str = "
+name: with-message
+start: code
+roles:
+  maker: { kind: implementer, worker: claude }
+  scribe: { kind: scribe, worker: claude }
+steps:
+  code: { role: maker, next: test }
+  test: { gate: [{ name: unit, command: make test }], next: message, on_fail: code }
+  message:
+    role: scribe
+    when: { any: [{ not: { change: small } }, { message: formatted }] }
+    next: commit
+  commit: { commit: branch, next: done }
+";
+
+#[test]
+fn a_small_change_needs_nobody_to_word_its_message() {
+    let after = |setup: RunSetup, written: &str| {
+        let script = format!("run code writes {written}\n---\nrun test passes");
+        let transcript = play(&setup.small_changes(), &script);
+        let lines: Vec<String> = transcript.lines().map(|l| l.trim().to_owned()).collect();
+        lines[3..].to_vec()
+    };
+    let setup = || RunSetup::for_workflow(WITH_MESSAGE);
+    let small = after(setup(), "a.rs=1");
+    assert_eq!(
+        small[0],
+        "run leaves out message: 1 file, 1 line, no risky path, checks passed"
+    );
+    let asked = "run:message.1.0.1#3 started: scribe on claude";
+    let large = after(setup(), "a.rs=1 b.rs=1 c.rs=1");
+    assert_eq!(large[1], asked);
+    let formatted = after(setup().message("conventional"), "a.rs=1");
+    assert_eq!(formatted[1], asked);
+}
+
+/// Broad goals are planned; every task is coded and committed.
+const BY_TASK: &str = "
+name: by-task
+start: plan
+roles:
+  planner: { kind: planner, worker: claude }
+  briefer: { kind: scribe, worker: claude }
+  maker: { kind: implementer, worker: claude }
+steps:
+  plan: { role: planner, when: { goal: broad }, next: ask }
+  ask: { person: 'Go on?', when: { setting: talk }, next: tasks, answers: { yes: tasks } }
+  tasks:
+    each: task
+    next: done
+    steps:
+      brief: { role: briefer, when: { task: vague }, writes: brief, next: code }
+      code: { role: maker, next: commit }
+      commit: { commit: branch, next: done }
+settings: { talk: false }
+";
+
+#[test]
+fn a_goal_about_one_place_is_its_own_plan() {
+    let start = RunSetup::for_workflow(BY_TASK).goal_files(&["a.rs"]);
+    let (world, transcript) = play_out(
+        &start,
+        "start
+         run/task-001 brief goes
+         run/task-001 code writes a.rs=1 b.rs=1
+         run/task-001 commit goes",
+    );
+    expect![[r#"
+          run started: by-task
+          run leaves out plan: the goal names `a.rs`
+          run leaves out ask
+          plan proposed: 1 tasks
+          run at tasks.1 (start)
+          run/task-001 opened on c0
+          run/task-001 at brief.1 (start)
+          run/task-001:brief.1.0.1#1 started: briefer on claude
+        > run/task-001 brief goes
+          run/task-001:brief.1.0.1#1 answered
+          run/task-001 at code.1 (next)
+          run/task-001:code.1.0.1#2 started: maker on claude
+        > run/task-001 code writes a.rs=1 b.rs=1
+          run/task-001:code.1.0.1#2 answered, tree README.md=0,a.rs=1,b.rs=1
+          run/task-001 at commit.1 (next)
+          run/task-001:commit.1.0.1#3 started: integrate
+        > run/task-001 commit goes
+          c1 committed: README.md=0,a.rs=1,b.rs=1: task-001: Add a password reset in a.rs
+          run/task-001 ended: completed
+          run ended: completed
+          the run ended: completed
+    "#]]
+    .assert_eq(&transcript);
+    let plan = world.run.plan.as_ref().unwrap();
+    assert_eq!(plan.tasks[0].title, world.run.goal);
+}
+
+#[test]
+fn a_goal_about_more_is_planned_by_a_planner() {
+    let transcript = play(&RunSetup::for_workflow(BY_TASK), "start");
+    let lines: Vec<&str> = transcript.lines().map(str::trim).collect();
+    assert_eq!(
+        lines,
+        [
+            "run started: by-task",
+            "run at plan.1 (start)",
+            "run:plan.1.0.1#1 started: planner on claude",
+        ]
+    );
+}
+
+#[test]
+fn without_a_planner_that_was_left_out_a_goal_is_no_plan() {
+    let asks = BY_TASK.replace(
+        "when: { goal: broad }, next: ask",
+        "next: ask, on_fail: tasks, retry: { max_attempts: 1 }",
+    );
+    let start = RunSetup::for_workflow(&asks).goal_files(&["a.rs"]);
+    let transcript = play(&start, "run plan fails odd");
+    expect![[r#"
+        > run plan fails odd
+          run:plan.1.0.1#1 failed: cli → retry_once: something odd
+          run:plan.1.0.1 abstains: something odd (1 of 1 tries)
+          run at tasks.1 (failed)
+          run ended: failed: there is no plan to go through
+          the run ended: failed: there is no plan to go through
+    "#]]
+    .assert_eq(&transcript);
 }

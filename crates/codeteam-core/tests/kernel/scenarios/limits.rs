@@ -36,7 +36,8 @@ fn a_task_has_limits_of_its_own() {
     );
     expect![[r#"
         > run/one code says {"summary":"x"}
-          run/one:code.1.0.1#1 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
+          run/one:code.1.0.1#1 failed: logic → retry_with_feedback: Nothing was changed.
+        If nothing needs to change, answer `blocked` and say why.
           run/one:code.1.0.2 queued
           run/one:code.1.0.2#3 started: coder on claude
         > run/two code writes b.rs=1
@@ -44,7 +45,8 @@ fn a_task_has_limits_of_its_own() {
           run/two at test.1 (next)
           run/two:test.1.0.1#4 started: the checks of `test`
         > run/one code says {"summary":"x"}
-          run/one:code.1.0.2#3 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
+          run/one:code.1.0.2#3 failed: logic → retry_with_feedback: Nothing was changed.
+        If nothing needs to change, answer `blocked` and say why.
           run/one:code.1.0.3 queued
           run/one:code.1.0.1#5 asks: This does not get anywhere: the task has used up its money. Go on, or give it up? [continue, skip, fail]
         > person run/one continue
@@ -66,7 +68,8 @@ fn a_limit_is_reached_and_raised() {
     );
     expect![[r#"
         > run/one code says {"summary":"x"}
-          run/one:code.1.0.1#1 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
+          run/one:code.1.0.1#1 failed: logic → retry_with_feedback: Nothing was changed.
+        If nothing needs to change, answer `blocked` and say why.
           run/one:code.1.0.2 queued
           the limit of money is reached
         > due
@@ -79,7 +82,8 @@ fn a_limit_is_reached_and_raised() {
         > raise 500000
           limits raised
           run/one:code.1.0.2#2 started: coder on claude
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
@@ -124,12 +128,14 @@ fn a_full_disk_quota_stops_the_next_worker_not_the_one_under_way() {
         > disk 1200
           1200 bytes on the disk
         > run/one code says {"summary":"x"}
-          run/one:code.1.0.1#1 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
+          run/one:code.1.0.1#1 failed: logic → retry_with_feedback: Nothing was changed.
+        If nothing needs to change, answer `blocked` and say why.
           run/one:code.1.0.2 queued
           the limit of disk is reached
         > due
           due: wait for a higher limit of disk
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Commit messages have the form that is configured, and commits are handed over at the end.
 
-use codeteam_core::assignment::assignment;
+use codeteam_core::assignment::build_assignment;
 use codeteam_core::workflow::DeliveryMethod;
 use expect_test::expect;
 
@@ -19,7 +19,7 @@ fn tries_once() -> RunSetup {
         "describe: { role: committer, next: commit }",
         "describe: { role: committer, next: commit, retry: { max_attempts: 1 } }",
     );
-    RunSetup::of(&workflow).plan("one: a.rs")
+    RunSetup::for_workflow(&workflow).plan("one: a.rs")
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn the_form_is_told_to_whoever_writes_it_and_to_nobody_else() {
     let told = |script: &str| {
         let (world, _) = play_out(&start, script);
         let id = world.flights.keys().next().unwrap();
-        assignment(&world.run, id).unwrap().outputs
+        build_assignment(&world.run, id).unwrap().expected.outputs
     };
     assert_eq!(told(""), [""; 0]);
     let outputs = told(TO_DESCRIBE);
@@ -204,7 +204,7 @@ steps:
          person run accept
          run commit goes
          run deliver goes";
-    let start = RunSetup::of(workflow).deliver(DeliveryMethod::Patch);
+    let start = RunSetup::for_workflow(workflow).deliver(DeliveryMethod::Patch);
     expect![[r#"
         > run code writes a.rs=1
           run:code.2.0.1#2 answered, tree README.md=0,a.rs=1

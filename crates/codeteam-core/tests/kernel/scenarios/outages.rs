@@ -230,7 +230,8 @@ fn an_api_that_answers_ends_an_outage() {
           claude may be used again
           run/one:code.1.0.1#2 started: coder on claude
         > run/one code says {"summary":"nothing"}
-          run/one:code.1.0.1#2 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
+          run/one:code.1.0.1#2 failed: logic → retry_with_feedback: Nothing was changed.
+        If nothing needs to change, answer `blocked` and say why.
           run/one:code.1.0.2 queued
           run/one:code.1.0.2#3 started: coder on claude
         > +50s
@@ -241,5 +242,6 @@ fn an_api_that_answers_ends_an_outage() {
           run/one:code.1.0.2 paused until 102912 (outage)
         > due
           due: wait until 102912 for the API of ["claude"], which is out, not after 161000
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }

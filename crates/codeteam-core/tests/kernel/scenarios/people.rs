@@ -27,7 +27,7 @@ steps:
                   person run/one commit
                   ---
                   run/one commit goes";
-    let start = RunSetup::of(asks).plan("one: a.rs\ntwo: b.rs");
+    let start = RunSetup::for_workflow(asks).plan("one: a.rs\ntwo: b.rs");
     expect![[r"
         > run/one commit goes
           c1 committed: README.md=0,a.rs=1: one: Do one
@@ -42,7 +42,7 @@ steps:
 #[test]
 fn an_analyst_asks_and_a_person_answers() {
     let transcript = play(
-        &RunSetup::of(SEQUENCE),
+        &RunSetup::for_workflow(SEQUENCE),
         r#"run analyse says {"questions":["Which mail service?"],"context":"Mail is needed."}
            person run the usual one
            run analyse says {"questions":["Which language?"]}
@@ -148,7 +148,7 @@ fn a_failed_task_blocks_what_depends_on_it_and_the_rest_goes_on() {
 #[test]
 fn retrying_a_failed_task_takes_an_ended_run_up_again() {
     let transcript = play(
-        &RunSetup::of(HALTING)
+        &RunSetup::for_workflow(HALTING)
             .plan("one: a.rs\ntwo: b.rs\nthree: c.rs < one")
             .cap(2),
         r#"run/one make writes a.rs=1
@@ -196,7 +196,7 @@ fn retrying_a_failed_task_takes_an_ended_run_up_again() {
 #[test]
 fn skipping_a_failed_task_lets_its_dependents_go() {
     let transcript = play(
-        &RunSetup::of(HALTING)
+        &RunSetup::for_workflow(HALTING)
             .plan("one: a.rs\ntwo: b.rs < one")
             .cap(1),
         r#"run/one make fails odd
@@ -281,8 +281,8 @@ fn an_aborted_run_goes_on_where_it_was() {
 
 #[test]
 fn a_failed_task_of_a_failed_phase_is_retried_with_its_phase() {
-    let mut start =
-        RunSetup::of(PHASES).plan("one@first: a.rs\ntwo@first: b.rs < one\nthree@second: c.rs");
+    let mut start = RunSetup::for_workflow(PHASES)
+        .plan("one@first: a.rs\ntwo@first: b.rs < one\nthree@second: c.rs");
     start.compiled.workflow.on_exhausted = codeteam_core::workflow::ExhaustionPolicy::Fail;
     let transcript = play(
         &start,
@@ -325,7 +325,7 @@ fn a_failed_task_of_a_failed_phase_is_retried_with_its_phase() {
 /// Entering the tasks anew tries what had failed again, from where it stood.
 #[test]
 fn a_workflow_may_lead_back_to_its_tasks() {
-    let start = RunSetup::of(
+    let start = RunSetup::for_workflow(
         r"
 name: again
 start: tasks
@@ -386,7 +386,7 @@ steps:
 /// A change whose checks fail goes to a person, who may take it all the same.
 #[test]
 fn a_person_may_accept_a_change_over_a_failing_check() {
-    let start = RunSetup::of(
+    let start = RunSetup::for_workflow(
         r"
 name: accepted
 start: code
@@ -447,7 +447,7 @@ steps:
 
 #[test]
 fn publishing_that_was_interrupted_is_a_question() {
-    let mut start = RunSetup::of(PHASES);
+    let mut start = RunSetup::for_workflow(PHASES);
     start.compiled.workflow.start = "ship".into();
     let transcript = play(
         &start,
@@ -497,7 +497,7 @@ steps:
       commit: { commit: branch, next: done }
 "#;
     let transcript = play(
-        &RunSetup::of(judged).plan("one: a.rs"),
+        &RunSetup::for_workflow(judged).plan("one: a.rs"),
         "run/one code writes a.rs=1
          run/one test passes
          ---

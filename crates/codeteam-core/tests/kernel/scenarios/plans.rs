@@ -10,7 +10,7 @@ use crate::scenario::{play, play_out};
 #[test]
 fn a_plan_is_made_and_checked() {
     let transcript = play(
-        &RunSetup::of(EACH_TASK),
+        &RunSetup::for_workflow(EACH_TASK),
         r#"run plan says {"plan":{"tasks":[{"id":"one","files":["a.rs"],"dependencies":["two"]}]}}
            run plan says {"plan":{"tasks":[{"id":"one","files":["a.rs"]},{"id":"two","files":["b.rs"]}]}}"#,
     );
@@ -39,7 +39,7 @@ fn a_plan_is_made_and_checked() {
 #[test]
 fn a_plan_for_phases_must_have_them() {
     let transcript = play(
-        &RunSetup::of(PHASES),
+        &RunSetup::for_workflow(PHASES),
         r#"run plan says {"plan":{"tasks":[{"id":"one","files":["a.rs"]}]}}"#,
     );
     expect![[r#"

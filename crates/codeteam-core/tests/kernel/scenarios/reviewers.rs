@@ -7,7 +7,7 @@ use crate::scenario::play;
 
 /// One change and three reviewers, under a join rule.
 fn reviewers(join: &str) -> RunSetup {
-    RunSetup::of(&format!(
+    RunSetup::for_workflow(&format!(
         "
 name: reviewers
 start: code
@@ -92,7 +92,7 @@ fn a_reviewer_without_a_verdict_abstains_and_never_approves() {
 /// Three of one role and one of another: each role has a majority of its own.
 #[test]
 fn reviewers_are_counted_by_role() {
-    let start = RunSetup::of(
+    let start = RunSetup::for_workflow(
         "
 name: roles
 start: code
@@ -158,7 +158,7 @@ fn a_rebound_is_offered_and_taken() {
     expect![[r#"
         > run review rejects "no"
           run:review.3.0.1#8 answered, against it
-          run: review rejected: no; F1: no
+          run: review rejected: F1 is still open: no; F1: no
           run at offer.1 (rebound)
           run:offer.1.0.1#9 asks: The change keeps being rejected. Back to the design? [yes, no]
         > person run yes
@@ -170,12 +170,12 @@ fn a_rebound_is_offered_and_taken() {
           run at code.4 (next)
           run:code.4.0.1#11 started: coder on session
     "#]]
-    .assert_eq(&play(&RunSetup::of(SEQUENCE), &script));
+    .assert_eq(&play(&RunSetup::for_workflow(SEQUENCE), &script));
 }
 
 #[test]
 fn who_says_to_keep_trying_gets_as_many_rounds_as_before() {
-    let mut start = RunSetup::of(SEQUENCE);
+    let mut start = RunSetup::for_workflow(SEQUENCE);
     start.compiled.workflow.max_stagnant_rounds = Some(3);
     let round = |n: u32| {
         format!(
@@ -215,7 +215,7 @@ fn a_rebound_is_offered_and_declined() {
     expect![[r#"
         > run review rejects "no"
           run:review.3.0.1#8 answered, against it
-          run: review rejected: no; F1: no
+          run: review rejected: F1 is still open: no; F1: no
           run at offer.1 (rebound)
           run:offer.1.0.1#9 asks: The change keeps being rejected. Back to the design? [yes, no]
         > person run no note: just fix it
@@ -258,5 +258,5 @@ fn a_rebound_is_offered_and_declined() {
           run ended: completed
           the run ended: completed
     "#]]
-    .assert_eq(&play(&RunSetup::of(SEQUENCE), &script));
+    .assert_eq(&play(&RunSetup::for_workflow(SEQUENCE), &script));
 }

@@ -209,40 +209,70 @@ fn findings_are_opened_fixed_and_withdrawn_by_id() {
     "#]].assert_eq(&transcript);
 }
 
+/// A finding of the first round, and the second round up to the review.
+const ONE_OPEN_FINDING: &str = r#"run/one code writes a.rs=1
+    run/one test passes
+    run/one review says {"verdict":"reject","reason":"untested","findings":[{"title":"No test"}]}
+    run/one code writes a.rs=2
+    run/one test passes
+    ---"#;
+
 #[test]
-fn approving_over_an_own_open_finding_is_a_rejection() {
-    let transcript = play(
-        &one_task(),
-        r#"run/one code writes a.rs=1
-           run/one test passes
-           ---
-           run/one review says {"verdict":"reject","reason":"untested","findings":[{"title":"No test"}]}
-           run/one code writes a.rs=2
-           run/one test passes
-           run/one review says {"verdict":"approve","reason":"looks good"}"#,
+fn a_reviewer_that_approves_over_its_own_open_finding_is_asked_what_became_of_it() {
+    let script = format!(
+        r#"{ONE_OPEN_FINDING}
+           run/one review says {{"verdict":"approve","reason":"looks good"}}
+           run/one review says {{"verdict":"approve","reason":"looks good","resolved":[{{"id":"F1","state":"fixed"}}]}}"#
     );
     expect![[r#"
-        > run/one review says {"verdict":"reject","reason":"untested","findings":[{"title":"No test"}]}
-          run/one:review.1.0.1#3 answered, against it
-          F1 opened (major): No test
-          run/one: review rejected: untested; F1: No test
-          run/one at code.2 (rejected)
-          run/one:code.2.0.1#4 started: coder on claude
-        > run/one code writes a.rs=2
-          run/one:code.2.0.1#4 answered, tree README.md=0,a.rs=2
-          run/one at test.2 (next)
-          run/one:test.2.0.1#5 started: the checks of `test`
-        > run/one test passes
-          `test` passed on README.md=0,a.rs=2
-          run/one: test approved
-          run/one at review.2 (next)
-          run/one:review.2.0.1#6 started: reviewer on codex
         > run/one review says {"verdict":"approve","reason":"looks good"}
+          run/one:review.2.0.1#6 failed: logic → retry_with_feedback: it approves, but does not say what became of F1 (No test), which it reported in an earlier round: `resolved` must name it, as `fixed`, `withdrawn` or `open`
+          run/one:review.2.0.2 queued
+          run/one:review.2.0.2#7 started: reviewer on codex
+        > run/one review says {"verdict":"approve","reason":"looks good","resolved":[{"id":"F1","state":"fixed"}]}
+          run/one:review.2.0.2#7 answered, for it
+          F1 fixed
+          run/one: review approved
+          run/one leaves out approve
+          run/one at describe.1 (next)
+          run/one:describe.1.0.1#8 started: committer on claude
+    "#]].assert_eq(&play(&one_task(), &script));
+}
+
+#[test]
+fn approving_over_an_own_open_finding_is_a_rejection_in_the_end() {
+    let approves = r#"run/one review says {"verdict":"approve","reason":"looks good"}"#;
+    let script = [ONE_OPEN_FINDING, approves, approves, approves].join("\n");
+    expect![[r#"
+        > run/one review says {"verdict":"approve","reason":"looks good"}
+          run/one:review.2.0.1#6 failed: logic → retry_with_feedback: it approves, but does not say what became of F1 (No test), which it reported in an earlier round: `resolved` must name it, as `fixed`, `withdrawn` or `open`
+          run/one:review.2.0.2 queued
+          run/one:review.2.0.2#7 started: reviewer on codex
+        > run/one review says {"verdict":"approve","reason":"looks good"}
+          run/one:review.2.0.2#7 failed: logic → retry_with_feedback: it approves, but does not say what became of F1 (No test), which it reported in an earlier round: `resolved` must name it, as `fixed`, `withdrawn` or `open`
+          run/one:review.2.0.3 queued
+          run/one:review.2.0.3#8 started: reviewer on codex
+        > run/one review says {"verdict":"approve","reason":"looks good"}
+          run/one:review.2.0.3#8 answered, against it
+          run/one: review rejected: F1 is still open: looks good; F1: No test
+          run/one at code.3 (rejected)
+          run/one:code.3.0.1#9 started: coder on claude
+    "#]].assert_eq(&play(&one_task(), &script));
+}
+
+#[test]
+fn approving_over_a_finding_that_is_said_to_be_open_is_a_rejection_at_once() {
+    let script = format!(
+        r#"{ONE_OPEN_FINDING}
+           run/one review says {{"verdict":"approve","reason":"later","resolved":[{{"id":"F1","state":"open"}}]}}"#
+    );
+    expect![[r#"
+        > run/one review says {"verdict":"approve","reason":"later","resolved":[{"id":"F1","state":"open"}]}
           run/one:review.2.0.1#6 answered, against it
-          run/one: review rejected: looks good; F1: No test
+          run/one: review rejected: F1 is still open: later; F1: No test
           run/one at code.3 (rejected)
           run/one:code.3.0.1#7 started: coder on claude
-    "#]].assert_eq(&transcript);
+    "#]].assert_eq(&play(&one_task(), &script));
 }
 
 #[test]

@@ -2,9 +2,12 @@
 //! outside of it, and the way to workers and back.
 
 use codeteam_core::effect::Effect;
-use codeteam_core::hands::Operator;
 use codeteam_core::ids::AttemptId;
-use codeteam_core::session::{SessionTurn, examine, judges, pattern, reply, turn};
+use codeteam_core::operator::Operator;
+use codeteam_core::session::{
+    SessionTurn, check_answer, common_failure, interpret_reply, next_turn,
+};
+use codeteam_core::verdicts::current_verdicts;
 use expect_test::expect;
 
 use crate::fixture::{RunSetup, SESSION};
@@ -16,7 +19,7 @@ const DESIGNED: &str = r#"run analyse says {"confirmed_requirements":"reset by m
     run design says {"design":"reuse tokens","patterns":[],"warnings":[]}"#;
 
 fn start() -> RunSetup {
-    RunSetup::of(SESSION)
+    RunSetup::for_workflow(SESSION)
 }
 
 fn designed(more: &str) -> String {
@@ -24,7 +27,7 @@ fn designed(more: &str) -> String {
 }
 
 fn at_work(world: &SimulatedWorld) -> AttemptId {
-    match turn(&world.run) {
+    match next_turn(&world.run) {
         SessionTurn::Work(id) => id,
         other => panic!("{other:?}"),
     }
@@ -98,19 +101,23 @@ fn what_is_refused_costs_no_try_and_the_same_change_is_no_dead_end() {
     );
     expect![[r#"
         > run code says {"summary":"done","files_changed":[],"proof":"none"}
-          run:code.1.0.1#3 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
+          run:code.1.0.1#3 failed: logic → retry_with_feedback: Nothing was changed.
+        If nothing needs to change, answer `blocked` and say why.
           run:code.1.0.2 queued
           run:code.1.0.2#4 started: coder on session
         > run code says {"summary":"done","files_changed":[],"proof":"none"}
-          run:code.1.0.2#4 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
+          run:code.1.0.2#4 failed: logic → retry_with_feedback: Nothing was changed.
+        If nothing needs to change, answer `blocked` and say why.
           run:code.1.0.3 queued
           run:code.1.0.3#5 started: coder on session
         > run code says {"summary":"done","files_changed":[],"proof":"none"}
-          run:code.1.0.3#5 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
+          run:code.1.0.3#5 failed: logic → retry_with_feedback: Nothing was changed.
+        If nothing needs to change, answer `blocked` and say why.
           run:code.1.0.4 queued
           run:code.1.0.4#6 started: coder on session
         > run code says {"summary":"done","files_changed":[],"proof":"none"}
-          run:code.1.0.4#6 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
+          run:code.1.0.4#6 failed: logic → retry_with_feedback: Nothing was changed.
+        If nothing needs to change, answer `blocked` and say why.
           run:code.1.0.5 queued
           run:code.1.0.5#7 started: coder on session
         > run code writes a.rs=1
@@ -285,7 +292,7 @@ fn a_rejected_change_is_offered_to_the_designer_and_only_so_much_can_be_replied(
 #[test]
 fn codeteams_own_work_comes_first_then_one_assignment_at_a_time() {
     let (world, _) = play_out(&start(), &format!("{DESIGNED}\nrun code writes a.rs=1"));
-    let SessionTurn::Wait(own) = turn(&world.run) else {
+    let SessionTurn::Wait(own) = next_turn(&world.run) else {
         panic!("checks are under way");
     };
     assert!(matches!(own.as_slice(), [Effect::RunGate { .. }]));
@@ -295,18 +302,18 @@ fn codeteams_own_work_comes_first_then_one_assignment_at_a_time() {
     let (world, _) = play_out(&start(), &format!("{script}\nrun judge/0 approves"));
     assert_eq!(at_work(&world).slot, 1);
     let (world, _) = play_out(&start(), &format!("{script}\ngive workers"));
-    assert_eq!(world.run.hands, Operator::Workers);
-    assert_eq!(turn(&world.run), SessionTurn::Elsewhere);
+    assert_eq!(world.run.operator, Operator::Workers);
+    assert_eq!(next_turn(&world.run), SessionTurn::Elsewhere);
     let (world, _) = play_out(&start(), &format!("{script}\nabort"));
-    assert_eq!(turn(&world.run), SessionTurn::Over);
+    assert_eq!(next_turn(&world.run), SessionTurn::Over);
 }
 
 #[test]
 fn what_does_not_fit_the_role_is_told_before_anything_happens() {
     let (world, _) = play_out(&start(), DESIGNED);
     let id = at_work(&world);
-    let wrong = |text: &str| examine(&world.run, &id, text).unwrap_err();
-    expect!["unknown field `approved`, expected one of `summary`, `files`, `files_changed`, `proof`, `concerns`, `edits`"].assert_eq(&wrong(r#"{"approved":true,"reason":"fine"}"#));
+    let wrong = |text: &str| check_answer(&world.run, &id, text).unwrap_err();
+    expect!["unknown field `approved`, expected one of `summary`, `files`, `files_changed`, `proof`, `concerns`, `notes`, `edits`"].assert_eq(&wrong(r#"{"approved":true,"reason":"fine"}"#));
     expect!["at `summary`: invalid type: integer `7`, expected a string"].assert_eq(&wrong(
         r#"{"summary":7,"files_changed":["a",null],"proof":""}"#,
     ));
@@ -315,7 +322,7 @@ fn what_does_not_fit_the_role_is_told_before_anything_happens() {
     let stale = AttemptId { fence: 99, ..id };
     let fine = r#"{"summary":"s","files_changed":[],"proof":"p"}"#;
     assert_eq!(
-        examine(&world.run, &stale, fine).unwrap_err(),
+        check_answer(&world.run, &stale, fine).unwrap_err(),
         "this assignment is over"
     );
 }
@@ -325,12 +332,12 @@ fn no_approval_goes_over_failing_checks() {
     let gate_leads_on =
         SESSION.replace("on_fail: code\n    rebound", "on_fail: judge\n    rebound");
     assert_ne!(gate_leads_on, SESSION);
-    let mut start = RunSetup::of(&gate_leads_on);
+    let mut start = RunSetup::for_workflow(&gate_leads_on);
     start.hands = Operator::Session;
     let script = format!("{DESIGNED}\nrun code writes a.rs=1\nrun test fails \"red\"");
     let approval = r#"{"approved":true,"reason":"looks fine"}"#;
     let (world, _) = play_out(&start, &script);
-    let refused = examine(&world.run, &at_work(&world), approval).unwrap_err();
+    let refused = check_answer(&world.run, &at_work(&world), approval).unwrap_err();
     expect!["it cannot be approved: `unit` failed on exactly this change. Reject it, or let a person accept it outside this session"].assert_eq(&refused);
     // Said all the same, it does not count.
     let transcript = play(&start, &format!("{script}\n---\nrun judge/0 approves"));
@@ -341,7 +348,7 @@ fn no_approval_goes_over_failing_checks() {
           run:judge.1.0.2#7 started: tester on session
     "#]].assert_eq(&transcript);
     let (world, _) = play_out(&start, &format!("{script}\naccept"));
-    assert!(examine(&world.run, &at_work(&world), approval).is_ok());
+    assert!(check_answer(&world.run, &at_work(&world), approval).is_ok());
 }
 
 #[test]
@@ -352,7 +359,7 @@ fn what_rejections_have_in_common_is_told() {
             script = format!("{script}\nrun code writes a.rs={round}\n{line}");
         }
         let (world, _) = play_out(&start(), &script);
-        pattern(&world.run.frames[&codeteam_core::ids::FramePath::root()])
+        common_failure(&world.run.frames[&codeteam_core::ids::FramePath::root()])
     };
     assert_eq!(rejected(&["run test fails \"x\""]), None);
     expect!["2 of the last 2 rejections say: the check `unit` failed"]
@@ -374,7 +381,7 @@ fn judges_are_named_in_their_order() {
     );
     let (world, _) = play_out(&start(), &script);
     let frame = &world.run.frames[&codeteam_core::ids::FramePath::root()];
-    let names: Vec<String> = judges(&world.run, frame)
+    let names: Vec<String> = current_verdicts(&world.run, frame)
         .into_iter()
         .map(|(name, approved)| format!("{name} {approved}"))
         .collect();
@@ -393,9 +400,9 @@ fn a_session_may_answer_what_a_person_told_it_and_nothing_else() {
     );
     let (world, _) = play_out(&start(), &script);
     let mut question = world.questions().remove(0);
-    assert_eq!(reply(&question, " Y ").unwrap(), "yes");
-    assert_eq!(reply(&question, "no, keep trying").unwrap(), "no");
-    assert!(reply(&question, "").is_err());
+    assert_eq!(interpret_reply(&question, " Y ").unwrap(), "yes");
+    assert_eq!(interpret_reply(&question, "no, keep trying").unwrap(), "no");
+    assert!(interpret_reply(&question, "").is_err());
     for kind in [
         codeteam_core::frame::QuestionKind::Step,
         codeteam_core::frame::QuestionKind::Degraded,
@@ -403,13 +410,13 @@ fn a_session_may_answer_what_a_person_told_it_and_nothing_else() {
         codeteam_core::frame::QuestionKind::Interrupted,
     ] {
         question.kind = kind;
-        let why = reply(&question, "yes").unwrap_err();
+        let why = interpret_reply(&question, "yes").unwrap_err();
         assert_eq!(
             why,
             "only a person can decide this, and not in this session"
         );
     }
     question.kind = codeteam_core::frame::QuestionKind::Exhausted;
-    assert_eq!(reply(&question, "continue").unwrap(), "continue");
-    assert!(reply(&question, "skip").is_err());
+    assert_eq!(interpret_reply(&question, "continue").unwrap(), "continue");
+    assert!(interpret_reply(&question, "skip").is_err());
 }

@@ -2,8 +2,8 @@
 
 use expect_test::expect;
 
-use codeteam_core::assignment::assignment;
-use codeteam_core::views::twelve;
+use codeteam_core::assignment::build_assignment;
+use codeteam_core::views::frame_team_state;
 
 use crate::fixture::{RunSetup, TALKING};
 use crate::scenario::{play, play_out};
@@ -12,13 +12,13 @@ const PLAN: &str = r#"{"plan":{"tasks":[{"id":"one","files":["a.rs"]}]}}"#;
 
 /// One task, and no choice to be made.
 fn one_task() -> RunSetup {
-    RunSetup::of(TALKING).plan("one: a.rs")
+    RunSetup::for_workflow(TALKING).plan("one: a.rs")
 }
 
 #[test]
 fn a_planner_asks_until_it_is_told_to_plan() {
     let transcript = play(
-        &RunSetup::of(TALKING),
+        &RunSetup::for_workflow(TALKING),
         &format!(
             r#"run plan says {{"questions":["By mail?"],"context":"Passwords are forgotten."}}
                person run yes
@@ -49,7 +49,7 @@ fn a_planner_asks_until_it_is_told_to_plan() {
           run at plan.3 (answered)
           run:plan.3.0.1#5 started: planner on claude
         > run plan says {"questions":["Really?"]}
-          run:plan.3.0.1#5 failed: validation → retry_with_feedback: it asked more questions, but the plan was wanted: nobody answers questions now, so give the plan with what is known
+          run:plan.3.0.1#5 failed: validation → retry_with_feedback: it asked questions (`Really?`), but the plan was wanted: nobody answers questions now, so give the plan with what is known
           run:plan.3.0.2 queued
           run:plan.3.0.2#6 started: planner on claude
         > run plan says {"plan":{"tasks":[{"id":"one","files":["a.rs"]}]}}
@@ -87,7 +87,7 @@ fn a_planner_asks_until_it_is_told_to_plan() {
 #[test]
 fn a_planner_that_insists_on_asking_is_heard_and_one_that_fails_ends_nothing() {
     let transcript = play(
-        &RunSetup::of(TALKING),
+        &RunSetup::for_workflow(TALKING),
         r#"run plan says {"questions":["By mail?"]}
            person run /save_plan
            run plan says {"questions":["Really?"]}
@@ -107,7 +107,7 @@ fn a_planner_that_insists_on_asking_is_heard_and_one_that_fails_ends_nothing() {
           run at plan.2 (answered)
           run:plan.2.0.1#3 started: planner on claude
         > run plan says {"questions":["Really?"]}
-          run:plan.2.0.1#3 failed: validation → retry_with_feedback: it asked more questions, but the plan was wanted: nobody answers questions now, so give the plan with what is known
+          run:plan.2.0.1#3 failed: validation → retry_with_feedback: it asked questions (`Really?`), but the plan was wanted: nobody answers questions now, so give the plan with what is known
           run:plan.2.0.2 queued
           run:plan.2.0.2#4 started: planner on claude
         > run plan says {"questions":["Really?"]}
@@ -137,19 +137,45 @@ fn a_planner_that_insists_on_asking_is_heard_and_one_that_fails_ends_nothing() {
 }
 
 #[test]
+fn a_planner_that_insists_on_asking_is_heard_though_nobody_was_to_be_asked() {
+    let mut setup = RunSetup::for_workflow(TALKING);
+    let settings = &mut setup.compiled.workflow.settings;
+    settings.insert("talk".to_owned(), false);
+    let transcript = play(
+        &setup,
+        r#"run plan says {"questions":["By mail?","Which service?"]}
+           run plan says {"questions":["By mail?"]}
+           person run yes"#,
+    );
+    expect![[r#"
+        > run plan says {"questions":["By mail?","Which service?"]}
+          run:plan.1.0.1#1 failed: validation → retry_with_feedback: it asked questions (`By mail?`, `Which service?`), but the plan was wanted: nobody answers questions now, so give the plan with what is known
+          run:plan.1.0.2 queued
+          run:plan.1.0.2#2 started: planner on claude
+        > run plan says {"questions":["By mail?"]}
+          run:plan.1.0.2#2 answered
+          run:plan.1.0.1#3 asks: Some things must be clear before work starts. By mail? []
+        > person run yes
+          run:plan.1.0.1#3 answered: yes
+          run at plan.2 (answered)
+          run:plan.2.0.1#4 started: planner on claude
+    "#]].assert_eq(&transcript);
+}
+
+#[test]
 fn what_was_said_is_told_to_the_planner() {
     let script = r#"run plan says {"questions":["By mail?"],"context":"Passwords are forgotten."}
                     person run /save_plan"#;
-    let (world, _) = play_out(&RunSetup::of(TALKING), script);
+    let (world, _) = play_out(&RunSetup::for_workflow(TALKING), script);
     let id = world.flights.keys().next().unwrap();
-    let told = assignment(&world.run, id).unwrap();
+    let told = build_assignment(&world.run, id).unwrap();
     let asked = vec!["By mail?".to_owned()];
     let answer = "That is all; write the plan now.".to_owned();
-    assert_eq!(told.answers, [(asked, answer)]);
+    assert_eq!(told.earlier.answers, [(asked, answer)]);
     // What was understood is told as that, and not as a question.
-    let analysis = told.analysis.unwrap();
+    let analysis = told.earlier.analysis.unwrap();
     assert_eq!(analysis.context, "Passwords are forgotten.");
-    assert!(!told.asks);
+    assert!(!told.expected.asks);
 }
 
 #[test]
@@ -159,8 +185,8 @@ fn a_brief_is_told_in_every_round_and_the_log_from_the_second_on() {
                     run/one test fails "1 test failed""#;
     let (world, _) = play_out(&one_task(), script);
     let id = world.flights.keys().next().unwrap();
-    let told = assignment(&world.run, id).unwrap();
-    assert_eq!(told.brief.as_deref(), Some("Look at b.rs."));
+    let told = build_assignment(&world.run, id).unwrap();
+    assert_eq!(told.earlier.brief.as_deref(), Some("Look at b.rs."));
     expect![[r#"
         ## Round 1: code
 
@@ -176,7 +202,7 @@ fn a_brief_is_told_in_every_round_and_the_log_from_the_second_on() {
         - unit: failed
           > 1 test failed
     "#]]
-    .assert_eq(&told.log);
+    .assert_eq(&told.earlier.log);
 }
 
 #[test]
@@ -229,7 +255,7 @@ fn a_long_log_is_shortened_before_the_next_round() {
 #[test]
 fn a_role_says_which_task_comes_first() {
     let transcript = play(
-        &RunSetup::of(TALKING).plan("one: a.rs\ntwo: b.rs\nthree: c.rs"),
+        &RunSetup::for_workflow(TALKING).plan("one: a.rs\ntwo: b.rs\nthree: c.rs"),
         r#"start
            run tasks says {"message":"three\nIt could overturn the plan."}
            run tasks says {"message":"nine"}
@@ -300,7 +326,7 @@ fn a_role_says_which_task_comes_first() {
 #[test]
 fn an_opinion_that_does_not_come_is_done_without() {
     let transcript = play(
-        &RunSetup::of(TALKING).plan("one: a.rs\ntwo: b.rs"),
+        &RunSetup::for_workflow(TALKING).plan("one: a.rs\ntwo: b.rs"),
         "run tasks fails crash
          due",
     );
@@ -324,7 +350,7 @@ fn an_opinion_that_does_not_come_is_done_without() {
 #[test]
 fn an_opinion_is_asked_for_again_after_a_crash() {
     let transcript = play(
-        &RunSetup::of(TALKING).plan("one: a.rs\ntwo: b.rs"),
+        &RunSetup::for_workflow(TALKING).plan("one: a.rs\ntwo: b.rs"),
         r#"crash
            run tasks says {"message":"two"}"#,
     );
@@ -537,9 +563,9 @@ fn the_twelve_states_are_those_of_the_work() {
     );
     let lines: Vec<&str> = script.lines().collect();
     for n in 0..=lines.len() {
-        let (world, _) = play_out(&RunSetup::of(TALKING), &lines[..n].join("\n"));
+        let (world, _) = play_out(&RunSetup::for_workflow(TALKING), &lines[..n].join("\n"));
         let frame = world.run.frames.values().last().unwrap();
-        let state = twelve(&world.run, frame).as_str();
+        let state = frame_team_state(&world.run, frame).as_str();
         seen.push(format!(
             "{:30} {state}",
             lines.get(n.wrapping_sub(1)).map_or("", |l| l.trim())

@@ -59,7 +59,7 @@ fn a_bad_answer_goes_back_as_feedback_at_once() {
           run/one:code.1.0.2 queued
           run/one:code.1.0.2#2 started: coder on claude
         > run/one code says {"summary":"x","lgtm":true}
-          run/one:code.1.0.2#2 failed: validation → retry_with_feedback: unknown field `lgtm`, expected one of `summary`, `files`, `files_changed`, `proof`, `concerns`, `edits`
+          run/one:code.1.0.2#2 failed: validation → retry_with_feedback: unknown field `lgtm`, expected one of `summary`, `files`, `files_changed`, `proof`, `concerns`, `notes`, `edits`
           run/one:code.1.0.3 queued
           run/one:code.1.0.3#3 started: coder on claude
         > run/one code writes a.rs=1
@@ -77,10 +77,12 @@ fn nothing_changed_is_refused() {
     );
     expect![[r#"
         > run/one code says {"summary":"nothing to do"}
-          run/one:code.1.0.1#1 failed: logic → retry_with_feedback: Nothing was changed. If nothing needs to change, answer `blocked` and say why.
+          run/one:code.1.0.1#1 failed: logic → retry_with_feedback: Nothing was changed.
+        If nothing needs to change, answer `blocked` and say why.
           run/one:code.1.0.2 queued
           run/one:code.1.0.2#2 started: coder on claude
-    "#]].assert_eq(&transcript);
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]
@@ -209,12 +211,12 @@ fn continued_sessions(most: Option<u32>, told: &[Option<&str>]) -> Vec<Option<(S
     let mut sessions = Vec::new();
     for (n, told) in told.iter().enumerate() {
         let id = world.flights.keys().next().unwrap().clone();
-        let assignment = codeteam_core::assignment::assignment(&world.run, &id).unwrap();
+        let assignment = codeteam_core::assignment::build_assignment(&world.run, &id).unwrap();
         sessions.push(assignment.session.map(|s| (s.id, s.turns)));
         let files = [("a.rs".to_owned(), n.to_string())].into();
         let tree = git::tree(&files);
         let base = &world.run.frames[&id.frame].base.tree;
-        let change = git::change(&id.lasting(), base, &tree);
+        let change = git::change(&id.without_fence(), base, &tree);
         let answer = WorkerOutcome::Answered(r#"{"summary":"x"}"#.to_owned());
         let mut input = world.exited(&id, answer, 1);
         if let Input::WorkerExited { report, .. } = &mut input {
@@ -387,7 +389,7 @@ fn after_a_crash_the_same_try_has_a_new_fence_and_its_cost_counts() {
 
 #[test]
 fn less_is_asked_for_and_a_person_decides_whether_that_will_do() {
-    let start = RunSetup::of(PHASES).plan("one@first: a.rs");
+    let start = RunSetup::for_workflow(PHASES).plan("one@first: a.rs");
     let transcript = play(
         &start,
         r#"run/first design goes
@@ -432,7 +434,7 @@ fn less_is_asked_for_and_a_person_decides_whether_that_will_do() {
 
 #[test]
 fn each_level_has_all_its_tries() {
-    let mut start = RunSetup::of(PHASES).plan("one@first: a.rs");
+    let mut start = RunSetup::for_workflow(PHASES).plan("one@first: a.rs");
     let maker = start.compiled.roles.get_mut(&"maker".into()).unwrap();
     maker.workers.truncate(1);
     let transcript = play(
@@ -464,7 +466,7 @@ fn each_level_has_all_its_tries() {
 
 #[test]
 fn a_degraded_result_that_commits_nothing_needs_a_decision_too() {
-    let start = RunSetup::of(PHASES).plan("one@first: a.rs");
+    let start = RunSetup::for_workflow(PHASES).plan("one@first: a.rs");
     let transcript = play(
         &start,
         r#"run/first design says {"blocked":"too large"}

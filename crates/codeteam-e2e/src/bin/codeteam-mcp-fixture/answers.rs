@@ -1,4 +1,4 @@
-//! What the suite expects, as it looks on the wire.
+//! The answers that the suite expects, in wire form.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ const IMAGE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP
 /// No sound at all, as WAV.
 const SOUND: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA==";
 
-/// What is said while a tool logs.
+/// The log messages of a tool.
 pub(crate) const LOGGED: [&str; 3] = [
     "Tool execution started",
     "Tool processing data",
@@ -95,7 +95,7 @@ pub(crate) fn tools() -> Value {
     json!({ "tools": tools })
 }
 
-/// What a model is asked.
+/// Returns a request for a model's answer.
 pub(crate) fn sampling(prompt: &str) -> Value {
     json!({
         "messages": [{ "role": "user", "content": { "type": "text", "text": prompt } }],
@@ -103,7 +103,7 @@ pub(crate) fn sampling(prompt: &str) -> Value {
     })
 }
 
-/// What a person is asked.
+/// Returns a question for a person.
 pub(crate) fn elicitation(tool: &str, message: &str) -> Value {
     let (message, schema) = match tool {
         "test_elicitation_sep1034_defaults" => ("Please look these over", defaults()),
@@ -211,7 +211,7 @@ pub(crate) fn resources() -> Value {
     ] })
 }
 
-/// The one kind of them that is made as it is asked for.
+/// Returns the one resource template.
 pub(crate) fn templates() -> Value {
     json!({ "resourceTemplates": [{
         "uriTemplate": "test://template/{id}/data",

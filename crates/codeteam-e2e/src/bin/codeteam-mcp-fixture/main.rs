@@ -49,7 +49,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let token = BearerToken::fresh()?;
+    let token = BearerToken::generate()?;
     let listener = LoopbackListener::bind(([127, 0, 0, 1], 0).into())?;
     let told = json!({ "url": listener.url(), "token": token.secret() });
     let mut out = std::io::stdout().lock();
@@ -69,7 +69,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
 struct ConformanceServer;
 
 /// Something of the protocol's, from how it looks on the wire.
-fn of<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
+fn from_wire<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
     serde_json::from_value(value).map_err(|e| ErrorData::internal_error(e.to_string(), None))
 }
 
@@ -95,13 +95,13 @@ impl ConformanceServer {
         }
     }
 
-    /// Asks the client something; its answer as it came.
+    /// Sends the client a request, and returns its answer as it came.
     async fn ask(
         context: &RequestContext<RoleServer>,
         method: &str,
         params: Value,
     ) -> Result<Value, ErrorData> {
-        let request: ServerRequest = of(json!({ "method": method, "params": params }))?;
+        let request: ServerRequest = from_wire(json!({ "method": method, "params": params }))?;
         let answer = context.peer.send_request(request).await;
         let answer = answer.map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
         serde_json::to_value(answer).map_err(|e| ErrorData::internal_error(e.to_string(), None))
@@ -127,7 +127,7 @@ impl ServerHandler for ConformanceServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        of(answers::tools())
+        from_wire(answers::tools())
     }
 
     async fn call_tool(
@@ -170,7 +170,7 @@ impl ServerHandler for ConformanceServer {
             }
             _ => answers::call(name).ok_or_else(|| unknown(name))?,
         };
-        Ok(CallToolResponse::Complete(of(result)?))
+        Ok(CallToolResponse::Complete(from_wire(result)?))
     }
 
     async fn list_prompts(
@@ -178,7 +178,7 @@ impl ServerHandler for ConformanceServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        of(answers::prompts())
+        from_wire(answers::prompts())
     }
 
     async fn get_prompt(
@@ -189,7 +189,7 @@ impl ServerHandler for ConformanceServer {
         let given = Value::Object(request.arguments.unwrap_or_default());
         let prompt = answers::prompt(&request.name, &given);
         let prompt = prompt.ok_or_else(|| unknown(&request.name))?;
-        Ok(GetPromptResponse::Complete(of(prompt)?))
+        Ok(GetPromptResponse::Complete(from_wire(prompt)?))
     }
 
     async fn list_resources(
@@ -197,7 +197,7 @@ impl ServerHandler for ConformanceServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        of(answers::resources())
+        from_wire(answers::resources())
     }
 
     async fn list_resource_templates(
@@ -205,7 +205,7 @@ impl ServerHandler for ConformanceServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        of(answers::templates())
+        from_wire(answers::templates())
     }
 
     async fn read_resource(
@@ -214,7 +214,7 @@ impl ServerHandler for ConformanceServer {
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let read = answers::resource(&request.uri).ok_or_else(|| unknown(&request.uri))?;
-        Ok(ReadResourceResponse::Complete(of(read)?))
+        Ok(ReadResourceResponse::Complete(from_wire(read)?))
     }
 
     async fn complete(
@@ -222,7 +222,7 @@ impl ServerHandler for ConformanceServer {
         _: CompleteRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        of(json!({ "completion": { "values": ["paris", "park"], "hasMore": false } }))
+        from_wire(json!({ "completion": { "values": ["paris", "park"], "hasMore": false } }))
     }
 
     async fn set_level(

@@ -1,4 +1,5 @@
-//! CLIs that are missing, too old, or cannot do what is needed: a clear error, or another stands in.
+//! CLIs that are missing, too old, or cannot do what is needed: a clear error, or another one
+//! replaces them.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -39,7 +40,7 @@ fn is_told(script: Option<&str>, texts: &[&str]) {
 
     let workers = alone("workers: [claude, codex]", "");
     project.goal(&workers, &[]).expect(0).says(texts);
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
     assert_eq!(project.workers(), ["claude", "codex"]);
 }
 

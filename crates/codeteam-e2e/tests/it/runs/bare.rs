@@ -10,7 +10,7 @@ fn works(worker: &str, protocol: Protocol, header: &str, value: &str) {
     let project = Project::new(Scenario::new().play(writes(Play::new())));
     let args = ["--worker", worker, "--no-sandbox"];
     project.goal(&alone("", ""), &args).expect(0);
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
     let asked = project.asked();
     assert_eq!(asked.of_protocol(protocol).len(), 2);
     for request in &asked {

@@ -52,11 +52,11 @@ fn it_speaks_openai() {
 
 #[test]
 fn it_speaks_gemini() {
-    let path = "/v1beta/models/gemini-x:generateContent";
+    let path = "/v1beta/models/gemini-x:streamGenerateContent?alt=sse";
     speaks("gemini", "gemini-x", Protocol::Gemini, path);
 }
 
-/// An MCP server with one tool, which tells a motto.
+/// An MCP server with one tool, which returns a motto.
 const DESK: &str = r#"
 import { createInterface } from "node:readline";
 const tools = [{ name: "motto", description: "Tells the motto.",
@@ -89,7 +89,7 @@ fn it_has_the_tools_of_the_mcp_servers_its_role_names() {
     let workflow = alone("mcp_servers: [desk]", "");
     project.goal(&workflow, &["--worker", "builtin"]).expect(0);
     let asked = project.asked();
-    let told = asked.iter().nth(1).unwrap().last_said();
+    let told = asked.iter().nth(1).unwrap().last_user_text();
     assert!(told.contains("the motto is measure twice"), "{told}");
 
     let project = speaking(
@@ -169,7 +169,7 @@ fn it_searches_the_web_if_the_user_has_a_key_for_it() {
     assert!(request.contains("Bearer tvly-the-own-key\r\n"), "{request}");
     assert!(request.contains("how to add"), "{request}");
     let asked = project.asked();
-    let told = asked.iter().nth(1).unwrap().last_said();
+    let told = asked.iter().nth(1).unwrap().last_user_text();
     assert!(told.contains("Use a plus sign."), "{told}");
     assert!(asked.iter().all(|r| !r.body.to_string().contains("tvly")));
 
@@ -195,7 +195,7 @@ fn it_makes_a_plan_first_if_its_role_says_so() {
     let project = speaking(scenario, "openai", "local-model");
     let workflow = alone("use_planner: true", "");
     project.goal(&workflow, &["--worker", "builtin"]).expect(0);
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
     let asked = project.asked();
     let (first, second) = (&asked.0[0], &asked.0[1]);
     assert_eq!(first.tool_names(), Vec::<String>::new(), "it can only plan");

@@ -22,8 +22,8 @@ fn served_by(
     }
     let role = format!("worker: claude, provider: {provider}, model: '{model}'");
     project.goal(&alone(&role, ""), &[]).expect(0);
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
-    let asked = project.asked().only(|r| r.marks.role.is_some());
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
+    let asked = project.asked().filtered(|r| r.marks.role.is_some());
     for request in &asked {
         assert_eq!(
             request.header("x-api-key"),

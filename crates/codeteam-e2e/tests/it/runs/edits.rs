@@ -33,9 +33,12 @@ fn edits(worker: &str, more: &str, tools: &[&str]) {
     project
         .goal(&one(&role, &role), &["--worker", worker])
         .expect(0);
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
-    assert_eq!(project.made("README.md"), "A calculator that adds.");
-    let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
+    assert_eq!(
+        project.committed_file("README.md"),
+        "A calculator that adds."
+    );
+    let branch = project.shown_run()["branch"].as_str().unwrap().to_owned();
     let files = project.git(&["ls-tree", "--name-only", &branch]);
     assert!(!files.contains("old.txt"), "{files}");
     assert_eq!(project.commits(), 1);
@@ -56,7 +59,7 @@ fn claude_answers_with_whole_files() {
     edits("claude", "", &["StructuredOutput"]);
 }
 
-/// `request_user_input` cannot be taken away; it says of itself that it only works where a person
+/// `request_user_input` cannot be disabled; its description says that it only works where a person
 /// plans.
 #[test]
 fn codex_answers_with_whole_files() {

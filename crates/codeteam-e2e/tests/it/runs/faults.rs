@@ -1,6 +1,6 @@
-//! What goes wrong on the way to a model ends in the right category and action, and nothing is
-//! lost. Each fault is shown with the CLI that is quickest about it; the recorded folds of the
-//! dialects have the rest.
+//! Faults on the way to a model end in the right category and action, and nothing is lost. Each
+//! fault is shown with the CLI that handles it fastest; the recorded folds of the dialects have the
+//! rest.
 
 use codeteam_e2e::{Fault, FaultKind, Play, Protocol, RecordedRequest, Scenario, Turn};
 use serde_json::json;
@@ -8,21 +8,21 @@ use serde_json::json;
 use super::project::Project;
 use super::samples::{RIGHT, alone, writes, written};
 
-/// A coder whose first attempt has this fault where it would hand in, and whose others do well.
+/// A coder whose first attempt has this fault when it would submit, while later ones succeed.
 fn once(fault: Fault) -> Scenario {
     Scenario::new()
         .play(Play::new().attempt(1).turn(written().fault(fault)))
         .play(writes(Play::new()))
 }
 
-/// What must hold in the end, whatever happened before.
+/// Checks the result, which is the same after every fault.
 #[track_caller]
 fn is_made(project: &Project) {
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
     assert_eq!(project.commits(), 1);
 }
 
-/// The one attempt that failed did so, and nothing of what it cost or said is lost.
+/// Checks the one failed attempt, and that nothing of its cost or its output is lost.
 #[track_caller]
 fn failed_once(project: &Project, category: &str, action: &str) -> serde_json::Value {
     let failed = project.events("attempt_failed");
@@ -45,7 +45,7 @@ fn is_tried_again(worker: &str, fault: Fault, step: &str) -> Project {
     project
 }
 
-/// A coder who does well, and whose API has this fault where it would hand in.
+/// A coder who succeeds, and whose API has this fault when it would submit.
 fn at_the_end(fault: Fault) -> Scenario {
     let play = Play::new()
         .turn(Turn::new().write("add.sh", RIGHT))
@@ -105,7 +105,7 @@ fn too_many_requests_for_longer_than_claude_waits_park_its_account_for_as_long_a
     assert!(waits.min() >= Some(900), "{faults:?}");
 }
 
-/// The CLI itself waits as long as it is asked to.
+/// The CLI itself waits as long as the API asks.
 #[test]
 fn too_many_requests_with_a_time_to_wait_are_no_failure() {
     let fault = Fault::new(FaultKind::RateLimit).times(1).retry_after(1);
@@ -188,11 +188,11 @@ fn a_stream_that_stalls_is_ended_and_tried_again() {
 
 /// The first request of a coder's second attempt.
 fn asked_again(project: &Project) -> RecordedRequest {
-    let second = project.asked().only(|r| r.marks.attempt == Some(2));
+    let second = project.asked().filtered(|r| r.marks.attempt == Some(2));
     second.0[0].clone()
 }
 
-/// What the second attempt of a coder is told.
+/// Returns the feedback for the coder's second attempt.
 fn told_again(project: &Project) -> String {
     asked_again(project).user_text()
 }
@@ -241,7 +241,7 @@ fn an_answer_without_a_change_goes_back() {
     assert!(told_again(&project).contains("Nothing was changed."));
 }
 
-/// The first worker has this fault, and the second one stands in for it.
+/// The first worker has this fault, and the second one replaces it.
 #[track_caller]
 fn stands_in(kind: FaultKind, workers: [&str; 2], first: Protocol) -> Project {
     let fault = Fault::new(kind);

@@ -56,7 +56,7 @@ fn is_killed_and_resumed(worker: &str) {
 
     project.server.release("work");
     project.run(&["resume"]).expect(0);
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
     assert_eq!(project.commits(), 1);
     let lost = project.events("attempt_lost");
     assert_eq!(lost.len(), 1);
@@ -66,7 +66,7 @@ fn is_killed_and_resumed(worker: &str) {
     };
     let received = &project.events("submission_received")[0];
     assert_eq!(received["id"]["attempt"], 1, "it counts for no retry");
-    let tokens = project.shown()["cost"]["tokens"].as_u64();
+    let tokens = project.shown_run()["cost"]["tokens"].as_u64();
     assert_eq!(tokens, Some(spent(&lost[0]) + spent(received)));
     if worker == "claude" {
         assert!(

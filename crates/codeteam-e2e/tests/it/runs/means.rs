@@ -1,6 +1,6 @@
-//! What a role may use reaches the CLI: tools, turns, money.
+//! A role's permissions reach the CLI: tools, turns, money.
 
-use codeteam_e2e::{Play, Scenario, Turn};
+use codeteam_e2e::{Fault, FaultKind, Play, Scenario, TokenUsage, Turn};
 
 use super::project::Project;
 use super::samples::{RIGHT, alone, writes};
@@ -12,7 +12,7 @@ fn offers(worker: &str, role: &str, tools: &[&str]) {
     project.user_config("workers: { builtin: { protocol: openai, model: local-model } }\n");
     let workflow = alone(role, "");
     project.goal(&workflow, &["--worker", worker]).expect(0);
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
     for request in &project.asked() {
         assert_eq!(request.tool_names(), tools);
     }
@@ -100,7 +100,7 @@ fn turns_that_are_used_up_are_told_to_the_next_attempt() {
     let project = Project::new(Scenario::new().play(slow).play(writes(Play::new())));
     let workflow = alone("max_turns: 2", "");
     project.goal(&workflow, &["--worker", "claude"]).expect(0);
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
     let failures = project.failures();
     let (category, action, message) = &failures[0];
     assert_eq!(
@@ -108,8 +108,8 @@ fn turns_that_are_used_up_are_told_to_the_next_attempt() {
         ("logic", "retry_with_feedback")
     );
     let asked = project.asked();
-    assert_eq!(asked.only(|r| r.marks.attempt == Some(1)).len(), 2);
-    let second = asked.only(|r| r.marks.attempt == Some(2));
+    assert_eq!(asked.filtered(|r| r.marks.attempt == Some(1)).len(), 2);
+    let second = asked.filtered(|r| r.marks.attempt == Some(2));
     assert!(second.0[0].user_text().contains(message));
 }
 
@@ -127,6 +127,39 @@ fn money_that_is_used_up_ends_the_work() {
         ("resource", "escalate")
     );
     assert_eq!(failures.len(), 1, "and nobody else is asked");
-    let spent = project.shown()["cost"]["money_microusd"].as_u64();
+    let spent = project.shown_run()["cost"]["money_microusd"].as_u64();
     assert!(spent > Some(1), "{spent:?}");
+}
+
+/// A worker that reports its usage only at its end is ended by a limit before that: the model does
+/// not answer its fifth request before the gate is opened, which nobody does.
+#[track_caller]
+fn is_ended_by_its_tokens(worker: &str) {
+    let usage = TokenUsage {
+        input: 1_000,
+        output: 10,
+        ..TokenUsage::default()
+    };
+    let looks = || Turn::new().read("README.md").usage(usage);
+    let mut stall = Fault::new(FaultKind::Stall);
+    "never".clone_into(&mut stall.gate);
+    let play = (0..4).fold(Play::new(), |play, _| play.turn(looks()));
+    let scenario = Scenario::new().play(play.turn(looks().fault(stall)));
+    let project = Project::lasting(scenario);
+    let workflow = alone("", "");
+    let done = project.goal(&workflow, &["--worker", worker, "--max-tokens", "1500"]);
+    done.expect(4).says(&["limit reached:", "--max-tokens"]);
+    assert!(project.asked().len() <= 5);
+    let spent = project.shown_run()["cost"]["tokens"].as_u64();
+    assert!(spent > Some(1_500), "{spent:?}");
+}
+
+#[test]
+fn codex_is_ended_in_the_middle_of_its_work() {
+    is_ended_by_its_tokens("codex");
+}
+
+#[test]
+fn gemini_is_ended_in_the_middle_of_its_work() {
+    is_ended_by_its_tokens("gemini");
 }

@@ -1,4 +1,4 @@
-//! Where the programs of these tests are: codeteam, and the worker CLIs.
+//! Finds the programs of these tests: codeteam, and the worker CLIs.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-/// The real `codeteam`. Cargo gives a test only the programs of its own package, so it is looked
-/// for beside this test, where `cargo test --workspace` has just put it. Where it is missing or
-/// older than its sources (this package was tested alone), it is built.
+/// Returns the real `codeteam`. Cargo gives a test only the programs of its own package, so it is
+/// looked for beside this test, where `cargo test --workspace` has just put it. If it is missing or
+/// older than its sources, because this package was tested alone, it is built.
 pub(crate) fn codeteam() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -23,8 +23,8 @@ pub(crate) fn codeteam() -> &'static Path {
     })
 }
 
-/// Whether a program is newer than everything that it could have been made of. Cargo says what that
-/// was only of a program that it was asked for by name.
+/// Returns true if a program is newer than all its possible sources. Cargo lists the sources only
+/// of a program that it was asked to build by name.
 fn is_fresh(program: &Path) -> bool {
     let changed = |path: &Path| path.metadata().and_then(|meta| meta.modified());
     let Ok(built) = changed(program) else {
@@ -72,8 +72,8 @@ fn workspace() -> PathBuf {
     crates.parent().unwrap().to_owned()
 }
 
-/// The folder with the worker CLIs, which `./clis` installs. A missing one is a failure: there is
-/// no test here that could do without.
+/// Returns the folder with the worker CLIs, which `./clis` installs. A missing folder is a failure:
+/// no test here works without it.
 pub(crate) fn clis() -> PathBuf {
     let folder = workspace().join("target/clis/bin");
     for cli in ["claude", "codex", "gemini"] {
@@ -87,7 +87,7 @@ pub(crate) fn clis() -> PathBuf {
     folder
 }
 
-/// The MCP client that is no worker, which `./clis` installs, too.
+/// Returns an MCP client that is not a worker, which `./clis` installs, too.
 pub(crate) fn opencode() -> PathBuf {
     let program = clis().join("opencode");
     assert!(

@@ -16,7 +16,7 @@ pub(crate) const ANTHROPIC_KEY: &str = "sk-ant-the-own-key-of-the-user";
 pub(crate) const OPENAI_KEY: &str = "sk-proj-the-own-key-of-the-user";
 pub(crate) const GEMINI_KEY: &str = "AIza-the-very-own-key-of-the-user";
 
-/// What a worker sees in the place of a key.
+/// The text that a worker sees in place of a key.
 pub(crate) const PLACEHOLDER: &str = "added-outside-the-sandbox";
 
 /// A project in a temporary folder, and a model.
@@ -36,7 +36,7 @@ impl Drop for RunningProgram {
     }
 }
 
-/// What a command did.
+/// The result of a command.
 pub(crate) struct CommandResult {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -86,8 +86,8 @@ impl Project {
         project
     }
 
-    /// The project's configuration beside its gate, committed. The gate says more than what goes
-    /// into a summary.
+    /// Writes and commits the project's configuration in addition to its gate. The gate prints more
+    /// than fits into a summary.
     pub(crate) fn config(&self, more: &str) {
         let gate = "verification:\n  commands:\n    - { name: adds, command: 'echo a sum is checked; seq 99; got=$(sh add.sh 2 3); echo \"2 and 3 make $got\"; test \"$got\" = 5' }\n";
         self.write(".codeteam/config.yml", &format!("{gate}{more}"));
@@ -134,7 +134,7 @@ impl Project {
         path.display().to_string()
     }
 
-    /// What git says, with an identity and no configuration of the machine's.
+    /// Returns git's output, with an identity and without the machine's configuration.
     pub(crate) fn git(&self, args: &[&str]) -> String {
         let output = self
             .command(Path::new("git"))
@@ -203,27 +203,27 @@ impl Project {
         self.run(&args)
     }
 
-    /// The newest run, as `show --json` tells it.
-    pub(crate) fn shown(&self) -> Value {
+    /// Returns the newest run as `show --json` prints it.
+    pub(crate) fn shown_run(&self) -> Value {
         let done = self.run(&["show", "--json"]).expect(0);
         serde_json::from_str(&done.stdout).unwrap()
     }
 
-    /// What a file is on the branch of the newest run.
-    pub(crate) fn made(&self, path: &str) -> String {
-        let branch = self.shown()["branch"].as_str().unwrap().to_owned();
+    /// Returns the content of a file on the branch of the newest run.
+    pub(crate) fn committed_file(&self, path: &str) -> String {
+        let branch = self.shown_run()["branch"].as_str().unwrap().to_owned();
         self.git(&["show", &format!("{branch}:{path}")])
     }
 
-    /// How many commits the newest run has made.
+    /// Returns the number of commits of the newest run.
     pub(crate) fn commits(&self) -> usize {
-        let run = self.shown();
+        let run = self.shown_run();
         let (base, tip) = (run["base"].as_str().unwrap(), run["tip"].as_str().unwrap());
         let count = self.git(&["rev-list", "--count", &format!("{base}..{tip}")]);
         count.parse().unwrap()
     }
 
-    /// The events of the newest run of one kind, as `log --json` tells them.
+    /// Returns the events of one kind of the newest run, as `log --json` prints them.
     pub(crate) fn events(&self, kind: &str) -> Vec<Value> {
         let done = self.run(&["log", "--json"]).expect(0);
         let events = done.stdout.lines();
@@ -232,7 +232,7 @@ impl Project {
         events.filter(|event| event["type"] == kind).collect()
     }
 
-    /// How each attempt that failed did: category, action, message.
+    /// Returns the category, action and message of each failed attempt.
     pub(crate) fn failures(&self) -> Vec<(String, String, String)> {
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let failed = self.events("attempt_failed");

@@ -7,7 +7,7 @@ use codeteam_e2e::{Fault, FaultKind, Play, Protocol, Scenario, Turn};
 use super::project::Project;
 use super::samples::{RIGHT, alone, writes, written};
 
-/// A limit that is reached once, after some work, and resets in so many seconds.
+/// A limit that is reached once, after some work, and resets after this many seconds.
 fn limited(resets_in: u64) -> Scenario {
     let fault = Fault::new(FaultKind::UsageLimit)
         .times(1)
@@ -39,7 +39,7 @@ fn another_worker_goes_on_at_once() {
     project
         .goal(&alone("workers: [codex, claude]", ""), &[])
         .expect(0);
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
     let failures = project.failures();
     assert_eq!(
         (failures[0].0.as_str(), failures[0].1.as_str()),
@@ -50,7 +50,7 @@ fn another_worker_goes_on_at_once() {
     assert_eq!(attempts(&project), expected, "no try is used up");
 }
 
-/// With a token of a login claude is told when its limit resets.
+/// With the token of a login, claude learns when its limit resets.
 #[test]
 fn the_run_waits_for_the_reset_and_goes_on_by_itself() {
     let mut project = Project::new(limited(3));
@@ -61,7 +61,7 @@ fn the_run_waits_for_the_reset_and_goes_on_by_itself() {
     );
     let workflow = alone("worker: claude", "").replace("max_attempts: 3", "max_attempts: 1");
     project.goal(&workflow, &[]).expect(0);
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
     let parked = project.events("account_parked");
     assert_eq!(parked[0]["account"], "claude");
     assert_eq!(project.events("account_freed")[0]["account"], "claude");
@@ -94,7 +94,7 @@ fn a_run_that_waits_says_what_for_and_until_when() {
     let mut lines = BufReader::new(running.0.stderr.take().unwrap()).lines();
     let rests = lines.any(|line| line.unwrap().contains("codex rests until "));
     assert!(rests, "it says so");
-    let run = project.shown();
+    let run = project.shown_run();
     let id = run["run"].as_str().unwrap();
     let done = project.run(&["status", id]).expect(0);
     let expected = "waiting on: quota of codex, until ";

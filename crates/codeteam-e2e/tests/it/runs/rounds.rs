@@ -1,5 +1,5 @@
-//! Each CLI, confined: edits files with its own tools, is rejected by a gate, mends it, is
-//! reviewed and committed.
+//! Each CLI, confined, edits files with its own tools, is rejected by a gate, corrects the change,
+//! is reviewed and committed.
 
 use codeteam_e2e::{Protocol, RecordedRequests};
 
@@ -16,12 +16,12 @@ fn header(protocol: Protocol) -> (&'static str, String) {
     }
 }
 
-/// What must hold of [`two_rounds`], whoever plays it.
+/// Checks the result of [`two_rounds`], which is the same for every CLI.
 #[track_caller]
 pub(crate) fn is_done(project: &Project, protocol: Protocol) -> RecordedRequests {
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
     assert_eq!(project.commits(), 1);
-    let run = project.shown();
+    let run = project.shown_run();
     let branch = run["branch"].as_str().unwrap();
     let message = project.git(&["log", "-1", "--format=%B", branch]);
     let tree = project.git(&["log", "-1", "--format=%T", branch]);
@@ -41,7 +41,9 @@ pub(crate) fn is_done(project: &Project, protocol: Protocol) -> RecordedRequests
 
     let asked = project.asked();
     assert_eq!(asked.of_protocol(protocol).len(), asked.len());
-    let second = asked.only(|r| r.marks.round == Some(2)).of_role("coder");
+    let second = asked
+        .filtered(|r| r.marks.round == Some(2))
+        .of_role("coder");
     let said = second.iter().next().unwrap().user_text();
     for output in ["a sum is checked", "2 and 3 make -1"] {
         assert!(said.contains(output), "{said}");
@@ -61,11 +63,13 @@ pub(crate) fn is_done(project: &Project, protocol: Protocol) -> RecordedRequests
     asked
 }
 
-/// What a CLI saw in the place of the key, which it needs to start: `env` tells.
+/// Checks that a CLI saw a placeholder instead of the key that it needs to start, as `env` shows.
 #[track_caller]
 fn saw_a_placeholder(asked: &RecordedRequests) {
-    let second = asked.only(|r| r.marks.round == Some(2)).of_role("coder");
-    let saw = second.iter().nth(1).unwrap().last_said();
+    let second = asked
+        .filtered(|r| r.marks.round == Some(2))
+        .of_role("coder");
+    let saw = second.iter().nth(1).unwrap().last_user_text();
     assert!(saw.contains(PLACEHOLDER), "{saw}");
 }
 

@@ -44,7 +44,8 @@ steps:
 pub(crate) const WRONG: &str = "echo $(($1 - $2))\n";
 pub(crate) const RIGHT: &str = "echo $(($1 + $2))\n";
 
-/// A coder whose first change does not pass the gate and who mends it, and a reviewer who approves.
+/// A coder whose first change does not pass the gate and who corrects it, and a reviewer who
+/// approves.
 pub(crate) fn two_rounds() -> Scenario {
     Scenario::new()
         .play(

@@ -1,5 +1,6 @@
-//! codeteam's MCP server inside the real CLIs: a person's session is led through the roles, dies with
-//! its first question, and a second session goes on to the commit. Over HTTP it is one session.
+//! codeteam's MCP server inside the real CLIs: a person's session is led through the roles, dies
+//! with its first question, and a second session continues to the commit. Over HTTP it is one
+//! session.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -11,7 +12,7 @@ use super::programs;
 use super::project::{CommandResult, Project};
 use super::shown::shown;
 
-/// What the model does: in the first session until it has questions, in the second all the rest. It
+/// The model's acts: in the first session until it has questions, in the second all the rest. It
 /// lies once, and QA rejects once.
 const TEAM: &str = r#"
 plays:
@@ -43,7 +44,7 @@ plays:
       - text: The task is complete.
 "#;
 
-/// The same in one session, with nobody who doubts.
+/// The same in one session, in which nobody doubts.
 const SHORT: &str = r#"
 plays:
   - name: one session
@@ -59,7 +60,7 @@ plays:
       - text: The task is complete.
 "#;
 
-/// How a CLI reaches codeteam's server.
+/// The way in which a CLI reaches codeteam's server.
 enum McpTransport<'a> {
     /// It starts it.
     Stdio,
@@ -122,6 +123,8 @@ fn session(
                 }),
             };
             let servers = serde_json::json!({ "mcpServers": { "codeteam": server } });
+            // Without this claude asks its model before a server on a busy machine has answered.
+            command.env("MCP_CONNECTION_NONBLOCKING", "0");
             command
                 .env("IS_SANDBOX", "1")
                 .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
@@ -222,8 +225,8 @@ fn opencode(project: &Project, model: &str, reach: &McpTransport<'_>, prompt: &s
     command
 }
 
-/// What a model must have read at each step, near the beginning of what it is shown, in whatever form its
-/// client shows it.
+/// The texts that a model must have read at each step, near the beginning of what it is shown, in
+/// whatever form its client shows it.
 const MUST_READ: &[(&str, &[&str])] = &[
     (
         "start_task",
@@ -245,7 +248,7 @@ const MUST_READ: &[(&str, &[&str])] = &[
             "call `submit`",
         ],
     ),
-    ("submit", &["It is still the turn of `architect`"]),
+    ("submit", &["You are still `architect`"]),
     ("submit", &["You are now `coder`", "commit nothing"]),
     (
         "submit",
@@ -259,7 +262,7 @@ const MUST_READ: &[(&str, &[&str])] = &[
         "submit",
         &[
             "You are now `qa`",
-            "Change no files: what is edited now is not part of what is judged",
+            "Change no files: edits made now are not part of what is judged",
         ],
     ),
     (
@@ -274,14 +277,14 @@ const MUST_READ: &[(&str, &[&str])] = &[
         "submit",
         &[
             "You are now `reviewer`",
-            "Change no files: what is edited now is not part of what is judged",
+            "Change no files: edits made now are not part of what is judged",
         ],
     ),
     (
         "submit",
         &[
             "The task is complete",
-            "Tell the user; nothing more is expected of you",
+            "Tell the user; you have nothing more to do",
         ],
     ),
 ];
@@ -339,7 +342,7 @@ fn is_led(cli: &str, [first, second]: [&str; 2]) {
     let said = "Yes, whole numbers";
     session(&project, cli, second, &McpTransport::Stdio, said).expect(0);
     project.asked();
-    let run = project.shown();
+    let run = project.shown_run();
     assert_eq!(run["status"], "completed", "{run:#}");
     let branch = run["branch"].as_str().unwrap();
     let log = project.git(&[
@@ -359,7 +362,7 @@ fn is_led(cli: &str, [first, second]: [&str; 2]) {
             "team(complete): Add a script that adds [qa:✓ reviewer:✓]",
         ]
     );
-    assert!(project.made("add.sh").contains("zero too"));
+    assert!(project.committed_file("add.sh").contains("zero too"));
     assert_eq!(project.git(&["rev-parse", "HEAD"]), head);
     assert_shown(cli, &scenario, &project);
     // What was answered and by whom: the session, in the person's name.
@@ -404,7 +407,7 @@ fn is_led_over_http(cli: &str, model: &str) {
     let reach = McpTransport::Http(&served);
     session(&project, cli, model, &reach, "Start team task: add").expect(0);
     project.asked();
-    let run = project.shown();
+    let run = project.shown_run();
     assert_eq!(run["status"], "completed", "{run:#}");
 }
 

@@ -1,4 +1,4 @@
-//! Roles that may go on in the session of their last attempt.
+//! Roles that may continue the session of their last attempt.
 
 use codeteam_e2e::{MessagePart, Play, RecordedRequest, Scenario, Speaker, Turn};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::project::Project;
 use super::samples::{RIGHT, alone, one, two_rounds, writes};
 
-/// How many assignments a conversation has.
+/// Counts the assignments in a conversation.
 fn assignments(request: &RecordedRequest) -> usize {
     let messages = request.asked.as_ref().unwrap().messages.iter();
     let parts = messages
@@ -37,14 +37,14 @@ fn codex_goes_on_in_its_session_three_times_and_then_starts_afresh() {
     let project = Project::new(wrong_three_times());
     let workflow = alone("continues: true", "").replace("max_attempts: 3", "max_attempts: 5");
     project.goal(&workflow, &["--worker", "codex"]).expect(0);
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
 
     let asked = project.asked();
     let counts: Vec<_> = asked.iter().map(assignments).collect();
     assert_eq!(counts, [1, 2, 3, 1, 1], "the last one asks twice");
     let second = last(&asked.0[1]);
     assert!(
-        second.contains("This goes on from what was said before"),
+        second.contains("This continues your earlier conversation"),
         "{second}"
     );
     assert!(second.contains("`summary` must not be empty"), "{second}");
@@ -52,7 +52,7 @@ fn codex_goes_on_in_its_session_three_times_and_then_starts_afresh() {
     assert!(last(&asked.0[3]).contains("## Goal"));
 
     // It counts from the beginning of a session; each question costs 200 and 30 tokens.
-    let tokens = project.shown()["cost"]["tokens"].as_u64();
+    let tokens = project.shown_run()["cost"]["tokens"].as_u64();
     assert_eq!(tokens, Some(230 * 5));
 }
 
@@ -63,13 +63,13 @@ fn claude_goes_on_in_its_session_in_the_next_round() {
     project.goal(&workflow, &["--worker", "claude"]).expect(0);
     let asked = project.asked();
     let coder = asked.of_role("coder");
-    let first = &coder.only(|r| r.marks.round == Some(1)).0[0];
-    let second = &coder.only(|r| r.marks.round == Some(2)).0[0];
+    let first = &coder.filtered(|r| r.marks.round == Some(1)).0[0];
+    let second = &coder.filtered(|r| r.marks.round == Some(2)).0[0];
     assert_eq!((assignments(first), assignments(second)), (1, 2));
     let told = last(second);
     assert!(told.contains("2 and 3 make -1"), "{told}");
     assert!(!told.contains("## Goal"), "{told}");
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
 }
 
 #[test]
@@ -85,5 +85,5 @@ fn gemini_goes_on_in_its_session() {
     let counts: Vec<_> = asked.iter().map(assignments).collect();
     assert_eq!(counts[..2], [1, 2]);
     assert!(!last(&asked.0[1]).contains("## Goal"));
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
 }

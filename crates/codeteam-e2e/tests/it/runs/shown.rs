@@ -1,5 +1,5 @@
-//! What a model was shown of codeteam's answers, step by step: taken from the requests of its client, which
-//! may show it the fields, the text, or something of its own making.
+//! Collects what a model was shown of codeteam's answers, step by step, from the requests of its
+//! client, which may show it the fields, the text, or something of its own.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::programs;
 use super::project::Project;
 
-/// What was shown after a call.
+/// The answer shown after a call.
 pub(crate) struct ShownAnswer {
     /// The tool that was called.
     pub(crate) tool: String,
-    /// What came back to the model, but for what is different each time.
+    /// The text that the model got, without what differs each time.
     pub(crate) text: String,
 }
 
@@ -40,9 +40,9 @@ fn lines(text: &str) -> String {
     }
 }
 
-/// What the model was shown after each call of a tool of codeteam's.
+/// Returns what the model was shown after each call of one of codeteam's tools.
 pub(crate) fn shown(scenario: &Scenario, project: &Project) -> Vec<ShownAnswer> {
-    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    let run = project.shown_run()["run"].as_str().unwrap().to_owned();
     let requests = project.server.requests().to_models();
     let mut all = Vec::new();
     for play in &scenario.plays {
@@ -57,7 +57,7 @@ pub(crate) fn shown(scenario: &Scenario, project: &Project) -> Vec<ShownAnswer> 
             let request = after.next().unwrap();
             all.push(ShownAnswer {
                 tool: tool.clone(),
-                text: plain(&request.last_said(), project, &run),
+                text: plain(&request.last_user_text(), project, &run),
             });
         }
     }

@@ -48,13 +48,13 @@ fn start(worker: &str, model: &str, plan: Turn) -> (Project, CommandResult) {
     (project, done)
 }
 
-/// Whoever plays them, the agents get the object of the contract, at the end of what they are told or
-/// alone, and what they answer is taken.
+/// With every worker, the agents get the contract's object, at the end of their prompt or alone,
+/// and their answers are accepted.
 #[track_caller]
 fn plays(worker: &str, model: &str) {
     let (project, done) = start(worker, model, bare(worker, plan()));
     done.expect(0);
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
     let inputs = [
         (
             "planner",
@@ -101,7 +101,7 @@ fn the_built_in_worker_plays_the_strict_agents() {
     plays("builtin", "");
 }
 
-/// An answer in a fence, or with a word beside it, is none; and nobody is asked twice.
+/// An answer in a fence, or with a word beside it, is not accepted, and nobody is asked twice.
 #[test]
 fn prose_and_fences_are_refused() {
     let fenced = format!("```json\n{}\n```", plan());

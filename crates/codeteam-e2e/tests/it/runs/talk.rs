@@ -11,7 +11,7 @@ const QUESTION: &str = "How many numbers?";
 const ANSWER: &str = "Two of them, whole ones";
 const VERIFIERS: [&str; 4] = ["architecture", "task_completion", "security", "performance"];
 
-/// An answer of the planner. Where every key is asked for, `null` is how others are left out.
+/// An answer of the planner. Where every key is required, `null` leaves a key out.
 fn planned(protocol: Protocol, mut answer: Value) -> Turn {
     if protocol == Protocol::Responses {
         for key in ["questions", "context", "partial_spec", "plan", "blocked"] {
@@ -74,7 +74,8 @@ fn plans(project: &Project) {
     assert_eq!(project.failures(), []);
 }
 
-/// The plan is carried out, and the change looked at from all sides and accepted.
+/// Checks that the plan is carried out, and that the change is reviewed from all sides and
+/// accepted.
 #[track_caller]
 fn builds(project: &Project) {
     let mut run = project.terminal(&["run", "feature-0001"]);
@@ -102,10 +103,10 @@ fn talks(worker: &str, protocol: Protocol) {
     plans(&project);
     builds(&project);
 
-    assert_eq!(project.made("add.sh"), RIGHT.trim_end());
-    assert_eq!(project.made("README.md"), "It adds.");
+    assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
+    assert_eq!(project.committed_file("README.md"), "It adds.");
     assert_eq!(project.commits(), 1);
-    let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+    let branch = project.shown_run()["branch"].as_str().unwrap().to_owned();
     let message = project.git(&["log", "-1", "--format=%B", &branch]);
     let tree = project.git(&["log", "-1", "--format=%T", &branch]);
     assert!(message.starts_with("feat: add two numbers\n"), "{message}");

@@ -1,19 +1,20 @@
-//! The kinds of requests: each compares the configuration with what the user alone says.
+//! The kinds of access requests. Each compares the merged configuration with the user's own.
 
 use std::collections::BTreeMap;
 
 use codeteam_core::event::SandboxKind as Backend;
 use codeteam_core::workflow::{CommitApproval, HonestyRule};
-use codeteam_core::yaml::YamlNode;
+use codeteam_workflow::yaml::YamlNode;
 use serde_json::json;
 
 use super::{AccessComparison, FoundRequest, INCLUDES, RequestTarget, as_type};
 use crate::config::{
     BaselinePolicy, CacheConfig, CacheMode, Config, GitMode, HonestyMode, HostConfig, LimitsConfig,
-    ModelPrice, ProofMode,
+    ProofMode,
 };
+use crate::model_api::ModelPrice;
 
-/// All kinds.
+/// All kinds of requests.
 pub(super) const KINDS: &[fn(&AccessComparison<'_>) -> Vec<FoundRequest>] = &[
     backend,
     image,
@@ -24,8 +25,11 @@ pub(super) const KINDS: &[fn(&AccessComparison<'_>) -> Vec<FoundRequest>] = &[
     files,
     redaction,
     limits,
+    kept_texts,
     honesty,
     proof,
+    mutants,
+    repeats,
     baseline,
     metrics,
     small_change,
@@ -33,7 +37,7 @@ pub(super) const KINDS: &[fn(&AccessComparison<'_>) -> Vec<FoundRequest>] = &[
     prices,
 ];
 
-/// The keys that requests have, or that are above theirs.
+/// The keys that requests can have, or that are above them.
 pub(super) const KEYS: &[&str] = &[
     "sandbox.backend",
     "sandbox.image",
@@ -48,6 +52,8 @@ pub(super) const KEYS: &[&str] = &[
     "limits",
     "verification.honesty",
     "verification.proof.mode",
+    "verification.mutants",
+    "verification.repeats",
     "verification.baseline",
     "verification.metrics",
     "verification.small_change",
@@ -80,7 +86,7 @@ fn item(key: &str, value: String, asks: String) -> FoundRequest {
 fn backend(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     let of = |config: &Config| config.sandbox.backend.unwrap_or(Backend::Bubblewrap);
     let (full, allowed) = (of(c.full), of(c.allowed));
-    // Whoever is allowed everything may be confined by anything.
+    // If the user allows everything, any confinement is narrower.
     if full == allowed || allowed == Backend::None {
         return Vec::new();
     }
@@ -204,7 +210,7 @@ fn hosts(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
         }
         finding
     }));
-    once(found)
+    dedup_requests(found)
 }
 
 fn folders(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
@@ -229,14 +235,14 @@ fn folders(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
         };
         item("sandbox.caches", cache_value(cache), asks)
     });
-    once(tools.chain(caches).collect())
+    dedup_requests(tools.chain(caches).collect())
 }
 
 fn servers(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     let all = c.full.mcp_servers.iter();
     let new = all.filter(|(name, server)| c.allowed.mcp_servers.get(*name) != Some(*server));
     let found = new.map(|(name, server)| {
-        // What it is given may be a secret, which is kept nowhere.
+        // The values may be secrets, which are stored nowhere, so they are hashed.
         let hash = |text: &String| blake3::hash(text.as_bytes()).to_hex()[..32].to_owned();
         let env: BTreeMap<&String, String> = server
             .env
@@ -275,7 +281,7 @@ fn files(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     }]
 }
 
-/// Texts that look like secrets and are kept and shown all the same.
+/// Finds patterns for texts that look like secrets and would be stored and shown nevertheless.
 fn redaction(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     let allowed = &c.allowed.redaction.allow;
     let all = c.full.redaction.allow.iter();
@@ -284,26 +290,26 @@ fn redaction(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
         let asks = format!("keep and show what looks like a secret and matches `{pattern}`");
         item("redaction.allow", pattern.clone(), asks)
     });
-    once(found.collect())
+    dedup_requests(found.collect())
 }
 
-/// Whether the user has said something by name.
-fn is_said(c: &AccessComparison<'_>, path: &[&str]) -> bool {
+/// Returns true if the user has set a key explicitly.
+fn is_set_by_user(c: &AccessComparison<'_>, path: &[&str]) -> bool {
     let said = path.iter().try_fold(c.own, |node, key| node.get(key));
     said.is_some()
 }
 
-/// What a run may use up, where the user has set a limit.
+/// Finds higher limits for what a run may use up, where the user has set a limit.
 fn limits(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     let both = amounts(&c.full.limits)
         .into_iter()
         .zip(amounts(&c.allowed.limits));
-    let said = both.filter(|((key, _), _)| is_said(c, &["limits", key]));
+    let said = both.filter(|((key, _), _)| is_set_by_user(c, &["limits", key]));
     let wider = said.filter_map(|((key, full), (_, allowed))| {
         let allowed = allowed?;
         let key = format!("limits.{key}");
         match full {
-            // What is no number is more than any.
+            // A value that is not a number counts as higher than any.
             Some(full) if full <= allowed => None,
             Some(full) => {
                 let asks = format!("raise your limit `{key}` from {allowed} to {full}");
@@ -342,16 +348,35 @@ fn amounts(limits: &LimitsConfig) -> [(&'static str, Option<f64>); 14] {
     ]
 }
 
-/// Rules that a change must keep to, where the user has said so by name.
+/// Finds a bound for what completed runs leave that is not the user's. A lower one removes what the
+/// user would keep, and a higher one keeps more.
+fn kept_texts(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let (full, allowed) = (c.full.limits.max_kept_mb, c.allowed.limits.max_kept_mb);
+    if full == allowed {
+        return Vec::new();
+    }
+    let key = "limits.max_kept_mb";
+    vec![if let Some(full) = full {
+        let asks = format!(
+            "remove transcripts, diffs and files of completed runs, the oldest first, beyond {full} MB"
+        );
+        value(key, full.to_string(), asks)
+    } else {
+        let asks = "remove nothing that completed runs have left";
+        value(key, "none", asks.to_owned())
+    }]
+}
+
+/// Finds honesty rules that are weaker than the user has set them.
 fn honesty(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     let strict = |judging: HonestyMode| match judging {
         HonestyMode::Off => 0,
         HonestyMode::Report => 1,
         HonestyMode::Fail => 2,
     };
-    let of = |config: &Config, rule| strict(config.verification.honesty.of(rule));
+    let of = |config: &Config, rule| strict(config.verification.honesty.mode_for(rule));
     let rules = HonestyRule::ALL.into_iter();
-    let said = rules.filter(|rule| is_said(c, &["verification", "honesty", rule.as_str()]));
+    let said = rules.filter(|rule| is_set_by_user(c, &["verification", "honesty", rule.as_str()]));
     let weaker = said.filter(|rule| of(c.full, *rule) < of(c.allowed, *rule));
     let found = weaker.map(|rule| {
         let name = rule.as_str();
@@ -362,7 +387,7 @@ fn honesty(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     found.collect()
 }
 
-/// Tests that prove nothing, where the user has said by name what becomes of them.
+/// Finds a weaker mode for tests that prove nothing than the user has set.
 fn proof(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     let strict = |config: &Config| match config.verification.proof.mode {
         ProofMode::Off => 0,
@@ -370,7 +395,7 @@ fn proof(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
         ProofMode::Require => 2,
     };
     let (full, allowed) = (strict(c.full), strict(c.allowed));
-    if full >= allowed || !is_said(c, &["verification", "proof", "mode"]) {
+    if full >= allowed || !is_set_by_user(c, &["verification", "proof", "mode"]) {
         return Vec::new();
     }
     let known = ["off", "report", "require"][full];
@@ -378,16 +403,84 @@ fn proof(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     vec![value("verification.proof.mode", known, asks)]
 }
 
-/// Checks that fail before anything is changed, where the user has said what becomes of the run.
+/// Finds fewer mutants, or more that may survive, than the user has set.
+fn mutants(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let said = |key: &str| is_set_by_user(c, &["verification", "mutants", key]);
+    let (full, allowed) = (
+        &c.full.verification.mutants,
+        &c.allowed.verification.mutants,
+    );
+    let budgets = [
+        (
+            "max_count",
+            full.max_count.map(u64::from),
+            allowed.max_count.map(u64::from),
+        ),
+        ("max_seconds", full.max_seconds, allowed.max_seconds),
+    ];
+    let mut found = Vec::new();
+    for (key, full, allowed) in budgets {
+        let (full, allowed) = (full.unwrap_or(0), allowed.unwrap_or(0));
+        if full < allowed && said(key) {
+            let key = format!("verification.mutants.{key}");
+            let asks = format!("lower your setting `{key}` from {allowed} to {full}");
+            found.push(value(&key, full.to_string(), asks));
+        }
+    }
+    let key = "max_surviving_percent";
+    if let Some(allowed) = allowed.max_surviving_percent.filter(|_| said(key)) {
+        let key = format!("verification.mutants.{key}");
+        match full.max_surviving_percent {
+            Some(full) if full <= allowed => {}
+            Some(full) => {
+                let asks = format!("raise your limit `{key}` from {allowed} to {full}");
+                found.push(value(&key, full.to_string(), asks));
+            }
+            None => {
+                let asks = format!("lift your limit `{key}` of {allowed}");
+                found.push(value(&key, "none", asks));
+            }
+        }
+    }
+    found
+}
+
+/// Finds a weaker mode for tests that do not pass each time, or less time, than the user has set.
+fn repeats(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let strict = |config: &Config| match config.verification.repeats.mode {
+        ProofMode::Off => 0,
+        ProofMode::Report => 1,
+        ProofMode::Require => 2,
+    };
+    let said = |key: &str| is_set_by_user(c, &["verification", "repeats", key]);
+    let mut found = Vec::new();
+    let (full, allowed) = (strict(c.full), strict(c.allowed));
+    if full < allowed && said("mode") {
+        let known = ["off", "report", "require"][full];
+        let asks =
+            format!("judge tests that do not pass each time less strictly than you say: `{known}`");
+        found.push(value("verification.repeats.mode", known, asks));
+    }
+    let seconds = |config: &Config| config.verification.repeats.max_seconds.unwrap_or(0);
+    let (full, allowed) = (seconds(c.full), seconds(c.allowed));
+    if full < allowed && said("max_seconds") {
+        let key = "verification.repeats.max_seconds";
+        let asks = format!("lower your setting `{key}` from {allowed} to {full}");
+        found.push(value(key, full.to_string(), asks));
+    }
+    found
+}
+
+/// Finds a weaker policy for checks that fail on the base than the user has set.
 fn baseline(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     let strict = |config: &Config| match config.verification.baseline {
         Some(BaselinePolicy::NewFailures) => 0,
         Some(BaselinePolicy::MustPass) => 1,
-        // A person is asked, or it does not start.
+        // A person is asked, or the run does not start.
         Some(BaselinePolicy::Stop) | None => 2,
     };
     let (full, allowed) = (strict(c.full), strict(c.allowed));
-    if full >= allowed || !is_said(c, &["verification", "baseline"]) {
+    if full >= allowed || !is_set_by_user(c, &["verification", "baseline"]) {
         return Vec::new();
     }
     let known = ["new_failures", "must_pass", "stop"][full];
@@ -398,7 +491,7 @@ fn baseline(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     vec![value("verification.baseline", known, asks.to_owned())]
 }
 
-/// How large files and functions may be, where the user has set a limit.
+/// Finds higher limits for the size of files and functions, where the user has set one.
 fn metrics(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     let of = |config: &Config| {
         let metrics = &config.verification.metrics;
@@ -419,7 +512,7 @@ fn metrics(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     let wider = both.filter_map(|((key, also), (full, allowed))| {
         let allowed = allowed?;
         let mut names = std::iter::once(&key).chain(also);
-        if !names.any(|name| is_said(c, &["verification", "metrics", name])) {
+        if !names.any(|name| is_set_by_user(c, &["verification", "metrics", name])) {
             return None;
         }
         let key = format!("verification.metrics.{key}");
@@ -442,9 +535,9 @@ fn metrics(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     wider.collect()
 }
 
-/// What counts as a small change, which fewer roles judge, where the user has said it.
+/// Finds a wider definition of a small change, which fewer roles judge, than the user has set.
 fn small_change(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
-    let said = |key: &str| is_said(c, &["verification", "small_change", key]);
+    let said = |key: &str| is_set_by_user(c, &["verification", "small_change", key]);
     let (full, allowed) = (
         &c.full.verification.small_change,
         &c.allowed.verification.small_change,
@@ -474,18 +567,18 @@ fn small_change(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     found
 }
 
-/// What becomes of the user's branch, and whether they are asked before commits, where the user has
-/// said so by name.
+/// Finds modes that do more with the user's branch, or ask less often before commits, than the user
+/// has set.
 fn git(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
-    let said = |key: &str| is_said(c, &["git", key]);
+    let said = |key: &str| is_set_by_user(c, &["git", key]);
     let mut found = Vec::new();
-    let reaches = |config: &Config| match config.git.mode() {
+    let reaches = |config: &Config| match config.git.effective_mode() {
         GitMode::None => 0,
         GitMode::Branch => 1,
         GitMode::Current => 2,
     };
     if (said("mode") || said("auto_branch")) && reaches(c.full) > reaches(c.allowed) {
-        let (mode, asks) = match c.full.git.mode() {
+        let (mode, asks) = match c.full.git.effective_mode() {
             GitMode::Current => (
                 "current",
                 "move the branch you are on forward to what a run made",
@@ -513,7 +606,8 @@ fn git(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     found
 }
 
-/// What tokens cost: a limit in money, which may also be set for one run alone, would be reached later.
+/// Finds other prices of tokens: with lower ones, a money limit, which may also be set for one run
+/// only, would be reached later.
 fn prices(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     let known = |price: &ModelPrice| (price.input, price.output, price.cached_input);
     let all = c.full.prices.iter();
@@ -532,7 +626,7 @@ fn prices(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     found.collect()
 }
 
-/// What an item of a list is, in the form that its request has.
+/// Returns an item of a list in the normalised form of its request.
 pub(super) fn item_value(path: &[String], node: &YamlNode) -> String {
     let known = match path.last().map(String::as_str) {
         Some("hosts" | "registries") => as_type(node).map(|host: HostConfig| host_value(&host)),
@@ -560,8 +654,8 @@ fn cache_value(cache: &CacheConfig) -> String {
     format!("{} ({mode})", cache.path.display())
 }
 
-/// Each request once.
-fn once(found: Vec<FoundRequest>) -> Vec<FoundRequest> {
+/// Removes duplicate requests.
+fn dedup_requests(found: Vec<FoundRequest>) -> Vec<FoundRequest> {
     let mut all: Vec<FoundRequest> = Vec::new();
     for finding in found {
         if !all

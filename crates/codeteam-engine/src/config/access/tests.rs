@@ -1,4 +1,4 @@
-//! What a repository may say by itself, and what only if it is trusted with it.
+//! Tests of what a repository may set by itself, and what only if it is trusted with it.
 
 use std::collections::BTreeSet;
 
@@ -85,7 +85,7 @@ fn a_repository_does_not_switch_the_sandbox_off() {
     assert!(repository.load().requests.is_empty());
 }
 
-/// What the user says, what the project says, and what it asks for by that.
+/// The user's setting, the project's setting, and the request that follows.
 const MORE: &[(&str, &str, &str)] = &[
     (
         "",
@@ -108,9 +108,34 @@ const MORE: &[(&str, &str, &str)] = &[
         "limits.max_outage_minutes = 50000",
     ),
     (
+        "limits: { max_kept_mb: 500 }\n",
+        "limits: { max_kept_mb: 0 }\n",
+        "limits.max_kept_mb = 0",
+    ),
+    (
         "verification: { proof: { mode: require } }\n",
         "verification: { proof: { mode: off } }\n",
         "verification.proof.mode = off",
+    ),
+    (
+        "verification: { mutants: { max_count: 20 } }\n",
+        "verification: { mutants: { max_count: 0 } }\n",
+        "verification.mutants.max_count = 0",
+    ),
+    (
+        "verification: { mutants: { max_surviving_percent: 20 } }\n",
+        "verification: { mutants: { max_surviving_percent: 90 } }\n",
+        "verification.mutants.max_surviving_percent = 90",
+    ),
+    (
+        "verification: { repeats: { mode: require } }\n",
+        "verification: { repeats: { mode: off } }\n",
+        "verification.repeats.mode = off",
+    ),
+    (
+        "verification: { repeats: { max_seconds: 60 } }\n",
+        "verification: { repeats: { max_seconds: 1 } }\n",
+        "verification.repeats.max_seconds = 1",
     ),
     (
         "verification: { baseline: stop }\n",
@@ -230,7 +255,7 @@ fn every_kind_of_more_is_a_request() {
         let alone = AccessFixture::new(user, "");
         let parts = |config: &Config| {
             format!(
-                "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+                "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
                 config.sandbox,
                 config.limits,
                 config.git,
@@ -238,6 +263,8 @@ fn every_kind_of_more_is_a_request() {
                 config.redaction,
                 config.verification.honesty.secrets,
                 config.verification.proof,
+                config.verification.mutants,
+                config.verification.repeats,
                 config.verification.baseline,
                 config.verification.metrics,
                 config.verification.small_change,
@@ -285,7 +312,7 @@ fn less_is_no_request_and_neither_is_what_the_user_allows() {
         (
             "",
             "limits: { max_outage_minutes: 9000 }\nverification: { proof: { mode: off }, \
-             baseline: new_failures, metrics: { max_file_lines: 9000 }, \
+             mutants: { max_count: 0 }, repeats: { mode: off }, baseline: new_failures, metrics: { max_file_lines: 9000 }, \
              small_change: { max_lines: 9000, risky_paths: [] } }\n",
         ),
         (

@@ -1,4 +1,4 @@
-//! What is told of files and of tests, by examples.
+//! Tests of how files and tests are described, by examples.
 
 use super::*;
 
@@ -53,7 +53,7 @@ fn a_repository_is_told_line_by_line() {
         ("tests/test_stats.py", "import stats\n"),
     ]);
     assert_eq!(
-        summary(&files, None),
+        summarize_files(&files, None),
         "Makefile - text, 1 line\n\
          README.md - markdown, 4 lines - Statistics of users\n\
          logo.png - no text\n\
@@ -62,11 +62,11 @@ fn a_repository_is_told_line_by_line() {
          tests/test_stats.py - python, 1 line"
     );
     assert_eq!(
-        summary(&files, Some("src")),
+        summarize_files(&files, Some("src")),
         "stats.py - python, 5 lines - Summary statistics.\n\
          stats.rs - rust, 2 lines - Statistics, too."
     );
-    assert_eq!(summary(&files, Some("no")), "");
+    assert_eq!(summarize_files(&files, Some("no")), "");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn where_there_is_no_room_less_is_told() {
     let made = |n: usize| {
         let names: Vec<String> = (0..n).map(|i| format!("src/file_{i:05}.py")).collect();
         let files: Vec<(&str, &str)> = names.iter().map(|n| (n.as_str(), words.as_str())).collect();
-        summary(&FakeFiles::of(&files), None)
+        summarize_files(&FakeFiles::of(&files), None)
     };
     assert!(made(30).starts_with("src/file_00000.py - python, 1 line - www"));
     assert!(made(60).starts_with("src/file_00000.py - python, 203 bytes\n"));
@@ -96,37 +96,37 @@ fn what_tests_say_is_told_as_it_is() {
     let output = |text: &str| Some(text.to_owned());
     let passed = check("tests", Some(0), true);
     assert_eq!(
-        tested(std::slice::from_ref(&passed), &[output("1 passed\n")]),
+        combine_check_results(std::slice::from_ref(&passed), &[output("1 passed\n")]),
         (0, "1 passed\n".to_owned())
     );
     let failed = check("tests", Some(2), false);
     assert_eq!(
-        tested(&[passed.clone(), failed], &[output("ok"), output("F\n")]),
+        combine_check_results(&[passed.clone(), failed], &[output("ok"), output("F\n")]),
         (2, "$ tests\nok\n$ tests\nF\n".to_owned())
     );
     let mut ended = check("tests", Some(124), false);
     ended.summary = "…\n(did not end within 2 s)".to_owned();
     assert_eq!(
-        tested(&[ended], &[output("collecting")]),
+        combine_check_results(&[ended], &[output("collecting")]),
         (124, "collecting\n(did not end within 2 s)\n".to_owned())
     );
     let mut unmet = check("file", None, false);
     unmet.summary = "`a` does not exist".to_owned();
     assert_eq!(
-        tested(&[unmet], &[]),
+        combine_check_results(&[unmet], &[]),
         (1, "`a` does not exist\n".to_owned())
     );
-    assert_eq!(tested(&[], &[]), (0, String::new()));
+    assert_eq!(combine_check_results(&[], &[]), (0, String::new()));
     // What was counted and is well has nothing to say.
     let counted = check("File Length", None, true);
     assert_eq!(
-        tested(&[passed.clone(), counted], &[output("ok\n"), None]),
+        combine_check_results(&[passed.clone(), counted], &[output("ok\n"), None]),
         (0, "ok\n".to_owned())
     );
 
     let lines: Vec<String> = (0..20_000).map(|i| format!("line {i} ü\n")).collect();
     let long = lines.concat();
-    let (_, told) = tested(&[passed], &[Some(long.clone())]);
+    let (_, told) = combine_check_results(&[passed], &[Some(long.clone())]);
     assert!(told.chars().count() < 50_100);
-    assert_eq!(strict::report(&told), strict::report(&long));
+    assert_eq!(strict::shorten_report(&told), strict::shorten_report(&long));
 }

@@ -3,7 +3,7 @@ use super::*;
 fn parsed(text: &str) -> Result<Strategy, String> {
     let mut sources = SourceFiles::default();
     let strategy = read(&mut sources, "wide.yml", "wide", text);
-    strategy.map_err(|faults| sources.problems(faults).to_string())
+    strategy.map_err(|faults| sources.to_problems(faults).to_string())
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn the_built_in_ones_are_there() {
             "security_audit"
         ]
     );
-    assert!(strategies.to_pin().is_empty());
+    assert!(strategies.custom_texts().is_empty());
     assert!(
         strategies
             .known
@@ -48,7 +48,7 @@ fn the_last_folder_counts_most_and_is_pinned() {
     ];
     let strategies = StrategyCatalog::load(&folders).unwrap();
     assert_eq!(strategies.get("mine").unwrap().budget, Some(2_000));
-    let pinned = StrategyCatalog::pinned(&strategies.to_pin()).unwrap();
+    let pinned = StrategyCatalog::from_pinned(&strategies.custom_texts()).unwrap();
     assert_eq!(pinned.get("mine"), strategies.get("mine"));
 
     let role: Role = serde_json::from_value(serde_json::json!({
@@ -110,7 +110,7 @@ fn mistakes_are_told_with_their_place() {
         ),
         (
             "parts: [{name: a, include: ['a[']}]\n",
-            "wide.yml:1:9: `a[` is no pattern of files",
+            "wide.yml:1:9: `a[` is not a valid pattern of files",
         ),
         ("parts: [{name: a, include: a, froms: whole}]\n", "froms"),
         (

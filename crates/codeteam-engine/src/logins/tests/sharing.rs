@@ -67,7 +67,7 @@ fn a_copy_that_the_worker_has_just_written_is_not_overwritten() {
     let lent = loans.lent.get_mut(&loan.number).unwrap();
     let seen = lent.copy.stamp();
     loan.renew("worker", 3);
-    assert!(!lent.bring(seen).unwrap());
+    assert!(!lent.pass_to_worker(seen).unwrap());
     assert_eq!(access(&loan.path()), "access-worker");
     drop(loans);
     bench.logins.sync().unwrap();

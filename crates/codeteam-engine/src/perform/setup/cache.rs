@@ -1,4 +1,5 @@
-//! Keeps what set-up commands have made, by what it depends on, for all worktrees of a repository.
+//! Caches the products of set-up commands, keyed by their inputs, for all worktrees of a
+//! repository.
 //!
 //! ```text
 //! <folder>/<key>/files    what the command left behind, at the paths it has in a worktree
@@ -10,8 +11,8 @@
 //! ```
 //!
 //! No confined command sees this folder: worktrees get copies (which share blocks where the file
-//! system can do that), so nothing that a worker writes comes back here. An entry is made beside its
-//! place and renamed into it, so a crash leaves all of it or nothing.
+//! system supports that), so nothing that a worker writes gets back here. An entry is written next
+//! to its final place and then renamed, so a crash leaves all of it or nothing.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, FileTimes, OpenOptions, Permissions};
@@ -23,27 +24,28 @@ use std::time::{Duration, SystemTime};
 
 use super::CacheUse;
 use crate::engine::Engine;
-use crate::maintenance::size;
-use crate::process::CancelToken;
-use crate::workspace::remove_tree;
+use codeteam_host::limited_io::{LimitedReader, copy_file};
+use codeteam_host::process::{CancelToken, WaitLimit};
+use codeteam_host::walk::size_on_disk;
+use codeteam_host::workspace::remove_tree;
 
-/// So many results are kept for a repository, the last used ones ...
+/// The maximum number of results kept for a repository; the least recently used go first.
 const MOST: usize = 8;
-/// ... and no more than this many bytes, but for the newest.
+/// The maximum size of all results in bytes. The newest one is kept even if it is larger.
 const MOST_BYTES: u64 = 10 << 30;
 
-/// How often a lock is tried again.
+/// The interval at which a lock is tried again.
 const POLL: Duration = Duration::from_millis(50);
 
-/// The results of set-up commands.
+/// The cached results of set-up commands.
 pub(crate) struct SetupCache {
     folder: PathBuf,
 }
 
 impl SetupCache {
-    pub(crate) fn of(engine: &Engine) -> Self {
+    pub(crate) fn open(engine: &Engine) -> Self {
         Self {
-            folder: engine.workspaces().join(".setups"),
+            folder: engine.workspaces_folder().join(".setups"),
         }
     }
 
@@ -51,17 +53,17 @@ impl SetupCache {
         &self.folder
     }
 
-    /// Whether there is something for a key.
+    /// Returns true if there is an entry for a key.
     pub(super) fn has(&self, key: &str) -> bool {
         self.files(key).is_dir()
     }
 
-    /// Whether the command has left nothing anywhere but in the worktree.
+    /// Returns true if the command has left nothing outside the worktree.
     pub(super) fn is_self_contained(&self, key: &str) -> bool {
         self.folder.join(key).join("self-contained").exists()
     }
 
-    /// Keeps everybody else from making, copying or removing what belongs to a key.
+    /// Locks a key, so that nobody else creates, copies or removes its entry.
     pub(super) fn lock(&self, key: &str, cancel: &CancelToken) -> io::Result<File> {
         fs::create_dir_all(&self.folder)?;
         let path = self.folder.join(format!("{key}.lock"));
@@ -80,7 +82,7 @@ impl SetupCache {
         Ok(file)
     }
 
-    /// Takes these files and folders out of a worktree and keeps them.
+    /// Moves these files and folders out of a worktree into the cache.
     pub(super) fn keep(
         &self,
         key: &str,
@@ -119,9 +121,9 @@ impl SetupCache {
         Ok(())
     }
 
-    /// Copies what is kept into a worktree in which nothing runs. What is at its place there goes; no
-    /// link on the way is followed, since a worker may have put one there.
-    /// Gives the files and folders that were copied.
+    /// Copies an entry into a worktree in which nothing runs, replacing what is there. No link on
+    /// the way is followed, since a worker may have put one there. Returns the files and folders
+    /// that were copied.
     pub(super) fn copy_into(&self, key: &str, tree: &Path) -> io::Result<Vec<PathBuf>> {
         let files = self.files(key);
         let list = fs::read(self.folder.join(key).join("products"))?;
@@ -142,13 +144,13 @@ impl SetupCache {
         Ok(products)
     }
 
-    /// Removes everything that nobody is using, and says how many bytes that were.
+    /// Removes every entry that nobody is using, and returns their size in bytes.
     pub(crate) fn clear(&self, dry_run: bool) -> u64 {
         let mut bytes = 0;
         for (path, ..) in self.entries() {
-            bytes += size(&path);
+            bytes += size_on_disk(&path);
             if !dry_run && !self.forget(&path) {
-                bytes -= size(&path);
+                bytes -= size_on_disk(&path);
             }
         }
         if !dry_run {
@@ -161,13 +163,13 @@ impl SetupCache {
         self.folder.join(key).join("files")
     }
 
-    /// Removes what was not used for the longest time, if there is too much.
+    /// Removes the least recently used entries, if there are too many.
     fn shrink(&self, newest: &str) {
         let mut entries = self.entries();
         entries.sort_by_key(|(_, used)| std::cmp::Reverse(*used));
         let mut bytes = 0;
         for (at, (path, _)) in entries.into_iter().enumerate() {
-            bytes += size(&path);
+            bytes += size_on_disk(&path);
             let is_newest = path.file_name().is_some_and(|name| name == newest);
             if !is_newest && (at >= MOST || bytes > MOST_BYTES) {
                 self.forget(&path);
@@ -175,7 +177,7 @@ impl SetupCache {
         }
     }
 
-    /// The entries and when each was last used.
+    /// Returns the entries and when each was last used.
     fn entries(&self) -> Vec<(PathBuf, SystemTime)> {
         let found = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let folders = found.map(|entry| entry.path()).filter(|path| path.is_dir());
@@ -209,7 +211,8 @@ impl SetupCache {
     }
 }
 
-/// Makes the folders on the way to a file of a worktree. `false` if something else is in the way.
+/// Creates the parent folders of a file in a worktree. Returns `false` if something else is in the
+/// way.
 fn make_way(tree: &Path, folder: &Path) -> io::Result<bool> {
     let mut made = tree.to_owned();
     for part in folder.components() {
@@ -227,22 +230,18 @@ fn remove(path: &Path) -> io::Result<()> {
     remove_tree(path).map_err(io::Error::other)
 }
 
-/// Copies a file, a link, or a folder with all that is in it, with their times: what was compiled is
-/// known by those to be up to date. What is none of these is left out.
+/// Copies a file, a link, or a folder with everything in it, with modification times: build tools
+/// use these to see what is up to date. Anything else is left out.
 fn duplicate(from: &Path, to: &Path) -> io::Result<()> {
+    WaitLimit::current().check_io()?;
     let found = from.symlink_metadata()?;
     let kind = found.file_type();
     if kind.is_symlink() {
         return symlink(fs::read_link(from)?, to);
     }
     if kind.is_file() {
-        fs::copy(from, to)?;
         let times = FileTimes::new().set_modified(found.modified()?);
-        // One that nobody may write cannot be opened for it; then its time is another one.
-        if let Ok(copy) = OpenOptions::new().write(true).open(to) {
-            copy.set_times(times)?;
-        }
-        return Ok(());
+        return copy_file(from, to)?.set_times(times);
     }
     if !kind.is_dir() {
         return Ok(());
@@ -255,11 +254,12 @@ fn duplicate(from: &Path, to: &Path) -> io::Result<()> {
     fs::set_permissions(to, Permissions::from_mode(found.permissions().mode()))
 }
 
-/// A digest of these files and folders of a tree: names, kinds, modes and contents, but no times.
+/// Computes a digest of these files and folders of a tree: names, kinds, modes and contents, but no
+/// times.
 pub(super) fn digest(tree: &Path, products: &[PathBuf]) -> io::Result<blake3::Hash> {
     let mut hash = blake3::Hasher::new();
     for product in products {
-        // A product whose way is blocked is not copied.
+        // A product whose parent folder is blocked was not copied.
         if tree.join(product).symlink_metadata().is_ok() {
             add_to_digest(&mut hash, tree, product)?;
         }
@@ -268,6 +268,7 @@ pub(super) fn digest(tree: &Path, products: &[PathBuf]) -> io::Result<blake3::Ha
 }
 
 fn add_to_digest(hash: &mut blake3::Hasher, tree: &Path, name: &Path) -> io::Result<()> {
+    WaitLimit::current().check_io()?;
     let path = tree.join(name);
     let found = path.symlink_metadata()?;
     let kind = found.file_type();
@@ -284,7 +285,7 @@ fn add_to_digest(hash: &mut blake3::Hasher, tree: &Path, name: &Path) -> io::Res
         add(name.as_os_str().as_bytes());
         add(&found.permissions().mode().to_le_bytes());
         add(&found.len().to_le_bytes());
-        hash.update_reader(File::open(&path)?)?;
+        hash.update_reader(LimitedReader(File::open(&path)?))?;
     } else if kind.is_dir() {
         add(b"folder");
         add(name.as_os_str().as_bytes());
@@ -301,6 +302,8 @@ fn add_to_digest(hash: &mut blake3::Hasher, tree: &Path, name: &Path) -> io::Res
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     fn cache(root: &Path) -> SetupCache {
@@ -317,6 +320,20 @@ mod tests {
         fs::create_dir_all(tree.join("src")).unwrap();
         fs::write(tree.join("src/_version.py"), "1").unwrap();
         tree
+    }
+
+    #[test]
+    fn copying_and_comparing_end_with_the_limit() {
+        let root = tempfile::tempdir().unwrap();
+        let (made, other) = (tree(root.path(), "made"), root.path().join("other"));
+        fs::create_dir(&other).unwrap();
+        let cache = cache(root.path());
+        cache.keep("a", &made, &products(), CacheUse::None).unwrap();
+        let _limit = WaitLimit::limit_to(Duration::ZERO);
+        let late = cache.copy_into("a", &other).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        let late = digest(&made, &["src".into()]).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
     }
 
     fn products() -> Vec<PathBuf> {
@@ -383,7 +400,12 @@ mod tests {
         assert!(cache.clear(false) > 0);
         assert!(cache.has(&newest));
         drop(lock);
-        cache.clear(false);
+        // A program that another test starts at this moment has the lock too, until it is executed.
+        let until = Instant::now() + Duration::from_mins(1);
+        while cache.has(&newest) && Instant::now() < until {
+            cache.clear(false);
+            std::thread::yield_now();
+        }
         assert!(!cache.has(&newest));
     }
 }

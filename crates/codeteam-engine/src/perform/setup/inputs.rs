@@ -1,80 +1,75 @@
-//! What a set-up command goes by: files of the tree, and what is round it.
+//! The inputs of a set-up command, from which its cache key is computed: files of the tree, and its
+//! surroundings.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use codeteam_core::workflow::glob_matches;
 use serde_json::Value;
 
-use crate::bodies;
 use crate::config::SetupConfig;
 use crate::engine::Engine;
-use crate::git::{IndexEntry, Oid, TreeEdit};
 use crate::perform::{Error, Job, oid};
-use crate::workspace::Workspace;
+use codeteam_host::bodies;
+use codeteam_host::git::{IndexEntry, Oid, TreeEdit};
+use codeteam_host::workspace::Workspace;
+use codeteam_patterns::FilePatterns;
 
-/// Interpreters and compilers that what a set-up makes may lead to: a virtual environment is of no
-/// use with another Python.
+/// Interpreters and compilers that the products of a set-up may refer to: a virtual environment is
+/// useless with another Python.
 const TOOLS: &[&str] = &[
     "python3", "python", "node", "npm", "ruby", "java", "go", "rustc", "cargo", "php", "perl",
     "cc", "gcc", "clang", "dotnet", "uv", "poetry",
 ];
 
-/// The tracked files of a worktree that a set-up command goes by.
+/// The tracked files of a worktree that a set-up command depends on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SetupInputs {
     command: String,
-    /// As the configuration names them; every file counts if it names none.
-    patterns: Vec<String>,
+    /// The patterns of the configuration; without patterns every file counts.
+    patterns: Option<FilePatterns>,
     files: Vec<IndexEntry>,
 }
 
 impl SetupInputs {
-    pub(super) fn of(setup: &SetupConfig, workspace: &Workspace) -> Result<Self, Error> {
-        let patterns = if builds_sources(&setup.command, &workspace.tree_dir()) {
-            Vec::new()
-        } else {
-            setup.inputs.clone()
-        };
-        let mut inputs = Self {
+    /// Collects the inputs in a worktree. If the command builds the project itself, every tracked
+    /// file is an input, whatever the configuration names.
+    pub(super) fn collect(setup: &SetupConfig, workspace: &Workspace) -> Result<Self, Error> {
+        let every =
+            setup.inputs.is_empty() || builds_sources(&setup.command, &workspace.tree_dir());
+        let patterns = (!every).then(|| FilePatterns::lenient(&setup.inputs));
+        let mut files = workspace.tracked_files()?;
+        files.retain(|file| is_input(patterns.as_ref(), &file.path));
+        Ok(Self {
             command: setup.command.clone(),
             patterns,
-            files: workspace.tracked()?,
-        };
-        let named = inputs.clone();
-        inputs.files.retain(|file| named.has(&file.path));
-        Ok(inputs)
+            files,
+        })
     }
 
-    fn has(&self, path: &Path) -> bool {
-        let path = path.to_string_lossy();
-        let mut patterns = self.patterns.iter();
-        self.patterns.is_empty() || patterns.any(|pattern| glob_matches(pattern, &path))
-    }
-
-    /// What a worktree that is ready was made ready with. A worker's own is not made ready again for
-    /// every file that it changes, so only inputs that are named count.
+    /// Returns the key with which a worktree is marked as set up. A worker's worktree is not set up
+    /// again for every file that it changes, so only named inputs count.
     pub(super) fn key(&self) -> String {
-        let is_named = !self.patterns.is_empty();
+        let is_named = self.patterns.is_some();
         hash(&self.command, self.files.iter().filter(|_| is_named), "")
     }
 
-    /// What the results depend on, surroundings included.
+    /// Returns the cache key of the results, which includes the surroundings.
     pub(super) fn key_with(&self, fingerprint: &str) -> String {
         hash(&self.command, self.files.iter(), fingerprint)
     }
 
-    /// The tree that the command is run on: the base with these inputs of the worktree. And whether
-    /// that is the worktree's own tree, so that the command has all it could have there.
+    /// Returns the tree on which the command runs: the base with these inputs of the worktree. The
+    /// flag says whether that is the worktree's own tree, so that the command has everything it
+    /// could have there.
     pub(super) fn tree(&self, job: &Job, workspace: &Workspace) -> Result<(Oid, bool), Error> {
         let (base, own) = (oid(&job.base.tree.0)?, workspace.prepared_tree()?);
-        if self.patterns.is_empty() || base == own {
+        if self.patterns.is_none() || base == own {
             return Ok((own, true));
         }
         let placed: Vec<TreeEdit> = workspace
-            .differing(&base, &own)?
+            .differing_files(&base, &own)?
             .into_iter()
-            .filter(|file| self.has(&file.path))
+            .filter(|file| is_input(self.patterns.as_ref(), &file.path))
             .map(|file| TreeEdit {
                 path: file.path,
                 content: file.new.map(|id| (file.new_mode, id)),
@@ -87,9 +82,14 @@ impl SetupInputs {
     }
 }
 
-/// Whether a command that installs packages builds the project itself on the way, so that what it
-/// leaves behind depends on every source file, whatever inputs are named: package managers of
-/// JavaScript run the project's own scripts, and pip copies a project that is not installed in place.
+fn is_input(patterns: Option<&FilePatterns>, path: &Path) -> bool {
+    let path = path.to_string_lossy();
+    patterns.is_none_or(|patterns| patterns.matches(&path))
+}
+
+/// Returns true if a command that installs packages also builds the project itself, so that its
+/// products depend on every source file, whatever inputs are named: package managers of JavaScript
+/// run the project's own scripts, and pip copies a project that is not installed in place.
 fn builds_sources(command: &str, tree: &Path) -> bool {
     const MANAGERS: &[&str] = &["npm", "pnpm", "yarn", "bun"];
     const SCRIPTS: &[&str] = &[
@@ -144,10 +144,10 @@ fn hash<'a>(
     hash.finalize().to_hex().to_string()
 }
 
-/// What commands find round a tree, as a text that is another one if anything of it changes: how they
-/// are confined, the tools of this machine, and the files that git does not have.
+/// Returns a text that changes whenever the surroundings of a tree change: the confinement, the
+/// tools of this machine, and the files that git does not track.
 pub(in crate::perform) fn fingerprint(job: &Job, engine: &Engine) -> Result<String, Error> {
-    let grounds = job.grounds(engine)?;
+    let grounds = job.gate_config(engine)?;
     let mut text = format!("1 {:?} {:?}\n", job.sandbox, grounds.setup);
     let sandbox = serde_json::to_string(&grounds.sandbox).unwrap_or_default();
     let _ = writeln!(text, "{sandbox}");
@@ -155,7 +155,7 @@ pub(in crate::perform) fn fingerprint(job: &Job, engine: &Engine) -> Result<Stri
     let _ = writeln!(text, "{system}");
     let home = engine.env.home.as_deref();
     let chains = grounds.sandbox.toolchains.iter();
-    let chains = chains.filter_map(|path| crate::config::absolute(path, home));
+    let chains = chains.filter_map(|path| crate::config::expand_home(path, home));
     let folders: Vec<_> = chains
         .map(|path| path.join("bin"))
         .chain(std::env::split_paths(&engine.env.path))
@@ -169,7 +169,7 @@ pub(in crate::perform) fn fingerprint(job: &Job, engine: &Engine) -> Result<Stri
             let _ = writeln!(text, "{tool} {} {bytes} {changed:?}", path.display());
         }
     }
-    let included = match &job.basis {
+    let included = match &job.gate_settings {
         Some(basis) => basis.included.clone().into_iter().collect(),
         None => included(engine)?,
     };
@@ -179,12 +179,12 @@ pub(in crate::perform) fn fingerprint(job: &Job, engine: &Engine) -> Result<Stri
     Ok(text)
 }
 
-/// The user's files that are copied into worktrees, with hashes of what they hold.
+/// Returns the user's files that are copied into worktrees, with hashes of their content.
 fn included(engine: &Engine) -> Result<Vec<(String, String)>, Error> {
     let names = engine.repo.ignored_files(&engine.config.included)?;
     let hashed = names.into_iter().map(|name| {
         let path = engine.repo.top_level().join(&name);
-        let hash = bodies::hash_of(&path).unwrap_or_default();
+        let hash = bodies::hash_file(&path).unwrap_or_default();
         (name.to_string_lossy().into_owned(), hash)
     });
     Ok(hashed.collect())

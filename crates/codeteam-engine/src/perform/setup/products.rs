@@ -1,4 +1,4 @@
-//! What a set-up command leaves behind in a worktree.
+//! Determines what a set-up command has left behind in a worktree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -7,20 +7,21 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::perform::Error;
-use crate::workspace::Workspace;
+use codeteam_host::process::WaitLimit;
+use codeteam_host::workspace::Workspace;
 
 /// The files of a worktree before a set-up command has run.
 pub(super) struct FilesBefore {
     tree: PathBuf,
-    /// Tracked files, by what shows that one was written.
+    /// Tracked files, each with a stamp that changes when it is written.
     tracked: BTreeMap<PathBuf, Option<WriteStamp>>,
-    /// Files of the user's that were copied there.
+    /// The user's files that were copied there.
     included: BTreeSet<PathBuf>,
-    /// The folders that any of these are in.
+    /// The folders that contain any of these.
     folders: BTreeSet<PathBuf>,
 }
 
-/// What changes when a file is written.
+/// Metadata that changes when a file is written.
 type WriteStamp = (u64, i64, i64, u64);
 
 fn stamp(found: &Metadata) -> WriteStamp {
@@ -28,18 +29,19 @@ fn stamp(found: &Metadata) -> WriteStamp {
 }
 
 impl FilesBefore {
-    pub(super) fn of(workspace: &Workspace) -> Result<Self, Error> {
+    /// Records the files of a worktree.
+    pub(super) fn record(workspace: &Workspace) -> Result<Self, Error> {
         let tree = workspace.tree_dir();
         let look = |path: &Path| tree.join(path).symlink_metadata().ok();
         let tracked: BTreeMap<PathBuf, Option<WriteStamp>> = workspace
-            .tracked()?
+            .tracked_files()?
             .into_iter()
             .map(|file| {
                 let stamp = look(&file.path).as_ref().map(stamp);
                 (file.path, stamp)
             })
             .collect();
-        let included: BTreeSet<PathBuf> = workspace.included()?.into_iter().collect();
+        let included: BTreeSet<PathBuf> = workspace.included_files()?.into_iter().collect();
         let mut folders = BTreeSet::new();
         for path in tracked.keys().chain(&included) {
             folders.extend(path.ancestors().skip(1).map(Path::to_owned));
@@ -52,8 +54,8 @@ impl FilesBefore {
         })
     }
 
-    /// What is new or was written since: single files where others are beside them, folders as a
-    /// whole where everything in them is new.
+    /// Returns what is new or was written since: single files where there were others in the folder
+    /// before, whole folders where everything in them is new.
     pub(super) fn products(&self) -> Result<Vec<PathBuf>, Error> {
         let mut found = Vec::new();
         let mut pending = vec![PathBuf::new()];
@@ -65,6 +67,7 @@ impl FilesBefore {
                 source,
             };
             for entry in fs::read_dir(&path).map_err(failed)? {
+                WaitLimit::current().check_io().map_err(failed)?;
                 let entry = entry.map_err(failed)?;
                 let name = folder.join(entry.file_name());
                 if name == Path::new(".git") || self.included.contains(&name) {

@@ -1,30 +1,30 @@
-//! Puts the files of an answer into the worktree, for workers that have no tools to do it with.
+//! Writes the edits of an answer into the worktree, for workers that have no tools to change files.
 //!
-//! Nothing of the worker's runs any more, and a link in the worktree leads nowhere: a path that
-//! goes through one is refused, and one that ends in one replaces it.
+//! No process of the worker runs any more at this point. Symbolic links in the worktree are not
+//! followed: a path that goes through one is refused, and a path that ends in one replaces it.
 
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use codeteam_context::redact::marks;
+use codeteam_context::redact::count_markers;
 use codeteam_core::assignment::Assignment;
 use codeteam_core::failure::{FailureFacts, FailureStage};
 use codeteam_core::role::Contract;
 use codeteam_core::submission::{self, AnswerForm, ClaimedChange, FileEdit, Submission};
-use codeteam_core::workflow::glob_matches;
 use serde_json::Value;
 
 use crate::engine::Engine;
-use crate::inside;
-use crate::perform::worker::files::failed;
+use crate::perform::worker::files::io_error;
 use crate::perform::{Error, Job, oid};
+use codeteam_host::repo_files;
+use codeteam_patterns::FilePatterns;
 
-/// No longer file of a worktree is read.
+/// The largest file of a worktree that is read.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Applies the edits of an answer; says what the worker must be told if they cannot be. An answer
-/// that core will refuse has none.
+/// Applies the edits of an answer. Returns what the worker must be told if that is impossible. An
+/// answer that core will refuse has no edits.
 pub(super) fn apply(
     job: &Job,
     assignment: &Assignment,
@@ -35,15 +35,15 @@ pub(super) fn apply(
 ) -> Result<Result<(), FailureFacts>, Error> {
     let form = AnswerForm {
         kind: assignment.kind,
-        contract: assignment.contract,
+        contract: assignment.expected.contract,
         mode: assignment.means.mode,
-        asks: assignment.asks,
+        asks: assignment.expected.asks,
     };
-    let parsed = submission::parse_about(form, answer, &assignment.about());
+    let parsed = submission::parse_constrained(form, answer, &assignment.submission_constraints());
     let Ok(Submission::Change(change)) = parsed else {
         return Ok(Ok(()));
     };
-    if assignment.contract == Contract::Strict {
+    if assignment.expected.contract == Contract::Strict {
         if let Some(test) = touched_test(job, &change, engine)? {
             let message = format!("`{test}` is a test that is there already, and is not changed");
             return Ok(Err(FailureFacts {
@@ -55,6 +55,13 @@ pub(super) fn apply(
         if !is_sorted(answer) {
             note("the edits are not in the order of their paths; they are taken in it");
         }
+    }
+    if let Some(message) = touched_interface(assignment, &change) {
+        return Ok(Err(FailureFacts {
+            stage: FailureStage::Forbidden,
+            message,
+            ..FailureFacts::default()
+        }));
     }
     for edit in &change.edits {
         let path = tree.join(&edit.path);
@@ -69,7 +76,7 @@ pub(super) fn apply(
                 ..FailureFacts::default()
             }));
         }
-        match one(tree, edit) {
+        match apply_edit(tree, edit) {
             Ok(()) => {}
             Err(error) if is_of_the_path(&error) => {
                 return Ok(Err(FailureFacts {
@@ -78,33 +85,50 @@ pub(super) fn apply(
                     ..FailureFacts::default()
                 }));
             }
-            Err(error) => return Err(failed("write", &path)(error)),
+            Err(error) => return Err(io_error("write", &path)(error)),
         }
     }
     Ok(Ok(()))
 }
 
-/// A test among the edits that was there before the task began. One that the task adds is new.
+/// Returns a test among the edits that existed before the task began. Tests that the task adds do
+/// not count.
 fn touched_test(
     job: &Job,
     change: &ClaimedChange,
     engine: &Engine,
 ) -> Result<Option<String>, Error> {
-    let patterns = &engine.config.verification.test_paths;
-    let is_test = |path: &&String| patterns.iter().any(|test| glob_matches(test, path));
+    let patterns = FilePatterns::lenient(&engine.config.verification.test_paths);
+    let is_test = |path: &&String| patterns.matches(path);
     let tests = change.edits.iter().map(|edit| &edit.path).filter(is_test);
-    // As paths, so that `a//b` is `a/b`, and as git writes them.
+    // Normalise the paths, so that `a//b` is `a/b`, as git writes it.
     let plain = |path: &String| Path::new(path).components().collect::<PathBuf>();
     let tests: Vec<PathBuf> = tests.map(plain).collect();
     let there = engine
         .repo
-        .files_of(&oid(&job.base.tree.0)?, &tests)
+        .tree_files(&oid(&job.base.tree.0)?, &tests)
         .map_err(Error::from)?;
     let first = there.into_iter().next();
     Ok(first.map(|file| file.path.to_string_lossy().into_owned()))
 }
 
-/// Whether the edits of an answer are in the order of their paths.
+/// Returns what the worker must be told if its answer edits the file of a locked interface.
+fn touched_interface(assignment: &Assignment, change: &ClaimedChange) -> Option<String> {
+    let plain = |path: &str| Path::new(path).components().collect::<PathBuf>();
+    let locks = assignment.locked.iter();
+    let mut touched = locks.filter(|lock| {
+        let locked = plain(&lock.file.path);
+        change.edits.iter().any(|edit| plain(&edit.path) == locked)
+    });
+    let lock = touched.next()?;
+    Some(format!(
+        "`{}` is the interface `{}` of phase `{}`, which is locked until the phase ends: leave the file as \
+         it is, and build against it",
+        lock.file.path, lock.file.name, lock.phase
+    ))
+}
+
+/// Returns true if the edits of an answer are sorted by path.
 fn is_sorted(answer: &str) -> bool {
     let answer: Value = serde_json::from_str(answer).unwrap_or_default();
     let edits = answer["edits"].as_array().map(Vec::as_slice);
@@ -112,20 +136,20 @@ fn is_sorted(answer: &str) -> bool {
     paths.map(|edit| edit["path"].as_str()).is_sorted()
 }
 
-/// Whether a file would say that something was taken out where it now has the thing itself: what
-/// the worker was shown of it was redacted.
+/// Returns true if an edit would replace a secret in a file by its redaction marker: the worker was
+/// shown the redacted text.
 fn loses_a_secret(tree: &Path, edit: &FileEdit) -> bool {
     let Some(content) = &edit.content else {
         return false;
     };
     let path = tree.join(&edit.path);
     let is_file = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
-    // Nobody was shown all of what is longer.
-    let before = is_file.then(|| inside::read(&path, None, MAX_BYTES).ok().flatten());
-    marks(content) > before.flatten().as_deref().map_or(0, marks)
+    // Nobody was shown the whole of a longer file.
+    let before = is_file.then(|| repo_files::read_text(&path, None, MAX_BYTES).ok().flatten());
+    count_markers(content) > before.flatten().as_deref().map_or(0, count_markers)
 }
 
-fn one(tree: &Path, edit: &FileEdit) -> io::Result<()> {
+fn apply_edit(tree: &Path, edit: &FileEdit) -> io::Result<()> {
     let path = tree.join(&edit.path);
     let folder = Path::new(&edit.path).parent().unwrap_or(Path::new(""));
     let mut place = tree.to_owned();
@@ -163,7 +187,7 @@ fn one(tree: &Path, edit: &FileEdit) -> io::Result<()> {
     fs::write(&path, content)
 }
 
-/// Whether it is the path that cannot be, and so the worker's to mend.
+/// Returns true if the path itself is invalid, which is the worker's mistake to correct.
 fn is_of_the_path(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -197,21 +221,21 @@ mod tests {
         std::os::unix::fs::symlink(&out, tree.join("away")).unwrap();
         std::os::unix::fs::symlink(out.join("secret"), tree.join("link")).unwrap();
 
-        one(&tree, &write("a/b/c.txt", "new")).unwrap();
+        apply_edit(&tree, &write("a/b/c.txt", "new")).unwrap();
         assert_eq!(fs::read_to_string(tree.join("a/b/c.txt")).unwrap(), "new");
-        one(&tree, &write("link", "its own")).unwrap();
+        apply_edit(&tree, &write("link", "its own")).unwrap();
         assert!(fs::symlink_metadata(tree.join("link")).unwrap().is_file());
         assert_eq!(fs::read_to_string(out.join("secret")).unwrap(), "mine");
 
-        let through = one(&tree, &write("away/secret", "taken")).unwrap_err();
+        let through = apply_edit(&tree, &write("away/secret", "taken")).unwrap_err();
         assert_eq!(through.kind(), ErrorKind::InvalidInput);
         assert_eq!(fs::read_to_string(out.join("secret")).unwrap(), "mine");
         assert_eq!(
-            one(&tree, &write("src", "x")).unwrap_err().kind(),
+            apply_edit(&tree, &write("src", "x")).unwrap_err().kind(),
             ErrorKind::InvalidInput
         );
 
-        let long = one(&tree, &write(&"a".repeat(300), "x")).unwrap_err();
+        let long = apply_edit(&tree, &write(&"a".repeat(300), "x")).unwrap_err();
         assert!(is_of_the_path(&long), "{long}");
 
         let gone = |path: &str| FileEdit {
@@ -219,11 +243,11 @@ mod tests {
             content: None,
             delete: true,
         };
-        one(&tree, &gone("a/b/c.txt")).unwrap();
-        one(&tree, &gone("a/b/c.txt")).unwrap();
-        one(&tree, &gone("no/such/file")).unwrap();
+        apply_edit(&tree, &gone("a/b/c.txt")).unwrap();
+        apply_edit(&tree, &gone("a/b/c.txt")).unwrap();
+        apply_edit(&tree, &gone("no/such/file")).unwrap();
         assert!(!tree.join("a/b/c.txt").exists() && !tree.join("no").exists());
-        assert!(one(&tree, &gone("away/secret")).is_err());
+        assert!(apply_edit(&tree, &gone("away/secret")).is_err());
         assert!(out.join("secret").exists());
     }
 

@@ -1,47 +1,48 @@
-//! Takes secrets out of what a worker prints, line by line.
+//! Removes secrets from a worker's output, line by line.
 //!
-//! A private key spans lines, so each stream is read as one text. A worker that speaks in events may
-//! also spread a key over the texts of several events; they are read as one text too.
+//! A private key spans several lines, so each stream is treated as one text. A worker that prints
+//! events may also spread a key over the texts of several events; these are treated as one text
+//! too.
 
 use std::borrow::Cow;
 
 use codeteam_context::redact::{LineRedactor, Redactor};
 use serde_json::Value;
 
-use crate::process::{OutputLine, OutputStream};
+use codeteam_host::process::{OutputLine, OutputStream};
 
-/// What the last line of a worker's output left open, for each place that a line goes to.
+/// The redactors for each destination of a line. They remember keys that earlier lines left open.
 pub(super) struct OutputFilter {
-    /// The transcript, by stream.
+    /// For the transcript, by stream.
     kept: [LineRedactor; 2],
-    /// The texts inside of events.
+    /// For the texts inside events.
     events: LineRedactor,
-    /// What a person reads along, by stream.
+    /// For what a person watches, by stream.
     shown: [LineRedactor; 2],
 }
 
-/// A line of a worker.
+/// One line of a worker's output after filtering.
 pub(super) struct FilteredLine<'l> {
-    /// For the transcript.
+    /// The line as it is stored in the transcript.
     pub(super) kept: String,
-    /// For whoever makes sense of it. An event is as the worker wrote it, because its answer counts to
-    /// the letter and is filtered as a whole; anything else is as it is kept.
+    /// The line as the fold reads it. An event is as the worker wrote it, because its answer must
+    /// be exact and is filtered as a whole later; any other line is as it is stored.
     pub(super) event: OutputLine<'l>,
 }
 
 impl OutputFilter {
     pub(super) fn new(redactor: &Redactor) -> Self {
-        let lines = || [redactor.lines(), redactor.lines()];
+        let lines = || [redactor.line_redactor(), redactor.line_redactor()];
         Self {
             kept: lines(),
-            events: redactor.lines(),
+            events: redactor.line_redactor(),
             shown: lines(),
         }
     }
 
     /// Filters the next line.
     pub(super) fn filter<'l>(&mut self, line: OutputLine<'l>) -> FilteredLine<'l> {
-        let kept = self.kept[line.stream as usize].line(&line.text).text;
+        let kept = self.kept[line.stream as usize].redact_line(&line.text).text;
         let mut kept = kept.into_owned();
         if line.stream == OutputStream::Stdout && kept.trim_start().starts_with('{') {
             if let Some(event) = self.filter_event(&kept) {
@@ -56,13 +57,16 @@ impl OutputFilter {
         FilteredLine { kept, event }
     }
 
-    /// Filters what a person reads along.
+    /// Filters a text that a person watches.
     pub(super) fn filter_shown(&mut self, stream: OutputStream, text: &str) -> String {
-        self.shown[stream as usize].line(text).text.into_owned()
+        self.shown[stream as usize]
+            .redact_line(text)
+            .text
+            .into_owned()
     }
 
-    /// An event without the part of a key that it brings, if it brings one. Events are parsed only
-    /// while a key is open: hardly ever.
+    /// Returns an event without the part of a key that it contains, if it contains one. Events are
+    /// parsed only while a key is open, which is rare.
     fn filter_event(&mut self, event: &str) -> Option<String> {
         if !self.events.is_inside_key() && !event.contains(KEY_BEGIN) {
             return None;
@@ -72,15 +76,15 @@ impl OutputFilter {
     }
 }
 
-/// How the first line of a private key begins.
+/// The beginning of the first line of a private key.
 const KEY_BEGIN: &str = "-----BEGIN ";
 
-/// Takes key lines out of the texts of an event; says whether there were any.
+/// Removes key lines from the texts of an event. Returns true if there were any.
 fn filter_texts(name: &str, value: &mut Value, lines: &mut LineRedactor) -> bool {
     let mut found = false;
     match value {
         Value::String(text) if may_be_key(name, text) => {
-            if let Cow::Owned(clean) = lines.line(text).text {
+            if let Cow::Owned(clean) = lines.redact_line(text).text {
                 *text = clean;
                 found = true;
             }
@@ -100,7 +104,8 @@ fn filter_texts(name: &str, value: &mut Value, lines: &mut LineRedactor) -> bool
     found
 }
 
-/// Whether a text of an event can be a part of a key: what events are called, and sentences, cannot.
+/// Returns true if a text of an event can be a part of a key. Labels of events and sentences
+/// cannot.
 fn may_be_key(name: &str, text: &str) -> bool {
     const LABELS: [&str; 6] = ["type", "subtype", "role", "name", "status", "kind"];
     let is_base64 = |c: char| c.is_ascii_alphanumeric() || "+/=\n\r".contains(c);

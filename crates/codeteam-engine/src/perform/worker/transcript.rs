@@ -1,9 +1,9 @@
-//! What a worker says in one attempt, kept line by line while it says it.
+//! The transcript of one attempt, written line by line while the worker runs.
 //!
-//! A worker can say more than anybody wants to keep: a test that prints without end, or a loop. Its
-//! beginning and its end are kept, and a line between them says how many bytes are left out. While
-//! the worker runs, the beginning is one file and the end is in parts beside it, of which the last
-//! two exist at any time; when it has ended they become one body.
+//! A worker can print more than anybody wants to keep: a test that prints endlessly, or a loop. The
+//! beginning and the end are kept, and a line between them says how many bytes are left out. While
+//! the worker runs, the beginning is one file and the end is in part files next to it, of which
+//! only the last two exist at any time; when it has ended they are joined into one body.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -15,56 +15,65 @@ use codeteam_core::budget::Usage;
 use codeteam_core::ids::{BodyId, RunId};
 use serde::{Deserialize, Serialize};
 
-use super::files::failed;
-use crate::dialect::{self, FoldSettings, LocalClock, OutputFold, WorkerEvent};
+use super::files::io_error;
+use crate::dialect::{self, FoldSettings, LocalClock, OutputFold, TraceBuilder, WorkerEvent};
 use crate::engine::Engine;
 use crate::perform::Error;
-use crate::process::{OutputLine, OutputStream};
+use codeteam_host::process::{OutputLine, OutputStream};
+use codeteam_report::view::TraceStepKind;
 
-/// How much of one line a transcript keeps.
+/// The maximum length of one line in a transcript.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// As much of the beginning is kept ...
+/// The number of bytes kept from the beginning.
 const HEAD_BYTES: u64 = 24 << 20;
 
-/// ... and at least as much of the end, if there is more: it is where a worker says what went wrong.
+/// The minimum number of bytes kept from the end, if there is more: that is where a worker says
+/// what went wrong.
 const PART_BYTES: u64 = 4 << 20;
 
-/// The stream of the line that says how much is left out.
+/// The stream name of codeteam's own lines: the header, and remarks.
+const HEADER: &str = "codeteam";
+
+/// The stream name of the line that says how much is left out.
 const LEFT_OUT: &str = "left_out";
 
-/// The stream of lines that say what the worker had spent when a part was begun.
+/// The stream name of the line that has what the worker was told.
+const PROMPT: &str = "prompt";
+
+/// The stream name of lines that record the worker's usage at the beginning of a part.
 const USAGE: &str = "usage";
 
 pub(super) fn lock(transcript: &Mutex<Transcript>) -> MutexGuard<'_, Transcript> {
     transcript.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a worker said, line by line, on disk as it says it; what it asked of the network too.
+/// The output of a worker, written to disk as it arrives, together with its network connections.
 pub(super) struct Transcript {
     path: PathBuf,
-    /// The part that is written to.
+    /// The part that is being written.
     file: BufWriter<File>,
-    /// Which part that is; 0 is the beginning.
+    /// The number of that part; 0 is the beginning.
     part: u64,
-    /// How long it may become, and how long it is.
+    /// The maximum and the current length of the part.
     room: u64,
     written: u64,
-    /// How long the part before it is, unless that is the beginning.
+    /// The length of the previous part, unless that is the beginning.
     before: u64,
     left_out: u64,
-    /// Whether a part has begun in which nobody has recorded yet what the worker had spent.
+    /// Whether a part has begun in which the worker's usage has not been recorded yet.
     owes_usage: bool,
     failed: Option<io::Error>,
 }
 
+/// A line of the transcript file: the stream it came from, and its text.
 #[derive(Serialize, Deserialize)]
 struct TranscriptLine<'a> {
     stream: &'a str,
     text: Cow<'a, str>,
 }
 
-/// The first line: how the others are to be read.
+/// The first line of a transcript, which says how to interpret the others.
 #[derive(Serialize, Deserialize)]
 struct TranscriptHeader {
     dialect: dialect::DialectName,
@@ -73,15 +82,16 @@ struct TranscriptHeader {
 }
 
 impl Transcript {
+    /// Creates the file and writes the header.
     pub(super) fn create(
         path: &Path,
         dialect: dialect::DialectName,
         listening: &FoldSettings,
     ) -> Result<Self, Error> {
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
+            fs::create_dir_all(folder).map_err(io_error("make the folder", folder))?;
         }
-        let file = File::create(path).map_err(failed("write the transcript", path))?;
+        let file = File::create(path).map_err(io_error("write the transcript", path))?;
         let mut transcript = Self {
             path: path.to_owned(),
             file: BufWriter::new(file),
@@ -99,35 +109,34 @@ impl Transcript {
             before: listening.before,
         };
         let spoken = serde_json::to_string(&spoken).unwrap_or_default();
-        transcript.write("codeteam", spoken.into());
+        transcript.write(HEADER, spoken.into());
         Ok(transcript)
     }
 
-    /// Adds a line of the worker. `true` if a new part has begun: what the parts before it told of the
-    /// worker's spending may be left out later, so it is to be recorded now.
+    /// Adds a line of the worker. Returns `true` if a new part has begun: the earlier parts, with
+    /// what they say about usage, may be dropped later, so the usage must be recorded now.
     pub(super) fn line(&mut self, stream: OutputStream, text: &str) -> bool {
         let stream = match stream {
             OutputStream::Stdout => "stdout",
             OutputStream::Stderr => "stderr",
         };
-        if text.len() <= KEPT_BYTES {
-            self.write(stream, text.into());
-        } else {
-            let kept = text.floor_char_boundary(KEPT_BYTES);
-            let left_out = text.len() - kept;
-            let text = format!("{}[… {left_out} bytes left out]", &text[..kept]);
-            self.write(stream, text.into());
-        }
+        self.write(stream, shorten(text));
         self.owes_usage
     }
 
-    /// Records what the worker has spent, for the case that codeteam dies before the worker ends.
+    /// Records what the worker is told.
+    pub(super) fn record_prompt(&mut self, prompt: &str) {
+        self.write(PROMPT, shorten(prompt));
+    }
+
+    /// Records the worker's usage, for the case that codeteam dies before the worker ends.
     pub(super) fn record_usage(&mut self, usage: Usage) {
         self.owes_usage = false;
         let usage = serde_json::to_string(&usage).unwrap_or_default();
         self.write(USAGE, usage.into());
     }
 
+    /// Adds a line. The first error is remembered and returned by `keep`.
     pub(super) fn write(&mut self, stream: &str, text: Cow<'_, str>) {
         if self.failed.is_none()
             && let Err(error) = self.try_write(&TranscriptLine { stream, text })
@@ -145,11 +154,11 @@ impl Transcript {
         }
         self.written += length;
         self.file.write_all(&bytes)?;
-        // What a worker has spent must be known even if codeteam dies the next moment.
+        // Flush every line: the usage must be known even if codeteam dies the next moment.
         self.file.flush()
     }
 
-    /// Goes on in a new file. Of those after the beginning, only the last one is kept besides.
+    /// Continues in a new part file. Apart from the beginning, only the previous part is kept.
     fn begin_part(&mut self) -> io::Result<()> {
         if self.part > 1 {
             fs::remove_file(part_path(&self.path, self.part - 1))?;
@@ -164,16 +173,17 @@ impl Transcript {
         Ok(())
     }
 
+    /// Joins the parts and moves the transcript to the body store.
     pub(super) fn keep(&mut self, engine: &Engine) -> Result<BodyId, Error> {
         if let Some(source) = self.failed.take() {
-            return Err(failed("write the transcript", &self.path)(source));
+            return Err(io_error("write the transcript", &self.path)(source));
         }
         let joined = self.join_parts();
-        joined.map_err(failed("write the transcript", &self.path))?;
+        joined.map_err(io_error("write the transcript", &self.path))?;
         Ok(BodyId(engine.bodies.adopt(&self.path)?))
     }
 
-    /// Makes one file of all parts.
+    /// Joins all parts into one file.
     fn join_parts(&mut self) -> io::Result<()> {
         if self.part == 0 {
             return Ok(());
@@ -202,12 +212,22 @@ impl Transcript {
     }
 }
 
-/// Where a part of the end of a transcript is while the worker runs.
+/// Returns a text of at most `KEPT_BYTES`.
+fn shorten(text: &str) -> Cow<'_, str> {
+    if text.len() <= KEPT_BYTES {
+        return text.into();
+    }
+    let kept = text.floor_char_boundary(KEPT_BYTES);
+    let left_out = text.len() - kept;
+    format!("{}[… {left_out} bytes left out]", &text[..kept]).into()
+}
+
+/// Returns the path of a part while the worker runs.
 fn part_path(transcript: &Path, part: u64) -> PathBuf {
     transcript.with_extension(format!("jsonl.{part}"))
 }
 
-/// All parts of a transcript that codeteam has not come to join, in their order.
+/// Reads all parts of a transcript that were not joined, in order.
 fn read_parts(transcript: &Path) -> Option<String> {
     let mut text = fs::read_to_string(transcript).ok()?;
     let prefix = format!("{}.", transcript.file_name()?.to_str()?);
@@ -220,24 +240,59 @@ fn read_parts(transcript: &Path) -> Option<String> {
         .collect();
     parts.sort_unstable();
     for part in parts {
-        // The last line of a part before may be cut, where codeteam was killed.
+        // The last line of the previous part may be cut off, where codeteam was killed.
         text.push('\n');
         text.push_str(&fs::read_to_string(part_path(transcript, part)).ok()?);
     }
     Some(text)
 }
 
-/// What a launch that died with codeteam had said it spent.
+/// Returns what a launch that is under way has written so far.
+pub(crate) fn read_unfinished(engine: &Engine, run: &RunId, fence: u64) -> Option<String> {
+    read_parts(&engine.attempts_folder(run).join(format!("{fence}.jsonl")))
+}
+
+/// Adds everything that a transcript says about how its worker worked to a trace.
+pub(crate) fn trace_transcript(transcript: &str, trace: &mut TraceBuilder) {
+    let mut lines = transcript
+        .lines()
+        .filter_map(|line| serde_json::from_str::<TranscriptLine<'_>>(line).ok());
+    let header = lines.next().filter(|line| line.stream == HEADER);
+    let header = header.and_then(|line| serde_json::from_str::<TranscriptHeader>(&line.text).ok());
+    let Some(header) = header else {
+        return trace.add(TraceStepKind::Error, "its transcript cannot be read");
+    };
+    let dialect = header.dialect.dialect();
+    for line in lines {
+        match line.stream {
+            PROMPT => trace.add(TraceStepKind::Prompt, &line.text),
+            "stdout" => {
+                // What is not an event is noise, and kept in the transcript only.
+                if let Ok(event) = serde_json::from_str(line.text.trim()) {
+                    dialect.trace_event(&event, trace);
+                }
+            }
+            LEFT_OUT | HEADER => trace.add(TraceStepKind::Note, &line.text),
+            _ => {}
+        }
+    }
+}
+
+/// Returns the usage that a launch which died with codeteam had reported.
 pub(crate) fn spent(engine: &Engine, run: &RunId, fence: u64) -> Option<Usage> {
-    let path = engine.attempts_of(run).join(format!("{fence}.jsonl"));
+    let path = engine.attempts_folder(run).join(format!("{fence}.jsonl"));
     let text = read_parts(&path)?;
     let fold = replayed(&text)?;
     let usage = most_of(fold.usage(), recorded_usage(&text));
     let prices = &engine.config.prices;
-    Some(crate::workers::prices::priced(usage, fold.model(), prices))
+    Some(crate::workers::prices::with_cost(
+        usage,
+        fold.model(),
+        prices,
+    ))
 }
 
-/// What the worker had spent by the last time it was recorded.
+/// Returns the usage that was recorded last.
 fn recorded_usage(transcript: &str) -> Usage {
     let lines = transcript.lines().rev();
     let mut usages = lines
@@ -248,7 +303,7 @@ fn recorded_usage(transcript: &str) -> Usage {
         .unwrap_or_default()
 }
 
-/// The larger of both: with lines left out, neither can be too much.
+/// Returns the maximum of both: since lines may be missing, neither can be too high.
 fn most_of(one: Usage, other: Usage) -> Usage {
     Usage {
         input_tokens: one.input_tokens.max(other.input_tokens),
@@ -258,32 +313,111 @@ fn most_of(one: Usage, other: Usage) -> Usage {
     }
 }
 
-/// What a worker said, heard once more from its transcript.
+/// What a line of an output is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogLineKind {
+    /// What the worker writes.
+    Text,
+    /// The worker uses a tool or changes a file.
+    Tool,
+    /// Something went wrong, or it was written to standard error.
+    Problem,
+}
+
+/// Puts single lines of a transcript into words, for people. Each line is read by itself, so that a
+/// part of a long transcript can be shown without what came before it.
+pub(crate) struct TranscriptReader {
+    fold: Option<Box<dyn OutputFold>>,
+}
+
+impl TranscriptReader {
+    /// Creates a reader for the transcript whose first line this is.
+    pub(crate) fn new(header: &str) -> Self {
+        let said = serde_json::from_str::<TranscriptLine<'_>>(header).ok();
+        let said = said.filter(|said| said.stream == HEADER);
+        let header = said.and_then(|said| serde_json::from_str(&said.text).ok());
+        Self {
+            fold: header.map(header_fold),
+        }
+    }
+
+    /// Returns what a line says to a person, and what kind of line it is.
+    pub(crate) fn describe_line(&mut self, line: &str) -> Option<(LogLineKind, String)> {
+        let said: TranscriptLine<'_> = serde_json::from_str(line).ok()?;
+        let (fold, is_error) = match said.stream {
+            "stdout" => (self.fold.as_mut(), false),
+            "stderr" => (self.fold.as_mut(), true),
+            LEFT_OUT => return Some((LogLineKind::Problem, said.text.into_owned())),
+            HEADER if serde_json::from_str::<TranscriptHeader>(&said.text).is_err() => {
+                return Some((LogLineKind::Text, said.text.into_owned()));
+            }
+            _ => return None,
+        };
+        let Some(fold) = fold else {
+            return Some((LogLineKind::Text, said.text.into_owned()));
+        };
+        let raw = said.text.as_bytes().to_vec();
+        let events = fold.line(&OutputLine {
+            stream: if is_error {
+                OutputStream::Stderr
+            } else {
+                OutputStream::Stdout
+            },
+            raw: &raw,
+            text: said.text,
+            truncated: false,
+        });
+        let texts: Vec<String> = events
+            .iter()
+            .filter_map(WorkerEvent::display_text)
+            .collect();
+        let is_problem = |event: &WorkerEvent| {
+            matches!(event, WorkerEvent::Error { .. } | WorkerEvent::Limit { .. })
+        };
+        let is_tool = |event: &WorkerEvent| {
+            matches!(event, WorkerEvent::Tool { .. } | WorkerEvent::File { .. })
+        };
+        let kind = if is_error || events.iter().any(is_problem) {
+            LogLineKind::Problem
+        } else if events.iter().any(is_tool) {
+            LogLineKind::Tool
+        } else {
+            LogLineKind::Text
+        };
+        (!texts.is_empty()).then(|| (kind, texts.join("\n")))
+    }
+}
+
+fn header_fold(header: TranscriptHeader) -> Box<dyn OutputFold> {
+    header.dialect.dialect().fold(&FoldSettings {
+        account: header.dialect.as_str().into(),
+        model: header.model,
+        before: header.before,
+        clock: LocalClock::read(),
+        bare: false,
+    })
+}
+
+/// Replays a transcript through the fold of its dialect.
 pub(crate) fn replayed(transcript: &str) -> Option<Box<dyn OutputFold>> {
     retold(transcript).map(|(fold, _)| fold)
 }
 
-/// The same, with all that it told.
+/// Replays a transcript and returns all events as well.
 pub(crate) fn retold(transcript: &str) -> Option<(Box<dyn OutputFold>, Vec<WorkerEvent>)> {
     let mut told = Vec::new();
     let mut lines = transcript
         .lines()
         .filter_map(|line| serde_json::from_str::<TranscriptLine<'_>>(line).ok());
-    let spoken = lines.next().filter(|said| said.stream == "codeteam")?;
+    let spoken = lines.next().filter(|said| said.stream == HEADER)?;
     let spoken: TranscriptHeader = serde_json::from_str(&spoken.text).ok()?;
-    let mut fold = spoken.dialect.dialect().fold(&FoldSettings {
-        account: spoken.dialect.as_str().into(),
-        model: spoken.model,
-        before: spoken.before,
-        clock: LocalClock::read(),
-        bare: false,
-    });
+    let mut fold = header_fold(spoken);
     for said in lines {
         let stream = match said.stream {
             "stdout" => OutputStream::Stdout,
             "stderr" => OutputStream::Stderr,
             LEFT_OUT => {
-                // Whatever the worker did there, nobody can say that it did not.
+                // The worker may have done anything in the lines that are missing.
                 let event = said.text.into_owned();
                 told.push(WorkerEvent::Unknown { event });
                 continue;

@@ -1,9 +1,10 @@
-//! What each sample is, and what comes of it.
+//! The kind of each sample, and the expected result.
 
 use codeteam_core::role::{Contract, EditMode, Role, RoleKind};
 use codeteam_core::submission::{Submission, VerdictChoice};
-use codeteam_core::workflow::{CompiledWorkflow, StepKind};
+use codeteam_core::workflow::StepKind;
 use codeteam_engine::config::Config;
+use codeteam_workflow::language::CompiledWorkflow;
 
 use super::LoadedSample;
 
@@ -27,16 +28,16 @@ pub(super) enum SampleKind {
     Workflow(&'static str),
     /// `plan.yml`.
     Plan,
-    /// What a worker answers.
+    /// The answer of a worker.
     Submission(RoleKind, Contract, EditMode),
     /// `log.jsonl`.
     Log,
 }
 
-/// What comes of it.
+/// The expected result.
 pub(super) enum ExpectedLoad {
     Loads(fn(&LoadedSample) -> bool),
-    /// Where, and the advice.
+    /// The place, and the hint.
     Refused(&'static str, &'static str),
 }
 
@@ -331,7 +332,7 @@ pub(super) const SAMPLES: &[Sample] = &[
             leads(
                 l,
                 &[
-                    ("threat_modeling", "interface_definition"),
+                    ("threat_modeling", "phases"),
                     ("penetration_test", "security_review"),
                 ],
             ) && plays(l, "security_review", "security_auditor_external")
@@ -424,11 +425,21 @@ pub(super) const SAMPLES: &[Sample] = &[
                 .is_some_and(|a| a.enabled && a.locked_assignments["planner"] == "claude")
         })
     }),
-    refused(
+    loads(
         "supervisor/35-approval_policy.yml",
         SampleKind::Config,
-        "`approval_gates`: codeteam does not ask for approval by the risk of a change yet",
-        "`workflow: { settings: { human_approval: true } }` asks before each commit",
+        |l| {
+            config(l).is_some_and(|(config, _)| {
+                let gates = &config.project_approval_gates;
+                let medium = gates["medium_risk"].timeout_minutes == Some(30);
+                let critical = gates["critical"].min_approvers == Some(2);
+                let approvers = gates["high_risk"].approvers.as_ref();
+                gates.len() == 4
+                    && medium
+                    && critical
+                    && approvers.is_some_and(|names| names.len() == 2)
+            })
+        },
     ),
     loads("team-mcp/01-sequence.yml", SampleKind::Config, |l| {
         leads(
@@ -546,7 +557,7 @@ type MendedSample = (
     fn(&LoadedSample) -> bool,
 );
 
-/// What is refused above, written as the advice says.
+/// The samples refused above, written as the hint says.
 pub(super) const MENDED: &[MendedSample] = &[
     (
         "supervisor/01-worker-output.json",
@@ -667,7 +678,7 @@ fn without(text: &str, words: &[&str]) -> String {
 }
 
 fn as_json(text: &str) -> String {
-    let value: serde_json::Value = codeteam_core::yaml::parse("phase.yml", text).unwrap();
+    let value: serde_json::Value = codeteam_workflow::yaml::parse("phase.yml", text).unwrap();
     value["phase_output"].to_string()
 }
 
@@ -692,7 +703,7 @@ fn role(loaded: &LoadedSample) -> Option<&Role> {
     }
 }
 
-/// Whether a role owes what it should, and its own words come after those it builds on.
+/// Returns true if a role has the right kind, and its own words come after those it builds on.
 fn added(loaded: &LoadedSample, kind: RoleKind, last: &str) -> bool {
     role(loaded).is_some_and(|role| {
         role.kind == kind && role.prompt.ends_with(last) && role.prompt.len() > 500
@@ -721,7 +732,7 @@ fn edits(loaded: &LoadedSample, path: &str) -> bool {
     matches!(loaded, LoadedSample::Submission(Submission::Change(change)) if change.edits[0].path == path)
 }
 
-/// Whether it approves, and how many findings it has.
+/// Returns whether it approves, and how many findings it has.
 fn verdict(loaded: &LoadedSample) -> Option<(bool, usize)> {
     match loaded {
         LoadedSample::Submission(Submission::Verdict(said)) => {

@@ -13,16 +13,19 @@ use super::*;
 
 fn endpoint(url: &str, roots: TrustRoots) -> (ApiEndpoint, mpsc::Receiver<EgressRecord>) {
     let header = SecretHeader::new("x-api-key", Secret::new(KEY)).unwrap();
-    let upstream = ApiUpstream::parse(url).unwrap().private().with(header);
+    let upstream = ApiUpstream::parse(url)
+        .unwrap()
+        .allow_private()
+        .with_header(header);
     let (log, records) = log();
     (
-        ApiEndpoint::new(upstream, roots, log).resolver(home()),
+        ApiEndpoint::new(upstream, roots, log).with_resolver(home()),
         records,
     )
 }
 
 fn no_roots() -> TrustRoots {
-    TrustRoots::only([]).unwrap()
+    TrustRoots::from_certificates([]).unwrap()
 }
 
 /// Takes one request, which has a body of five bytes, and answers it in two
@@ -124,7 +127,7 @@ fn certified(name: &str) -> (TrustRoots, Arc<rustls::ServerConfig>) {
         .with_single_cert(vec![certificate.clone()], key)
         .unwrap();
     (
-        TrustRoots::only([certificate.to_vec()]).unwrap(),
+        TrustRoots::from_certificates([certificate.to_vec()]).unwrap(),
         Arc::new(config),
     )
 }
@@ -184,7 +187,7 @@ fn no_key_is_sent_in_the_open() {
     let header = SecretHeader::new("x-api-key", Secret::new(KEY)).unwrap();
     let upstream = ApiUpstream::parse("http://model.example")
         .unwrap()
-        .with(header);
+        .with_header(header);
     let endpoint = ApiEndpoint::new(upstream, no_roots(), log().0);
     let error = endpoint.serve(listener().0).unwrap_err();
     assert!(error.to_string().contains("unencrypted"), "{error}");

@@ -1,22 +1,22 @@
-//! `codeteam config schema`: for editors.
+//! `codeteam config schema`: prints or writes the JSON schemas for editors.
 
 use clap::ValueEnum;
-use codeteam_engine::config::{SchemaKind, schema};
+use codeteam_engine::config::{SchemaKind, json_schema};
 use codeteam_engine::engine::CommandLocation;
 
-use super::near_name;
+use super::short_path;
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::output::{self, out_line};
-use crate::problem::Problem;
+use crate::output::{self, print_line};
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `config schema`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Of which kind of file; all of them with `--write`.
+    /// The kind of file; all kinds with `--write`.
     #[arg(value_enum)]
     of: Option<SchemaArg>,
-    /// Write it into `.codeteam/schema`, where the first line of a role's file looks for it.
+    /// Write it into `.codeteam/schema`, where the first line of a role's file refers to it.
     #[arg(long)]
     write: bool,
 }
@@ -47,18 +47,18 @@ impl From<SchemaArg> for SchemaKind {
 pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let of = args.of.map(SchemaKind::from);
     if !args.write {
-        let schema = schema(of.unwrap_or(SchemaKind::Config));
+        let schema = json_schema(of.unwrap_or(SchemaKind::Config));
         if scene.json {
-            output::json(&schema)?;
+            output::print_json(&schema)?;
         } else {
-            out_line(&format!("{schema:#}"))?;
+            print_line(&format!("{schema:#}"))?;
         }
         return Ok(Exit::Done);
     }
     let ground = CommandLocation::find(&scene.folder, scene.env.clone())?;
-    let Some(folder) = ground.project() else {
-        // Says what a repository is for.
-        scene.project()?;
+    let Some(folder) = ground.project_folder() else {
+        // This fails with an explanation of why a repository is needed.
+        scene.find_project()?;
         return Ok(Exit::Failed);
     };
     let mut written = Vec::new();
@@ -67,10 +67,10 @@ pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         written.push(path);
     }
     if scene.json {
-        output::json(&written)?;
+        output::print_json(&written)?;
     } else {
         for path in written {
-            out_line(&near_name(scene, &path.display().to_string()))?;
+            print_line(&short_path(scene, &path.display().to_string()))?;
         }
     }
     Ok(Exit::Done)

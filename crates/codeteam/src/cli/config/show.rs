@@ -1,22 +1,25 @@
-//! `codeteam config show`: all layers together.
+//! `codeteam config show`: prints all configuration layers merged.
 
-use codeteam_core::yaml::{self, OriginComments, SourceFiles, YamlNode, YamlValue, typed};
-use codeteam_engine::config::{SchemaKind, concealed, keys};
+use codeteam_core::spelling;
+use codeteam_engine::config::{SchemaKind, keys, redact_node};
+use codeteam_workflow::yaml::{
+    self, OriginComments, SourceFiles, YamlNode, YamlValue, deserialize_node,
+};
 use serde_json::{Map, json};
 
-use super::{LoadedConfig, near};
+use super::{LoadedConfig, shorten_sources};
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::output::{self, out, say};
-use crate::problem::Problem;
+use crate::output::{self, eprint_line, print_text};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `config show`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Only this key: `limits`, `limits.max_tasks`, `verification.commands.0`.
     key: Option<String>,
-    /// Say where every value comes from.
+    /// Show where every value comes from.
     #[arg(long)]
     origin: bool,
     /// Set a value, as `run --set` would.
@@ -27,17 +30,17 @@ pub(super) struct Args {
 pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let said = LoadedConfig::read(scene, &args.set)?;
     let redactor = said.ground.redactor(&said.config)?;
-    let whole = concealed(said.layers.node.clone(), &redactor);
+    let whole = redact_node(said.layers.node.clone(), &redactor);
     let (path, node) = match &args.key {
         None => ("", Some(&whole)),
-        Some(key) => (key.as_str(), at(&whole, key)),
+        Some(key) => (key.as_str(), node_at(&whole, key)),
     };
     if let Some(node) = node {
         print(scene, path, node, &said.layers.sources, args.origin)?;
     } else {
-        unset(scene, path, &whole, args.origin)?;
+        print_unset(scene, path, &whole, args.origin)?;
     }
-    said.tell_notes(scene, path);
+    said.print_notes(scene, path);
     Ok(Exit::Done)
 }
 
@@ -49,24 +52,29 @@ fn print(
     origin: bool,
 ) -> Result<(), Problem> {
     match (scene.json, origin) {
-        (true, true) => output::json(&flat(path, node, sources)),
-        (true, false) => output::json(&value(node)),
+        (true, true) => output::print_json(&flatten_with_sources(path, node, sources)),
+        (true, false) => output::print_json(&node_to_json(node)),
         (false, true) => {
-            let sources = near(scene, sources.clone());
-            out(&yaml::write(node, OriginComments::Told(&sources)))
+            let sources = shorten_sources(scene, sources.clone());
+            print_text(&yaml::write(node, OriginComments::Shown(&sources)))
         }
-        (false, false) => out(&yaml::write(node, OriginComments::Left)),
+        (false, false) => print_text(&yaml::write(node, OriginComments::Omitted)),
     }
 }
 
-/// A key that nothing is said at: it has no value, or there is no such key.
-fn unset(scene: &CliContext, path: &str, whole: &YamlNode, origin: bool) -> Result<(), Problem> {
-    let Some(key) = keys::find(SchemaKind::Config, path) else {
+/// Reports a key without a value, or one that does not exist.
+fn print_unset(
+    scene: &CliContext,
+    path: &str,
+    whole: &YamlNode,
+    origin: bool,
+) -> Result<(), Problem> {
+    let Some(key) = keys::find_key(SchemaKind::Config, path) else {
         let problem = Problem::user(format!("the configuration has no key `{path}`"));
-        let known = keys::keys(SchemaKind::Config);
+        let known = keys::list_keys(SchemaKind::Config);
         let mut known: Vec<String> = known.into_iter().map(|key| key.path).collect();
         known.extend(leaves("", whole).into_iter().map(|(path, _)| path));
-        let near = yaml::nearest(path, known.iter().map(String::as_str));
+        let near = spelling::nearest(path, known.iter().map(String::as_str));
         return Err(match near {
             Some(near) => problem.hint(format!("did you mean `{near}`?")),
             None => problem.hint("`codeteam config show` prints those that have a value"),
@@ -74,31 +82,31 @@ fn unset(scene: &CliContext, path: &str, whole: &YamlNode, origin: bool) -> Resu
     };
     if scene.json {
         let nothing = if origin { json!({}) } else { json!(null) };
-        return output::json(&nothing);
+        return output::print_json(&nothing);
     }
     if scene.detail >= Verbosity::Normal {
         let meaning = key.meaning;
-        say(&format!("note: `{path}` is not set. {meaning}"));
+        eprint_line(&format!("note: `{path}` is not set. {meaning}"));
     }
     Ok(())
 }
 
-/// What stands at a path. Names may have dots in them, so the longest one that fits is taken.
-fn at<'a>(node: &'a YamlNode, path: &str) -> Option<&'a YamlNode> {
+/// Returns the node at a path. Names may contain dots, so the longest one that fits is taken.
+fn node_at<'a>(node: &'a YamlNode, path: &str) -> Option<&'a YamlNode> {
     if let Some(list) = node.as_list() {
         let (index, rest) = path.split_once('.').unwrap_or((path, ""));
         let item = list.get(index.parse::<usize>().ok()?)?;
         return if rest.is_empty() {
             Some(item)
         } else {
-            at(item, rest)
+            node_at(item, rest)
         };
     }
     let entries = node.as_map()?;
     let found = entries.iter().filter_map(|(key, node)| {
         let rest = path.strip_prefix(key.name.as_str())?;
         let found = match rest.strip_prefix('.') {
-            Some(rest) => at(node, rest),
+            Some(rest) => node_at(node, rest),
             None => rest.is_empty().then_some(node),
         };
         Some((key.name.len(), found?))
@@ -108,13 +116,13 @@ fn at<'a>(node: &'a YamlNode, path: &str) -> Option<&'a YamlNode> {
         .map(|(_, node)| node)
 }
 
-/// A tree as JSON.
-pub(crate) fn value(node: &YamlNode) -> serde_json::Value {
-    typed(node).unwrap_or_default()
+/// Converts a tree to JSON.
+pub(crate) fn node_to_json(node: &YamlNode) -> serde_json::Value {
+    deserialize_node(node).unwrap_or_default()
 }
 
-/// Every value by its path, with where it was said.
-pub(crate) fn flat(
+/// Returns every value by its path, with its source.
+pub(crate) fn flatten_with_sources(
     path: &str,
     node: &YamlNode,
     sources: &SourceFiles,
@@ -123,13 +131,13 @@ pub(crate) fn flat(
     let told = leaves.map(|(path, node)| {
         let line = Some(node.place.line).filter(|line| *line > 0);
         let file = sources.file(node.place).unwrap_or("built-in");
-        let told = json!({ "value": value(node), "origin": { "file": file, "line": line } });
+        let told = json!({ "value": node_to_json(node), "origin": { "file": file, "line": line } });
         (path, told)
     });
     told.collect()
 }
 
-/// Everything that has no parts, by its path.
+/// Returns every leaf value by its path.
 fn leaves<'a>(path: &str, node: &'a YamlNode) -> Vec<(String, &'a YamlNode)> {
     let dot = if path.is_empty() { "" } else { "." };
     match &node.value {

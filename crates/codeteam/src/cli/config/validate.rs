@@ -1,21 +1,22 @@
-//! `codeteam config validate`: everything that is wrong with what people wrote, at once.
+//! `codeteam config validate`: reports everything that is wrong with the files that people wrote,
+//! at once.
 
 use std::collections::BTreeSet;
 
-use codeteam_core::role::SourceLayer;
-use codeteam_core::yaml::{self, Diagnostic, FileProblems, SourceFiles};
 use codeteam_engine::config::{self, Config};
 use codeteam_engine::context::strategies;
 use codeteam_engine::engine::{self, CommandLocation};
 use codeteam_engine::library;
+use codeteam_workflow::roles::SourceLayer;
+use codeteam_workflow::yaml::{self, Diagnostic, FileProblems, SourceFiles};
 use serde_json::{Value, json};
 
-use super::near_name;
+use super::short_path;
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::output::{self, out_line, say};
-use crate::problem::Problem;
+use crate::output::{self, eprint_line, print_line};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `config validate`.
 #[derive(Debug, clap::Args)]
@@ -25,7 +26,7 @@ pub(super) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let ground = CommandLocation::find(&scene.folder, scene.env.clone())?;
     let mut found = Vec::new();
     // What is wrong with the configuration must not hide what is wrong with the rest.
-    let (config, sources, node) = match ground.layers(&[]) {
+    let (config, sources, node) = match ground.load_config(&[]) {
         Ok((config, layers)) => (Some(config), layers.sources, Some(layers.node)),
         Err(config::Error::Invalid(problems)) => {
             found.extend(problems.problems);
@@ -42,15 +43,15 @@ pub(super) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         .map(str::to_owned)
         .collect();
     let faults = names.iter();
-    let faults = faults.flat_map(|name| library.faults_of(name, config.as_ref()));
+    let faults = faults.flat_map(|name| library.role_faults(name, config.as_ref()));
     let faults: Vec<_> = faults.collect();
-    found.extend(library.sources.problems(faults).problems);
+    found.extend(library.sources.to_problems(faults).problems);
     match ground.templates() {
         Ok(templates) => {
             let prompts = names.iter();
             found.extend(prompts.flat_map(|name| library.prompt_problems(name, &templates)));
         }
-        Err(error) => found.push(yaml::FileProblem::of("", error.to_string())),
+        Err(error) => found.push(yaml::FileProblem::for_file("", error.to_string())),
     }
     found.extend(strategy_problems(&ground)?);
     // Workflows have roles of their own, too.
@@ -61,7 +62,7 @@ pub(super) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
             flows += 1;
             match library.compile(&flow.name, said.surroundings()) {
                 Ok(compiled) => played.extend(compiled.roles.into_keys().map(|role| role.0)),
-                Err(error) => found.extend(problems(error)),
+                Err(error) => found.extend(library_problems(error)),
             }
         }
     }
@@ -71,23 +72,23 @@ pub(super) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
             Err(engine::Error::Library(library::Error::Unknown { name, near, .. })) => {
                 let place = node.get("workflow").map_or(node.place, |said| said.place);
                 let fault = Diagnostic::at(place, format!("there is no workflow `{name}`"));
-                let fault = fault.hint(match near {
+                let fault = fault.with_hint(match near {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => "`codeteam workflow list` names those there are".to_owned(),
+                    None => "`codeteam workflow list` lists all of them".to_owned(),
                 });
-                found.extend(library.sources.problems([fault]).problems);
+                found.extend(library.sources.to_problems([fault]).problems);
             }
-            Err(engine::Error::Library(error)) => found.extend(problems(error)),
-            Err(error) => found.push(yaml::FileProblem::of("", error.to_string())),
+            Err(engine::Error::Library(error)) => found.extend(library_problems(error)),
+            Err(error) => found.push(yaml::FileProblem::for_file("", error.to_string())),
         }
         let faults = library::unknown_names(node, config, &played);
-        found.extend(library.sources.problems(faults).problems);
+        found.extend(library.sources.to_problems(faults).problems);
     }
     let own = |name: &&String| library.layers_of(name).first() > Some(&SourceLayer::BuiltIn);
     let roles = names.iter().filter(own).count();
     if config.is_some() && scene.detail >= Verbosity::Normal && !scene.json {
         for note in &said.notes {
-            say(&format!("note: {}", super::shorten(scene, note)));
+            eprint_line(&format!("note: {}", super::shorten_paths(scene, note)));
         }
     }
     let redactor = ground.redactor(said).or_else(|_| ground.redactor(&usual))?;
@@ -98,17 +99,17 @@ pub(super) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         }
     }
     let mut judged = vec!["the configuration".to_owned()];
-    judged.extend(count(roles, "role"));
-    judged.extend(count(flows, "workflow"));
+    judged.extend(count_of(roles, "role"));
+    judged.extend(count_of(flows, "workflow"));
     let last = judged.pop().unwrap_or_default();
     let all = match judged.join(", ") {
         first if first.is_empty() => last,
         first => format!("{first} and {last}"),
     };
-    conclude(scene, found, &format!("nothing is wrong with {all}"))
+    report_problems(scene, found, &format!("nothing is wrong with {all}"))
 }
 
-fn count(n: usize, what: &str) -> Option<String> {
+fn count_of(n: usize, what: &str) -> Option<String> {
     match n {
         0 => None,
         1 => Some(format!("1 {what}")),
@@ -116,15 +117,15 @@ fn count(n: usize, what: &str) -> Option<String> {
     }
 }
 
-/// What a library says is wrong.
-pub(crate) fn problems(error: library::Error) -> Vec<yaml::FileProblem> {
+/// Returns the problems in a library's error.
+pub(crate) fn library_problems(error: library::Error) -> Vec<yaml::FileProblem> {
     match error {
         library::Error::Invalid(problems) => problems.problems,
-        library::Error::Unknown { .. } => vec![yaml::FileProblem::of("", error.to_string())],
+        library::Error::Unknown { .. } => vec![yaml::FileProblem::for_file("", error.to_string())],
     }
 }
 
-/// What is wrong with context strategies.
+/// Returns the problems of context strategies.
 pub(crate) fn strategy_problems(
     ground: &CommandLocation,
 ) -> Result<Vec<yaml::FileProblem>, Problem> {
@@ -135,8 +136,8 @@ pub(crate) fn strategy_problems(
     }
 }
 
-/// Says what was found, each thing once, or that there is nothing.
-pub(crate) fn conclude(
+/// Reports the problems found, each once, or that there are none.
+pub(crate) fn report_problems(
     scene: &CliContext,
     found: Vec<yaml::FileProblem>,
     good: &str,
@@ -145,7 +146,7 @@ pub(crate) fn conclude(
     for mut problem in found {
         // Shared files are read more than once, under one name.
         if !scene.json {
-            problem.file = near_name(scene, &problem.file);
+            problem.file = short_path(scene, &problem.file);
         }
         if !once.contains(&problem) {
             once.push(problem);
@@ -153,12 +154,12 @@ pub(crate) fn conclude(
     }
     if scene.json {
         let is_good = once.is_empty();
-        output::json(&json!({ "valid": is_good, "problems": problems_json(&once) }))?;
+        output::print_json(&json!({ "valid": is_good, "problems": problems_json(&once) }))?;
         return Ok(if is_good { Exit::Done } else { Exit::Usage });
     }
     if once.is_empty() {
         if scene.detail >= Verbosity::Normal {
-            out_line(good)?;
+            print_line(good)?;
         }
         return Ok(Exit::Done);
     }
@@ -170,7 +171,7 @@ pub(crate) fn conclude(
     })
 }
 
-/// What is wrong, for programs.
+/// Returns the problems as JSON.
 pub(crate) fn problems_json(problems: &[yaml::FileProblem]) -> Vec<Value> {
     let one = |problem: &yaml::FileProblem| {
         let line = Some(problem.line).filter(|line| *line > 0);

@@ -1,4 +1,4 @@
-//! What `deps` reads and writes.
+//! Reads and writes the files of `deps`.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -8,37 +8,38 @@ use codeteam_context::imports::{ImportGraph, SourceFile};
 use codeteam_context::language::Language;
 use codeteam_context::outline::{Import, outline};
 use codeteam_core::plan::Plan;
-use codeteam_engine::git::Repo;
-use codeteam_engine::survey::{self, FileReadOutcome};
+use codeteam_host::git::Repo;
+use codeteam_survey::FileReadOutcome;
 
 use super::suggest::FileOwners;
-use crate::problem::Problem;
+use crate::cli::read_named_file;
+use codeteam_engine::problem::Problem;
 
-/// How many files of a repository are looked at.
+/// The largest number of files inspected in a repository.
 const MAX_FILES: usize = 1_000_000;
 
-/// The imports of the files of a plan's tasks, as they are in the checkout. What a task will write
-/// can be imported before it is there.
-pub(super) fn graph(
+/// Builds the import graph of the files of a plan's tasks, as they are in the checkout. Files that
+/// a task will write can be imported before they exist.
+pub(super) fn import_graph(
     repo: &Repo,
     plan: &Plan,
     notes: &mut Vec<String>,
 ) -> Result<ImportGraph, Problem> {
     let root = repo.top_level();
-    let (mut paths, has_more) = repo.files(MAX_FILES)?;
+    let (mut paths, has_more) = repo.checkout_files(MAX_FILES)?;
     if has_more {
         notes.push(format!("only the first {MAX_FILES} files were looked at"));
     }
-    let owners = FileOwners::of(plan);
+    let owners = FileOwners::from_plan(plan);
     let mut imports: Vec<Vec<Import>> = Vec::with_capacity(paths.len());
     for path in &paths {
-        let language = Language::of(path);
-        let found = match language.filter(|_| !owners.owning(path).is_empty()) {
-            Some(language) => match survey::read_below(root, path) {
+        let language = Language::from_path(path);
+        let found = match language.filter(|_| !owners.owners_of(path).is_empty()) {
+            Some(language) => match codeteam_survey::read_below(root, path) {
                 FileReadOutcome::Text(text) => outline(&text, language).imports,
-                // Git knows files that are no longer there.
-                FileReadOutcome::Not(_) if !root.join(path).exists() => Vec::new(),
-                FileReadOutcome::Not(why) => {
+                // Git may list files that no longer exist.
+                FileReadOutcome::Unreadable(_) if !root.join(path).exists() => Vec::new(),
+                FileReadOutcome::Unreadable(why) => {
                     notes.push(format!("`{path}` {why}, so its imports are not known"));
                     Vec::new()
                 }
@@ -55,18 +56,18 @@ pub(super) fn graph(
         .zip(&imports)
         .map(|(path, imports)| SourceFile { path, imports })
         .collect();
-    let read = |path: &str| match survey::read_below(root, path) {
+    let read = |path: &str| match codeteam_survey::read_below(root, path) {
         FileReadOutcome::Text(text) => Some(text),
-        FileReadOutcome::Not(_) => None,
+        FileReadOutcome::Unreadable(_) => None,
     };
-    Ok(ImportGraph::of(&sources, &read))
+    Ok(ImportGraph::from_sources(&sources, &read))
 }
 
-/// Refuses a plan of the repository that leads out of it: whoever made the link has no say in what is
-/// written elsewhere.
-pub(super) fn stays(path: &Path, root: &Path) -> Result<(), Problem> {
+/// Refuses a plan inside the repository that links out of it: whoever made the link must not
+/// control what is written elsewhere.
+pub(super) fn refuse_outside_repo(path: &Path, root: &Path) -> Result<(), Problem> {
     let (Ok(real), Ok(real_root)) = (path.canonicalize(), root.canonicalize()) else {
-        // What is not there is said when it is read.
+        // A missing file is reported when it is read.
         return Ok(());
     };
     let is_own = path.starts_with(root) || path.starts_with(&real_root);
@@ -82,19 +83,19 @@ pub(super) fn stays(path: &Path, root: &Path) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The text of a plan's file.
-pub(super) fn read(path: &Path) -> Result<String, Problem> {
-    fs::read_to_string(path).map_err(|error| {
+/// Reads a plan file.
+pub(super) fn read_plan(path: &Path) -> Result<String, Problem> {
+    read_named_file(path).map_err(|error| {
         Problem::environment(format!("could not read `{}`", path.display())).caused_by(&error)
     })
 }
 
-/// Replaces a file, whole or not at all, if it still says what was read.
-pub(super) fn replace(path: &Path, before: &str, text: &str) -> Result<(), Problem> {
+/// Replaces a file atomically, if it still has the content that was read.
+pub(super) fn replace_plan(path: &Path, before: &str, text: &str) -> Result<(), Problem> {
     let failed = |error: std::io::Error| {
         Problem::environment(format!("could not write `{}`", path.display())).caused_by(&error)
     };
-    // A link stays one, and what it leads to is changed.
+    // A link is kept, and its target is changed.
     let path = path.canonicalize().map_err(failed)?;
     let beside = path.with_extension("codeteam-new");
     let mut new = OpenOptions::new()

@@ -1,4 +1,5 @@
-//! Which tasks need which, and what the plan says to it. Pure.
+//! Derives dependencies between tasks from imports, and compares them with the plan. Pure functions
+//! only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,72 +10,72 @@ use codeteam_core::plan::Plan;
 use codeteam_core::schedule::TaskStatus;
 use serde::Serialize;
 
-/// What imports tell about a plan.
+/// The dependencies that imports imply for a plan.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct DependencyFindings {
-    /// Tasks that need others, in the order of the plan.
+    /// The dependencies, in the order of the plan.
     pub(super) dependencies: Vec<SuggestedDependency>,
-    /// Imports of which nothing is known.
+    /// Imports that could not be resolved.
     pub(super) unconfirmed: Vec<UnconfirmedImport>,
 }
 
-/// A task that needs another.
+/// A task that depends on another.
 #[derive(Debug, Serialize)]
 pub(super) struct SuggestedDependency {
-    /// The task.
+    /// The dependent task.
     pub(super) task: TaskId,
-    /// What it needs.
+    /// The task that it depends on.
     pub(super) on: TaskId,
-    /// What the plan says to it.
+    /// The dependency's relation to the plan.
     pub(super) standing: DependencyStatus,
     /// The first import that shows it.
     #[serde(flatten)]
     pub(super) shown: LocatedImport,
-    /// How many imports show it.
+    /// The number of imports that show it.
     pub(super) imports: usize,
 }
 
-/// What a plan says to a dependency.
+/// A dependency's relation to the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum DependencyStatus {
-    /// Nothing; it can be added.
+    /// It is not in the plan and can be added.
     New,
-    /// It is there, or follows from others, or from the order of phases.
+    /// It is in the plan, or follows from other dependencies or from the order of phases.
     Present,
     /// The tasks would wait for each other.
     Cycle,
-    /// The other task is of a later phase.
+    /// The other task is in a later phase.
     LaterPhase,
     /// The task has begun and can no longer be changed.
     Begun,
 }
 
-/// An import of which nothing is known.
+/// An import that could not be resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct UnconfirmedImport {
-    /// The task whose file has it.
+    /// The task whose file contains it.
     pub(super) task: TaskId,
-    /// What is imported, as it is written.
+    /// The imported module, as it is written.
     pub(super) module: String,
-    /// The import.
+    /// The place of the import.
     #[serde(flatten)]
     pub(super) shown: LocatedImport,
 }
 
-/// Where an import stands, and what it says.
+/// An import with its location.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct LocatedImport {
-    /// The file.
+    /// The path of the file.
     pub(super) file: String,
-    /// The line, from 1.
+    /// The line number, from 1.
     pub(super) line: u32,
     /// The statement, on one line.
     pub(super) statement: String,
 }
 
 impl LocatedImport {
-    fn of(file: &str, shown: ImportStatement<'_>) -> Self {
+    fn from_shown(file: &str, shown: ImportStatement<'_>) -> Self {
         Self {
             file: file.to_owned(),
             line: shown.line,
@@ -83,22 +84,22 @@ impl LocatedImport {
     }
 }
 
-/// The tasks that a path belongs to, as their places in the plan.
+/// The tasks that paths belong to, by their position in the plan.
 pub(super) struct FileOwners {
     files: BTreeMap<String, BTreeSet<usize>>,
-    /// With the `/` at their end.
+    /// Folders, with their trailing `/`.
     folders: BTreeMap<String, BTreeSet<usize>>,
 }
 
 impl FileOwners {
-    pub(super) fn of(plan: &Plan) -> Self {
+    pub(super) fn from_plan(plan: &Plan) -> Self {
         let mut owners = Self {
             files: BTreeMap::new(),
             folders: BTreeMap::new(),
         };
         for (place, task) in plan.tasks.iter().enumerate() {
             for path in &task.files {
-                let path = plain(path);
+                let path = normalize_path(path);
                 let map = if path.ends_with('/') {
                     &mut owners.folders
                 } else {
@@ -110,14 +111,15 @@ impl FileOwners {
         owners
     }
 
-    /// Every path that a task names.
+    /// Returns every path that a task names.
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
         let files = self.files.keys().chain(self.folders.keys());
         files.map(String::as_str)
     }
 
-    /// The tasks that a path belongs to: those that name it, else those that name its folder.
-    pub(super) fn owning(&self, path: &str) -> BTreeSet<usize> {
+    /// Returns the tasks that a path belongs to: those that name it, or else those that name its
+    /// folder.
+    pub(super) fn owners_of(&self, path: &str) -> BTreeSet<usize> {
         if let Some(owners) = self.files.get(path) {
             return owners.clone();
         }
@@ -127,8 +129,8 @@ impl FileOwners {
     }
 }
 
-/// A path as imports lead to it.
-fn plain(path: &str) -> String {
+/// Normalises a path to the form that imports resolve to.
+fn normalize_path(path: &str) -> String {
     let parts: Vec<&str> = path
         .split('/')
         .filter(|part| !part.is_empty() && *part != ".")
@@ -137,38 +139,38 @@ fn plain(path: &str) -> String {
     format!("{}{end}", parts.join("/"))
 }
 
-/// Which tasks need which, by the imports of their files.
-pub(super) fn suggest(
+/// Derives dependencies from the imports of the tasks' files.
+pub(super) fn suggest_dependencies(
     plan: &Plan,
     statuses: &BTreeMap<TaskId, TaskStatus>,
     graph: &ImportGraph,
 ) -> DependencyFindings {
-    let owners = FileOwners::of(plan);
+    let owners = FileOwners::from_plan(plan);
     let mut needs: BTreeMap<(usize, usize), (LocatedImport, usize)> = BTreeMap::new();
     let mut found = DependencyFindings::default();
     let mut asked = BTreeSet::new();
     let files: Vec<&str> = graph.files().collect();
     for file in files {
-        let own = owners.owning(file);
+        let own = owners.owners_of(file);
         if own.is_empty() {
             continue;
         }
         for to in graph.imports_of(file) {
-            // Of several that touch a file, the first is the one that makes it.
-            let other = owners.owning(to);
+            // Of several tasks that touch a file, the first one creates it.
+            let other = owners.owners_of(to);
             let Some(on) = other.first().filter(|_| other.is_disjoint(&own)) else {
                 continue;
             };
-            let shown = graph.why(file, to);
+            let shown = graph.import_statements(file, to);
             let Some(first) = shown.first() else { continue };
             for task in &own {
                 let entry = needs.entry((*task, *on));
-                let entry = entry.or_insert_with(|| (LocatedImport::of(file, *first), 0));
+                let entry = entry.or_insert_with(|| (LocatedImport::from_shown(file, *first), 0));
                 entry.1 += shown.len();
             }
         }
-        for outside in graph.outside(file) {
-            if outside.package.is_some() || outside.shown.form == ImportForm::Part {
+        for outside in graph.external_imports(file) {
+            if outside.package.is_some() || outside.import.form == ImportForm::Part {
                 continue;
             }
             for task in &own {
@@ -176,13 +178,13 @@ pub(super) fn suggest(
                     found.unconfirmed.push(UnconfirmedImport {
                         task: plan.tasks[*task].id.clone(),
                         module: outside.module.to_owned(),
-                        shown: LocatedImport::of(file, outside.shown),
+                        shown: LocatedImport::from_shown(file, outside.import),
                     });
                 }
             }
         }
     }
-    let standings = standings(plan, statuses, needs.keys().copied());
+    let standings = dependency_statuses(plan, statuses, needs.keys().copied());
     for (((task, on), (shown, imports)), standing) in needs.into_iter().zip(standings) {
         found.dependencies.push(SuggestedDependency {
             task: plan.tasks[task].id.clone(),
@@ -195,14 +197,14 @@ pub(super) fn suggest(
     found
 }
 
-/// What the plan says to each of some dependencies.
-fn standings(
+/// Determines how each dependency relates to the plan.
+fn dependency_statuses(
     plan: &Plan,
     statuses: &BTreeMap<TaskId, TaskStatus>,
     needs: impl Iterator<Item = (usize, usize)>,
 ) -> Vec<DependencyStatus> {
-    let ranks = plan.ranks();
-    let waits = TaskDependencies::of(plan);
+    let ranks = plan.phase_ranks();
+    let waits = TaskDependencies::from_plan(plan);
     let mut standings = Vec::new();
     let mut new = Vec::new();
     for (task, on) in needs {
@@ -221,7 +223,7 @@ fn standings(
         };
         standings.push((task, on, standing));
     }
-    // All that are new, together, may make a circle that none of them makes alone.
+    // New dependencies may form a cycle together that none of them forms alone.
     let mut together = waits;
     for (task, on) in new {
         together.add(task, on);
@@ -233,15 +235,15 @@ fn standings(
     standings.into_iter().map(end).collect()
 }
 
-/// Which tasks wait for which.
+/// The dependencies between tasks.
 #[derive(Clone)]
 pub(super) struct TaskDependencies {
     on: Vec<BTreeSet<usize>>,
 }
 
 impl TaskDependencies {
-    pub(super) fn of(plan: &Plan) -> Self {
-        let index = plan.index();
+    pub(super) fn from_plan(plan: &Plan) -> Self {
+        let index = plan.task_positions();
         let on = plan.tasks.iter().map(|task| {
             let on = task.dependencies.iter();
             on.filter_map(|id| index.get(id).copied()).collect()
@@ -253,7 +255,7 @@ impl TaskDependencies {
         self.on[task].insert(on);
     }
 
-    /// Whether a task waits for another, directly or not.
+    /// Returns true if a task waits for another, directly or indirectly.
     pub(super) fn reaches(&self, task: usize, other: usize) -> bool {
         let mut seen = BTreeSet::new();
         let mut open = vec![task];

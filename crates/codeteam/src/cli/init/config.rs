@@ -1,30 +1,30 @@
-//! The texts that `init` writes: `config.yml`, and a first document for workers.
+//! Renders the files that `init` writes: `config.yml`, and a first document for workers.
 
 use std::fmt::Write as _;
 
-use codeteam_core::yaml;
 use codeteam_engine::context::PLACEHOLDERS;
-use codeteam_engine::survey::{RepoSurvey, RolePack, packs};
+use codeteam_survey::{RepoSurvey, RolePack, built_in_packs};
+use codeteam_workflow::yaml;
 use serde_json::Value;
 
 use super::LayoutArg;
-use super::told::plain;
-use crate::problem::Problem;
+use super::render::single_line;
+use codeteam_engine::problem::Problem;
 
-/// What editors look for, and what a person sees first.
+/// The header: for editors, and for the person who opens the file.
 const HEAD: &str = "\
 # yaml-language-server: $schema=schema/config.json
 # What codeteam knows of this project. Begun by `codeteam init`, yours to change.
 ";
 
-/// A part of the configuration, under one key at the top.
+/// A section of the configuration, under one top-level key.
 struct ConfigSection {
     key: &'static str,
     text: String,
 }
 
-/// A new configuration.
-pub(super) fn new(survey: &RepoSurvey, layout: Option<LayoutArg>) -> String {
+/// Renders a new configuration.
+pub(super) fn new_config(survey: &RepoSurvey, layout: Option<LayoutArg>) -> String {
     let mut text = HEAD.to_owned();
     for section in sections(survey, layout) {
         text.push('\n');
@@ -43,8 +43,8 @@ pub(super) fn new(survey: &RepoSurvey, layout: Option<LayoutArg>) -> String {
     text
 }
 
-/// A configuration with the sections that it lacks at its end; all else stays as it is.
-pub(super) fn completed(
+/// Appends the missing sections to a configuration; everything else stays as it is.
+pub(super) fn complete_config(
     path: &str,
     before: &str,
     survey: &RepoSurvey,
@@ -53,7 +53,7 @@ pub(super) fn completed(
 ) -> Result<String, Problem> {
     let parse = |text: &str| yaml::parse::<Option<serde_json::Map<String, Value>>>(path, text);
     let known = parse(before).map_err(|problems| {
-        Problem::user(problems.to_string()).hint("mend it first; nothing was written")
+        Problem::user(problems.to_string()).hint("fix it first; nothing was written")
     })?;
     let known = known.unwrap_or_default();
     let mut text = before.to_owned();
@@ -61,7 +61,7 @@ pub(super) fn completed(
     for section in sections(survey, layout) {
         if known.contains_key(section.key) {
             let proposed = parse(&section.text).ok().flatten().unwrap_or_default();
-            // What was set up cannot be reached, or found, without these.
+            // Without these settings, what was set up could not be reached or found.
             if section.key == "sandbox" && proposed.get("sandbox") != known.get("sandbox") {
                 notes.push(format!(
                     "`{path}` has `sandbox` already; see that it has what is below\n{}",
@@ -79,7 +79,7 @@ pub(super) fn completed(
         text.push_str(&section.text);
         added.push(section.key);
     }
-    // A file in another form, such as one in braces, cannot be added to.
+    // A file in another form, such as one in braces, cannot be appended to.
     let now = parse(&text).ok().flatten();
     let is_right = now.is_some_and(|now| {
         let has_all = added.iter().all(|key| now.contains_key(*key));
@@ -118,17 +118,21 @@ fn workflow(survey: &RepoSurvey) -> String {
     let name = &survey.template.name;
     let mut text = format!(
         "# How a run goes about it: {}.\n",
-        plain(&survey.template.why)
+        single_line(&survey.template.why)
     );
-    let steps = packs().steps.get(name);
+    let steps = built_in_packs().steps.get(name);
     let used = if let (Some(steps), Some(cast)) = (steps, &survey.cast) {
-        let _ = writeln!(text, "workflow:\n  extends: {}\n  overrides:", scalar(name));
-        let why = plain(&cast.why);
+        let _ = writeln!(
+            text,
+            "workflow:\n  extends: {}\n  overrides:",
+            yaml_scalar(name)
+        );
+        let why = single_line(&cast.why);
         let _ = writeln!(text, "    # Roles of the pack `{}`: {why}.", cast.pack);
         let _ = writeln!(text, "    {}: {{ role: {} }}", steps.code, cast.implementer);
         if let (Some(step), Some(reviewer)) = (&steps.review, cast.reviewer) {
             let usual = steps.reviewers.join(", ");
-            // Whoever names `roles` has them judge small changes too, unless this says otherwise.
+            // Whoever sets `roles` also has them judge small changes, unless this says otherwise.
             let small = match steps.small_change.join(", ") {
                 none if none.is_empty() => none,
                 some => format!(", small_change: [{some}]"),
@@ -140,7 +144,7 @@ fn workflow(survey: &RepoSurvey) -> String {
         }
         Some(cast.pack)
     } else {
-        let _ = writeln!(text, "workflow: {}", scalar(name));
+        let _ = writeln!(text, "workflow: {}", yaml_scalar(name));
         None
     };
     let others = survey
@@ -159,10 +163,15 @@ fn workflow(survey: &RepoSurvey) -> String {
             "# {more} that fit, for steps of a workflow of your own or `overrides`:"
         );
         for found in others {
-            let roles = RolePack::named(&found.name)
+            let roles = RolePack::find_pack(&found.name)
                 .map(RolePack::roles)
                 .unwrap_or_default();
-            let _ = writeln!(text, "#   {} ({})", roles.join(", "), plain(&found.why));
+            let _ = writeln!(
+                text,
+                "#   {} ({})",
+                roles.join(", "),
+                single_line(&found.why)
+            );
         }
     }
     text
@@ -174,8 +183,8 @@ fn setup(survey: &RepoSurvey) -> String {
     };
     let mut text = format!(
         "# Makes a fresh work tree ready: {}.\nsetup:\n  command: {}\n",
-        plain(&setup.why),
-        scalar(&setup.command)
+        single_line(&setup.why),
+        yaml_scalar(&setup.command)
     );
     if !setup.inputs.is_empty() {
         let _ = writeln!(
@@ -202,8 +211,8 @@ fn sandbox(survey: &RepoSurvey) -> String {
         text.push_str("  caches:\n");
         for cache in &survey.caches {
             let mode = if cache.copied { ", mode: copy" } else { "" };
-            let _ = writeln!(text, "    # {}", plain(&cache.why));
-            let _ = writeln!(text, "    - {{ path: {}{mode} }}", scalar(&cache.path));
+            let _ = writeln!(text, "    # {}", single_line(&cache.why));
+            let _ = writeln!(text, "    - {{ path: {}{mode} }}", yaml_scalar(&cache.path));
         }
     }
     text
@@ -218,15 +227,15 @@ fn verification(survey: &RepoSurvey) -> String {
          verification:\n  commands:\n",
     );
     for check in &survey.checks {
-        let _ = writeln!(text, "    # {}", plain(&check.why));
-        let _ = writeln!(text, "    - name: {}", scalar(&check.name));
-        let _ = writeln!(text, "      command: {}", scalar(&check.command));
+        let _ = writeln!(text, "    # {}", single_line(&check.why));
+        let _ = writeln!(text, "    - name: {}", yaml_scalar(&check.name));
+        let _ = writeln!(text, "      command: {}", yaml_scalar(&check.command));
     }
     text
 }
 
-/// A first document that every role may see.
-pub(super) fn context(survey: &RepoSurvey) -> String {
+/// Renders a first document that every role may see.
+pub(super) fn context_document(survey: &RepoSurvey) -> String {
     let [purpose, conventions] = PLACEHOLDERS;
     let mut text = format!(
         "# This project\n\nEvery worker is told this, once somebody has filled it in. Say what nobody can\n\
@@ -245,25 +254,34 @@ pub(super) fn context(survey: &RepoSurvey) -> String {
     if !languages.is_empty() {
         let _ = writeln!(text, "- Languages: {}", languages.join(", "));
     }
-    let frameworks: Vec<String> = survey.frameworks.iter().map(|f| plain(&f.name)).collect();
+    let frameworks: Vec<String> = survey
+        .frameworks
+        .iter()
+        .map(|f| single_line(&f.name))
+        .collect();
     if !frameworks.is_empty() {
         let _ = writeln!(text, "- Frameworks: {}", frameworks.join(", "));
     }
     for package in survey.packages.iter().take(30) {
-        let _ = writeln!(text, "- `{}`: {}", plain(&package.path), package.language);
+        let _ = writeln!(
+            text,
+            "- `{}`: {}",
+            single_line(&package.path),
+            package.language
+        );
     }
     if survey.setup.is_some() || !survey.checks.is_empty() {
         text.push_str("\n## Commands\n\n");
     }
     if let Some(setup) = &survey.setup {
-        let _ = writeln!(text, "- set up: `{}`", plain(&setup.command));
+        let _ = writeln!(text, "- set up: `{}`", single_line(&setup.command));
     }
     for check in &survey.checks {
         let _ = writeln!(
             text,
             "- {}: `{}`",
-            plain(&check.name),
-            plain(&check.command)
+            single_line(&check.name),
+            single_line(&check.command)
         );
     }
     let _ = write!(text, "\n## Conventions\n\n{conventions}\n");
@@ -271,12 +289,12 @@ pub(super) fn context(survey: &RepoSurvey) -> String {
 }
 
 fn list(items: &[String]) -> String {
-    let items: Vec<String> = items.iter().map(|item| scalar(item)).collect();
+    let items: Vec<String> = items.iter().map(|item| yaml_scalar(item)).collect();
     format!("[{}]", items.join(", "))
 }
 
-/// A string as YAML: plain where nothing else could be meant, else quoted.
-fn scalar(text: &str) -> String {
+/// Formats a string as YAML: plain where it is unambiguous, otherwise quoted.
+fn yaml_scalar(text: &str) -> String {
     let is_tame = |c: char| c.is_ascii_alphanumeric() || " -_./=+".contains(c);
     let starts_well = text.starts_with(|c: char| c.is_ascii_alphabetic() || "./".contains(c));
     let words = [
@@ -341,10 +359,10 @@ mod tests {
             "tab\t\u{1b}[1m\"\\",
             "\u{85}\u{2028}\u{feff}é",
         ] {
-            let yaml = format!("key: {}\n", scalar(text));
+            let yaml = format!("key: {}\n", yaml_scalar(text));
             let read: Value = yaml::parse("test", &yaml).unwrap();
             assert_eq!(read["key"], text, "{yaml}");
-            let yaml = format!("[{}]\n", scalar(text));
+            let yaml = format!("[{}]\n", yaml_scalar(text));
             let read: Value = yaml::parse("test", &yaml).unwrap();
             assert_eq!(read[0], text, "{yaml}");
         }

@@ -1,30 +1,30 @@
-//! The files that `init` proposes, and how they are written: nothing is replaced that was not shown,
-//! and no link leads a write out of the repository.
+//! Proposes and writes the files of `init`: nothing is replaced that was not shown, and no link
+//! leads a write out of the repository.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use codeteam_engine::engine::{IGNORE, make_folder};
-use codeteam_engine::survey::RepoSurvey;
+use codeteam_engine::engine::{IGNORE, make_project_folder};
+use codeteam_survey::RepoSurvey;
 use serde::Serialize;
 
 use super::{LayoutArg, config};
-use crate::problem::Problem;
+use codeteam_engine::problem::Problem;
 
-/// A file as it is to be.
+/// A file that `init` proposes to write.
 #[derive(Debug, Serialize)]
 pub(super) struct ProposedFile {
-    /// Its path from the repository's root.
+    /// The path from the repository's root.
     pub(super) path: String,
-    /// What it is now, if it is.
+    /// The current content, if the file exists.
     pub(super) before: Option<String>,
-    /// What it is to be.
+    /// The proposed content.
     pub(super) text: String,
 }
 
-/// The files that are missing or would be added to. Nothing is written.
-pub(super) fn propose(
+/// Proposes the files that are missing or would be extended. Nothing is written.
+pub(super) fn propose_files(
     root: &Path,
     survey: &RepoSurvey,
     layout: Option<LayoutArg>,
@@ -38,42 +38,43 @@ pub(super) fn propose(
         }
     };
     let other = ".codeteam/config.yaml";
-    let path = match read(root, other)? {
-        Some(_) if read(root, ".codeteam/config.yml")?.is_none() => other,
+    let path = match read_existing(root, other)? {
+        Some(_) if read_existing(root, ".codeteam/config.yml")?.is_none() => other,
         _ => ".codeteam/config.yml",
     };
-    match read(root, path)? {
-        None => add(path.to_owned(), None, config::new(survey, layout)),
+    match read_existing(root, path)? {
+        None => add(path.to_owned(), None, config::new_config(survey, layout)),
         Some(before) => {
-            let text = config::completed(path, &before, survey, layout, notes)?;
+            let text = config::complete_config(path, &before, survey, layout, notes)?;
             add(path.to_owned(), Some(before), text);
         }
     }
     let path = ".codeteam/.gitignore";
-    match read(root, path)? {
+    match read_existing(root, path)? {
         None => add(path.to_owned(), None, IGNORE.to_owned()),
         Some(before) => {
-            let text = ignored(&before);
+            let text = complete_ignore_file(&before);
             add(path.to_owned(), Some(before), text);
         }
     }
     if !survey.unignored.is_empty() {
         let path = ".gitignore";
-        match read(root, path) {
+        match read_existing(root, path) {
             Ok(before) => {
                 let text = with_lines(before.as_deref().unwrap_or_default(), &survey.unignored);
                 add(path.to_owned(), before, text);
             }
-            // A link is the user's, and leads to what is not this repository's alone.
+            // A link belongs to the user and points to something that is not this repository's
+            // alone.
             Err(_) => notes.push(format!(
-                "add `{}` to `.gitignore`: what the set-up command installs is not for commits",
+                "add `{}` to `.gitignore`: what the set-up command installs must not be committed",
                 survey.unignored.join("`, `")
             )),
         }
     }
     for (name, text) in schemas {
         let path = format!(".codeteam/{name}");
-        let before = read(root, &path)?;
+        let before = read_existing(root, &path)?;
         add(path, before, text);
     }
     let path = ".codeteam/context/project.md";
@@ -81,13 +82,13 @@ pub(super) fn propose(
     let is_told = told
         .iter()
         .any(|name| root.join(name).symlink_metadata().is_ok());
-    if layout.is_none() && !is_told && read(root, path)?.is_none() {
-        add(path.to_owned(), None, config::context(survey));
+    if layout.is_none() && !is_told && read_existing(root, path)?.is_none() {
+        add(path.to_owned(), None, config::context_document(survey));
     }
     Ok(files)
 }
 
-/// A text with lines that it lacks at its end.
+/// Appends the lines that a text lacks.
 fn with_lines(before: &str, lines: &[String]) -> String {
     let mut text = before.to_owned();
     for line in lines {
@@ -103,8 +104,9 @@ fn with_lines(before: &str, lines: &[String]) -> String {
     text
 }
 
-/// codeteam's own ignore file with the lines it lacks. One that a person wrote stays.
-fn ignored(before: &str) -> String {
+/// Appends the lines that codeteam's own ignore file lacks. A file that a person wrote is left
+/// alone.
+fn complete_ignore_file(before: &str) -> String {
     let mut text = before.to_owned();
     if !before.lines().any(|line| line.trim() == "/*") {
         return text;
@@ -121,17 +123,17 @@ fn ignored(before: &str) -> String {
     text
 }
 
-/// Writes them. A file that has changed since it was shown is left as it is.
-pub(super) fn write(root: &Path, files: &[ProposedFile]) -> Result<(), Problem> {
+/// Writes the files. A file that has changed since it was shown is left as it is.
+pub(super) fn write_files(root: &Path, files: &[ProposedFile]) -> Result<(), Problem> {
     for file in files {
-        if read(root, &file.path)? != file.before {
+        if read_existing(root, &file.path)? != file.before {
             return Err(
                 Problem::user(format!("`{}` has changed since it was shown", file.path))
                     .hint("`codeteam init` again shows what would be written now"),
             );
         }
     }
-    make_folder(&root.join(".codeteam"))?;
+    make_project_folder(&root.join(".codeteam"))?;
     for file in files {
         let path = root.join(&file.path);
         let failed = |error: io::Error| {
@@ -141,8 +143,9 @@ pub(super) fn write(root: &Path, files: &[ProposedFile]) -> Result<(), Problem> 
             fs::create_dir_all(folder).map_err(failed)?;
         }
         match &file.before {
-            // Made by then, as the ignore file is, it must be what was shown.
-            None if read(root, &file.path)?.as_ref() == Some(&file.text) => {}
+            // If the file was created meanwhile, as the ignore file is, it must have the content
+            // that was shown.
+            None if read_existing(root, &file.path)?.as_ref() == Some(&file.text) => {}
             None => {
                 let new = OpenOptions::new().write(true).create_new(true).open(&path);
                 let mut new = new.map_err(failed)?;
@@ -169,9 +172,9 @@ pub(super) fn write(root: &Path, files: &[ProposedFile]) -> Result<(), Problem> 
     Ok(())
 }
 
-/// What a file says now; none if it is not there. A link on the way is refused: what is written
-/// there would be written elsewhere.
-pub(super) fn read(root: &Path, path: &str) -> Result<Option<String>, Problem> {
+/// Reads a file; returns `None` if it does not exist. A link on the way is refused, because the
+/// write would go elsewhere.
+pub(super) fn read_existing(root: &Path, path: &str) -> Result<Option<String>, Problem> {
     let mut at = root.to_owned();
     for part in path.split('/') {
         at.push(part);

@@ -1,23 +1,23 @@
-//! The files of a layout that are not there yet. Nothing that is there is touched.
+//! Proposes the missing files of a layout. Existing files are not touched.
 
 use std::path::Path;
 
-use codeteam_core::yaml::SourceFiles;
 use codeteam_engine::engine::Error as EngineError;
 use codeteam_engine::layout;
 use codeteam_engine::library::{Library, LibraryFolders};
-use codeteam_engine::survey::{DetectedFeature, RepoSurvey};
+use codeteam_survey::{DetectedFeature, RepoSurvey};
+use codeteam_workflow::yaml::SourceFiles;
 
 use super::config;
-use super::files::{ProposedFile, read};
-use crate::problem::Problem;
+use super::files::{ProposedFile, read_existing};
+use codeteam_engine::problem::Problem;
 
-/// What the logs of runs are kept out of commits by.
+/// The ignore file that keeps the logs of runs out of commits.
 const IGNORED: &str =
     "# What runs write. `git add --force` commits it nevertheless.\n*\n!.gitignore\n";
 
-/// Leaves to the layout what it says itself: which workflow, and what tests it.
-pub(super) fn fit(survey: &mut RepoSurvey) {
+/// Removes from the survey what the layout itself defines: the workflow, and what tests it.
+pub(super) fn apply_layout(survey: &mut RepoSurvey) {
     survey.template = DetectedFeature {
         name: "strict".to_owned(),
         why: "`--layout` names it".to_owned(),
@@ -27,11 +27,11 @@ pub(super) fn fit(survey: &mut RepoSurvey) {
     survey.checks.clear();
     survey
         .notes
-        .retain(|note| note != codeteam_engine::survey::NO_CHECK);
+        .retain(|note| note != codeteam_survey::NO_CHECK);
 }
 
-/// Adds the files that are missing.
-pub(super) fn propose(
+/// Adds the missing files.
+pub(super) fn propose_layout_files(
     root: &Path,
     survey: &RepoSurvey,
     proposed: &mut Vec<ProposedFile>,
@@ -48,14 +48,14 @@ pub(super) fn propose(
     }
     let scaffold = layout::scaffold();
     files.extend(scaffold.map(|(path, text)| (path.to_owned(), text.to_owned())));
-    files.push(("kb/project.md".to_owned(), config::context(survey)));
+    files.push(("kb/project.md".to_owned(), config::context_document(survey)));
     files.push(("runs/.gitignore".to_owned(), IGNORED.to_owned()));
     if has_readme(root) {
         files.retain(|(path, _)| path != "README.md");
     }
     files.sort();
     for (path, text) in files {
-        if read(root, &path)?.is_none() {
+        if read_existing(root, &path)?.is_none() {
             proposed.push(ProposedFile {
                 path,
                 before: None,
@@ -66,7 +66,7 @@ pub(super) fn propose(
     Ok(())
 }
 
-/// Whether the repository says what it is, in a file of whatever form.
+/// Returns true if the repository has a README in any format.
 fn has_readme(root: &Path) -> bool {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     let mut names = entries.map(|entry| entry.file_name().to_string_lossy().to_lowercase());

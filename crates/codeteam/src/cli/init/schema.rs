@@ -1,12 +1,12 @@
-//! The schemas that editors check a project's files with.
+//! The schemas with which editors check a project's files.
 
-use codeteam_engine::config::{SchemaKind, schema};
+use codeteam_engine::config::{SchemaKind, json_schema};
 
-/// The schema files, by their path below `.codeteam`. Few write a strategy; those get its schema by
-/// `config schema --write`.
-pub(super) fn files() -> Vec<(String, String)> {
+/// Returns the schema files, by their path below `.codeteam`. Few people write a strategy; they get
+/// its schema from `config schema --write`.
+pub(super) fn schema_files() -> Vec<(String, String)> {
     let file = |of: SchemaKind| {
-        let text = serde_json::to_string_pretty(&schema(of)).unwrap_or_default();
+        let text = serde_json::to_string_pretty(&json_schema(of)).unwrap_or_default();
         (format!("schema/{}.json", of.as_str()), format!("{text}\n"))
     };
     let usual = SchemaKind::ALL

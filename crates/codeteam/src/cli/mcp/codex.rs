@@ -1,5 +1,5 @@
-//! Codex' file of a project, which it has no command for: one table is put in or taken out, and not
-//! a letter of the rest is changed.
+//! Edits Codex' project file, for which Codex has no command: one table is added or removed, and
+//! the rest stays exactly the same.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use super::entry::{NAME, ServerEntry};
 
 const LIST: &str = "mcp_servers";
 
-/// The text with the entry in place of one that may be there. `None` if it is written in a way that
-/// this cannot change: inside another table, on one line.
-pub(super) fn with(text: &str, entry: &ServerEntry) -> Option<String> {
-    let mut after = without(text)?;
+/// Returns the text with the entry added or replaced; `None` if it is written in a form that cannot
+/// be edited here, such as inside another table or on one line.
+pub(super) fn with_entry(text: &str, entry: &ServerEntry) -> Option<String> {
+    let mut after = without_entry(text)?;
     if !after.is_empty() {
         if !after.ends_with('\n') {
             after.push('\n');
@@ -21,7 +21,7 @@ pub(super) fn with(text: &str, entry: &ServerEntry) -> Option<String> {
             after.push('\n');
         }
     }
-    // A text of JSON is one of TOML too; what came of it is read back below.
+    // A JSON string is also a TOML string; the result is parsed again below.
     let quoted = |word: &String| serde_json::Value::from(word.as_str()).to_string();
     let args: Vec<String> = entry.args.iter().map(quoted).collect();
     let command = quoted(&entry.command);
@@ -42,8 +42,8 @@ pub(super) fn with(text: &str, entry: &ServerEntry) -> Option<String> {
     (parse(&after)? == wanted).then_some(after)
 }
 
-/// The text without the entry, if it can be done.
-pub(super) fn without(text: &str) -> Option<String> {
+/// Returns the text without the entry, if it can be removed.
+pub(super) fn without_entry(text: &str) -> Option<String> {
     let mut wanted = parse(text)?;
     let Some(list) = wanted.get_mut(LIST).and_then(|list| list.as_table_mut()) else {
         return Some(text.to_owned());
@@ -53,10 +53,10 @@ pub(super) fn without(text: &str) -> Option<String> {
     }
     let mut kept = String::new();
     let mut inside = false;
-    // Remarks and blank lines of the entry, which may also belong to what follows it.
+    // Comments and blank lines of the entry, which may also belong to what follows it.
     let mut between = String::new();
     for line in text.split_inclusive('\n') {
-        if let Some(name) = table(line) {
+        if let Some(name) = table_name(line) {
             inside = name.starts_with(&[LIST, NAME]);
             if !inside {
                 kept.push_str(between.trim_start_matches('\n'));
@@ -70,15 +70,15 @@ pub(super) fn without(text: &str) -> Option<String> {
         }
     }
     if inside {
-        // With the blank lines before it, since it was the last.
+        // The entry was the last one, so the blank lines before it are removed as well.
         let end = kept.trim_end_matches('\n').len();
         kept.truncate((end + 1).min(kept.len()));
     }
-    (without_empty(parse(&kept)?) == without_empty(wanted)).then_some(kept)
+    (drop_empty_list(parse(&kept)?) == drop_empty_list(wanted)).then_some(kept)
 }
 
-/// A list that is empty need not be there.
-fn without_empty(mut table: Table) -> Table {
+/// Removes an empty server list.
+fn drop_empty_list(mut table: Table) -> Table {
     let list = table.get(LIST).and_then(|list| list.as_table());
     if list.is_some_and(Table::is_empty) {
         table.remove(LIST);
@@ -90,9 +90,9 @@ fn parse(text: &str) -> Option<Table> {
     text.parse().ok()
 }
 
-/// The name of the table that a line begins, if it begins one. What only looks like it, in a text
-/// of several lines, is found out by comparing what is left.
-fn table(line: &str) -> Option<Vec<&str>> {
+/// Returns the name of the table that a line begins, if it begins one. A line inside a multi-line
+/// string that only looks like one is detected by comparing the results.
+fn table_name(line: &str) -> Option<Vec<&str>> {
     let line = line.trim();
     let name = line.strip_prefix('[')?.trim_start_matches('[');
     let (name, _) = name.split_once(']')?;
@@ -119,31 +119,34 @@ mod tests {
     #[test]
     fn it_is_added_after_what_is_there_and_taken_out_again() {
         let before = "# mine\nmodel = 'x' # why\n\n[mcp_servers.other]\ncommand = \"y\"\n";
-        let after = with(before, &entry()).unwrap();
+        let after = with_entry(before, &entry()).unwrap();
         assert_eq!(after, format!("{before}\n{OWN}"));
-        assert_eq!(without(&after).unwrap(), before);
-        assert_eq!(with("", &entry()).unwrap(), OWN);
-        assert_eq!(without(OWN).unwrap(), "");
-        assert_eq!(with("a = 1", &entry()).unwrap(), format!("a = 1\n\n{OWN}"));
+        assert_eq!(without_entry(&after).unwrap(), before);
+        assert_eq!(with_entry("", &entry()).unwrap(), OWN);
+        assert_eq!(without_entry(OWN).unwrap(), "");
+        assert_eq!(
+            with_entry("a = 1", &entry()).unwrap(),
+            format!("a = 1\n\n{OWN}")
+        );
     }
 
     #[test]
     fn another_one_is_replaced_with_all_that_belongs_to_it() {
         let before = "[mcp_servers.\"codeteam\"] # old\ncommand = \"z\"\n\
                       [mcp_servers.codeteam.env]\nA = \"1\"\n\n[mcp_servers.codeteam2]\ncommand = \"c\"\n";
-        let after = with(before, &entry()).unwrap();
+        let after = with_entry(before, &entry()).unwrap();
         assert_eq!(
             after,
             format!("[mcp_servers.codeteam2]\ncommand = \"c\"\n\n{OWN}")
         );
-        assert_eq!(with(&after, &entry()).unwrap(), after);
+        assert_eq!(with_entry(&after, &entry()).unwrap(), after);
     }
 
     #[test]
     fn remarks_on_what_follows_stay() {
         let text = format!("a = 1\n\n{OWN}\n# the other\n[mcp_servers.other]\ncommand = \"y\"\n");
         let after = "a = 1\n\n# the other\n[mcp_servers.other]\ncommand = \"y\"\n";
-        assert_eq!(without(&text).unwrap(), after);
+        assert_eq!(without_entry(&text).unwrap(), after);
     }
 
     #[test]
@@ -155,7 +158,7 @@ mod tests {
             "no toml",
             "a = '''\n[mcp_servers.codeteam]\n'''\n[mcp_servers.codeteam]\ncommand = \"z\"\n",
         ] {
-            assert_eq!(with(text, &entry()), None, "{text}");
+            assert_eq!(with_entry(text, &entry()), None, "{text}");
         }
     }
 
@@ -165,6 +168,6 @@ mod tests {
             command: "/a \"b\"\\c".to_owned(),
             args: Vec::new(),
         };
-        assert!(with("", &odd).is_some());
+        assert!(with_entry("", &odd).is_some());
     }
 }

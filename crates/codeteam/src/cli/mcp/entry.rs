@@ -1,4 +1,4 @@
-//! What the list of a client's servers has under codeteam's name, and where it is kept.
+//! codeteam's entry in a client's list of MCP servers, and the file it is in.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::opencode;
 
-/// The name it is registered by.
+/// The name under which codeteam is registered.
 pub(super) const NAME: &str = "codeteam";
 
 /// A client that can be told of servers.
@@ -34,26 +34,26 @@ pub(super) enum InstallScope {
     Project,
 }
 
-/// How a client is to start a server.
+/// A client's command for starting a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ServerEntry {
     pub(super) command: String,
     pub(super) args: Vec<String>,
 }
 
-/// What there is.
+/// The entry that exists in a client's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ExistingEntry {
-    /// No entry.
+    /// There is no entry.
     Nothing,
-    /// This one; or one that is no command.
+    /// The entry; `None` if it is not a command.
     Entry(Option<ServerEntry>),
-    /// The file cannot be read here; its client may.
+    /// The file cannot be parsed here, although its client may be able to.
     Unknown,
 }
 
 impl McpClient {
-    /// Its program, which is also what it is called here.
+    /// Returns the client's program, which is also its name here.
     pub(super) fn program(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -63,10 +63,10 @@ impl McpClient {
         }
     }
 
-    /// The file its list is in. `None` if the user has no home.
-    pub(super) fn file(self, scope: InstallScope, env: &Env, top: &Path) -> Option<PathBuf> {
+    /// Returns the file with the client's list; `None` if the user has no home.
+    pub(super) fn config_file(self, scope: InstallScope, env: &Env, top: &Path) -> Option<PathBuf> {
         let home = env.home.as_deref();
-        let moved = |name: &str| env.moved.get(name).map(PathBuf::from);
+        let moved = |name: &str| env.moved_directories.get(name).map(PathBuf::from);
         Some(match (self, scope) {
             (Self::Claude, InstallScope::Project) => top.join(".mcp.json"),
             (Self::Codex, InstallScope::Project) => top.join(".codex/config.toml"),
@@ -90,21 +90,21 @@ impl McpClient {
         })
     }
 
-    /// What is in its file.
-    pub(super) fn find(self, file: &Path) -> ExistingEntry {
+    /// Reads the entry in the client's file.
+    pub(super) fn find_entry(self, file: &Path) -> ExistingEntry {
         match fs::read_to_string(file) {
-            Ok(text) => self.find_in(&text),
+            Ok(text) => self.parse_entry(&text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => ExistingEntry::Nothing,
             Err(_) => ExistingEntry::Unknown,
         }
     }
 
-    /// What is in the text of its file.
-    pub(super) fn find_in(self, text: &str) -> ExistingEntry {
+    /// Parses the entry in the text of the client's file.
+    pub(super) fn parse_entry(self, text: &str) -> ExistingEntry {
         let (list, read) = match self {
             Self::Codex => ("mcp_servers", toml::from_str::<Value>(text).ok()),
             _ if text.trim().is_empty() => return ExistingEntry::Nothing,
-            Self::Opencode => return opencode::find(text),
+            Self::Opencode => return opencode::find_entry(text),
             _ => ("mcpServers", serde_json::from_str(text).ok()),
         };
         let Some(read) = read else {
@@ -116,29 +116,29 @@ impl McpClient {
         }
     }
 
-    /// Whether its file is changed here: it has no command that does it.
-    pub(super) fn is_edited(self, scope: InstallScope) -> bool {
+    /// Returns true if codeteam edits the file itself, because the client has no command for it.
+    pub(super) fn is_edited_directly(self, scope: InstallScope) -> bool {
         self == Self::Opencode || (self, scope) == (Self::Codex, InstallScope::Project)
     }
 
-    /// Its own command that adds an entry.
-    pub(super) fn add(self, scope: InstallScope, entry: &ServerEntry) -> Vec<String> {
+    /// Returns the client's own command that adds an entry.
+    pub(super) fn add_command(self, scope: InstallScope, entry: &ServerEntry) -> Vec<String> {
         let mut command = vec!["mcp", "add"];
         match self {
-            Self::Claude => command.extend(["--scope", scope.word(), NAME, "--"]),
+            Self::Claude => command.extend(["--scope", scope.as_str(), NAME, "--"]),
             Self::Codex => command.extend([NAME, "--"]),
-            Self::Gemini | Self::Opencode => command.extend(["--scope", scope.word(), NAME]),
+            Self::Gemini | Self::Opencode => command.extend(["--scope", scope.as_str(), NAME]),
         }
         command.push(&entry.command);
         command.extend(entry.args.iter().map(String::as_str));
         command.into_iter().map(str::to_owned).collect()
     }
 
-    /// Its own command that takes it out.
-    pub(super) fn remove(self, scope: InstallScope) -> Vec<String> {
+    /// Returns the client's own command that removes the entry.
+    pub(super) fn remove_command(self, scope: InstallScope) -> Vec<String> {
         let mut command = vec!["mcp", "remove"];
         if self != Self::Codex {
-            command.extend(["--scope", scope.word()]);
+            command.extend(["--scope", scope.as_str()]);
         }
         command.push(NAME);
         command.into_iter().map(str::to_owned).collect()
@@ -146,8 +146,8 @@ impl McpClient {
 }
 
 impl InstallScope {
-    /// As the clients call it.
-    pub(super) fn word(self) -> &'static str {
+    /// Returns the name that clients use.
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
             Self::Project => "project",
@@ -167,15 +167,15 @@ impl ServerEntry {
         })
     }
 
-    /// As a line of a shell.
-    pub(super) fn line(&self) -> String {
+    /// Formats the entry as a shell line.
+    pub(super) fn shell_line(&self) -> String {
         let all = std::iter::once(&self.command).chain(&self.args);
-        line(all.map(String::as_str))
+        shell_line(all.map(String::as_str))
     }
 }
 
-/// Words as a line of a shell.
-pub(super) fn line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+/// Formats words as a shell line.
+pub(super) fn shell_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     let quoted = words.into_iter().map(|word| {
         if !word.is_empty() && word.chars().all(plain) {
@@ -202,20 +202,23 @@ mod tests {
     fn what_is_there_is_read_in_both_forms() {
         let json = r#"{"mcpServers": {"codeteam": {"command": "x", "args": ["mcp"]}}, "other": 1}"#;
         let found = ExistingEntry::Entry(Some(entry("x")));
-        assert_eq!(McpClient::Claude.find_in(json), found);
-        assert_eq!(McpClient::Gemini.find_in(json), found);
+        assert_eq!(McpClient::Claude.parse_entry(json), found);
+        assert_eq!(McpClient::Gemini.parse_entry(json), found);
         let toml = "[mcp_servers.codeteam]\ncommand = \"x\"\nargs = [\"mcp\"]\n";
-        assert_eq!(McpClient::Codex.find_in(toml), found);
+        assert_eq!(McpClient::Codex.parse_entry(toml), found);
         let remote = r#"{"mcpServers": {"codeteam": {"url": "http://x"}}}"#;
         assert_eq!(
-            McpClient::Claude.find_in(remote),
+            McpClient::Claude.parse_entry(remote),
             ExistingEntry::Entry(None)
         );
         for nothing in ["", "{}", r#"{"mcpServers": {}}"#] {
-            assert_eq!(McpClient::Claude.find_in(nothing), ExistingEntry::Nothing);
+            assert_eq!(
+                McpClient::Claude.parse_entry(nothing),
+                ExistingEntry::Nothing
+            );
         }
         assert_eq!(
-            McpClient::Gemini.find_in("{ // mine\n}"),
+            McpClient::Gemini.parse_entry("{ // mine\n}"),
             ExistingEntry::Unknown
         );
     }
@@ -223,6 +226,6 @@ mod tests {
     #[test]
     fn a_line_can_be_pasted() {
         let words = ["/a b/codeteam", "mcp", "it's", ""];
-        assert_eq!(line(words), r"'/a b/codeteam' mcp 'it'\''s' ''");
+        assert_eq!(shell_line(words), r"'/a b/codeteam' mcp 'it'\''s' ''");
     }
 }

@@ -1,4 +1,4 @@
-//! `codeteam mcp --http`.
+//! `codeteam mcp --http`: serves over HTTP.
 
 use std::fs;
 use std::io;
@@ -12,15 +12,15 @@ use serde::Serialize;
 
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::mcp;
-use crate::output::{self, TerminalStyle, say};
-use crate::problem::Problem;
+use crate::output::{self, TerminalStyle, eprint_line};
+use codeteam_engine::problem::Problem;
+use codeteam_mcp as mcp;
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct HttpServerReport<'a> {
     url: &'a str,
-    /// Only one that was made here: others are known already.
+    /// The token, only if it was generated here: the user already knows others.
     token: Option<&'a str>,
 }
 
@@ -30,43 +30,43 @@ pub(super) fn main(
     wait: u64,
     scene: CliContext,
 ) -> Result<Exit, Problem> {
-    let address = parse(address)?;
-    let (token, chosen) = token(token_file, &scene)?;
+    let address = parse_address(address)?;
+    let (token, chosen) = read_token(token_file, &scene)?;
     let listener = LoopbackListener::bind(address).map_err(|e| problem(&e))?;
     let url = listener.url();
     if scene.json {
-        output::json(&HttpServerReport {
+        output::print_json(&HttpServerReport {
             url: &url,
             token: chosen.is_none().then(|| token.secret()),
         })?;
     } else {
-        say(&format!("serving MCP at {url}"));
+        eprint_line(&format!("serving MCP at {url}"));
         match chosen {
-            Some(place) => say(&format!("  the token is the one of {place}")),
-            None => say(&format!("  Authorization: Bearer {}", token.secret())),
+            Some(place) => eprint_line(&format!("  the token is the one of {place}")),
+            None => eprint_line(&format!("  Authorization: Bearer {}", token.secret())),
         }
     }
-    let place = super::place(scene);
+    let place = super::server_context(scene);
     mcp::http::serve(place, Duration::from_secs(wait), listener, token)
         .map_err(|e| Problem::environment("could not serve MCP").caused_by(&e))?;
     Ok(Exit::Done)
 }
 
-/// A port, or an address with one.
-fn parse(text: &str) -> Result<SocketAddr, Problem> {
+/// Parses a port, or an address with one.
+fn parse_address(text: &str) -> Result<SocketAddr, Problem> {
     let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
     let port = text.strip_prefix("localhost:").unwrap_or(text);
     if let Ok(port) = port.parse() {
         return Ok(local(port));
     }
     text.parse().map_err(|_| {
-        Problem::user(format!("`{text}` is no address to serve at"))
+        Problem::user(format!("`{text}` is not an address to serve at"))
             .hint("write a port, such as `7417`, or `127.0.0.1:7417`")
     })
 }
 
-/// The token, and where it is from if it was not made here.
-fn token(
+/// Returns the token, and its source if it was not generated here.
+fn read_token(
     file: Option<&Path>,
     scene: &CliContext,
 ) -> Result<(BearerToken, Option<String>), Problem> {
@@ -78,7 +78,7 @@ fn token(
                     .caused_by(&e)
             })?;
             if is_open_to_others(&path) {
-                say(&format!(
+                eprint_line(&format!(
                     "{}: others can read `{}`; `chmod 600` keeps it yours",
                     TerminalStyle::detect().yellow("note"),
                     path.display()
@@ -87,13 +87,13 @@ fn token(
             (secret, format!("`{}`", path.display()))
         }
         (None, Some(secret)) => (secret.clone(), "`CODETEAM_MCP_TOKEN`".to_owned()),
-        (None, None) => return Ok((BearerToken::fresh().map_err(|e| problem(&e))?, None)),
+        (None, None) => return Ok((BearerToken::generate().map_err(|e| problem(&e))?, None)),
     };
-    let token = BearerToken::given(&secret).map_err(|e| problem(&e))?;
+    let token = BearerToken::from_secret(&secret).map_err(|e| problem(&e))?;
     Ok((token, Some(place)))
 }
 
-/// Whether other users of this machine may read a file.
+/// Returns true if other users of this machine can read a file.
 fn is_open_to_others(path: &Path) -> bool {
     let found = fs::metadata(path);
     found.is_ok_and(|found| found.permissions().mode() & 0o077 != 0)
@@ -109,7 +109,10 @@ fn problem(error: &Error) -> Problem {
             let problem = Problem::environment("could not serve MCP").caused_by(error);
             problem.hint("name another port; without one, a free one is taken")
         }
-        Error::Listen { .. } | Error::Random(_) => {
+        Error::Listen { .. }
+        | Error::ListenSocket { .. }
+        | Error::NoAddress
+        | Error::Random(_) => {
             Problem::environment("could not serve MCP").caused_by(error)
         }
     }

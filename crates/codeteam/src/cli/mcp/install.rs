@@ -1,4 +1,4 @@
-//! `codeteam mcp install` and `uninstall`.
+//! `codeteam mcp install` and `uninstall`: register codeteam with an MCP client.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,25 +6,24 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use codeteam_engine::engine::Engine;
-use codeteam_engine::process;
-use codeteam_engine::workers::probe;
+use codeteam_host::process;
 use serde::Serialize;
 
-use super::entry::{ExistingEntry, InstallScope, McpClient, NAME, ServerEntry, line};
+use super::entry::{ExistingEntry, InstallScope, McpClient, NAME, ServerEntry, shell_line};
 use super::{codex, opencode};
 
 use crate::cli::{CliContext, init};
 use crate::exit::Exit;
-use crate::output::{self, out, say};
-use crate::problem::Problem;
+use crate::output::{self, eprint_line, print_text};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of both.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The client.
     client: McpClient,
-    /// For whom.
+    /// Who can use it.
     #[arg(long, value_name = "SCOPE", default_value = "user")]
     scope: InstallScope,
     /// Do it without asking.
@@ -32,45 +31,45 @@ pub(super) struct Args {
     yes: bool,
 }
 
-/// What is to be done.
+/// The change to make.
 enum RegistrationChange {
-    /// It is so already.
+    /// Nothing needs to change.
     None,
     /// Commands of the client's own.
     Commands(Vec<Vec<String>>),
-    /// A file is written; without any text, it is removed.
+    /// A file is written, or removed if the new text is empty.
     File { before: String, after: String },
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct InstallReport {
     client: &'static str,
     scope: &'static str,
     file: PathBuf,
-    /// What is run, as lines of a shell.
+    /// The commands to run, as shell lines.
     commands: Vec<String>,
-    /// What is changed in the file, if it is changed here.
+    /// The diff of the file, if it is edited here.
     difference: Option<String>,
-    /// Whether it was done.
+    /// Whether the change was made.
     done: bool,
-    /// Whether it is registered now.
+    /// Whether codeteam is registered now.
     registered: bool,
 }
 
-/// One client's file, and how it is to look.
+/// The registration with one client.
 struct ClientRegistration<'a> {
     args: &'a Args,
     scene: &'a CliContext,
     /// The top of the project, or the folder if it is in none.
     top: PathBuf,
     file: PathBuf,
-    /// What is wanted there, if anything.
+    /// The wanted entry; `None` to remove it.
     wanted: Option<ServerEntry>,
 }
 
 pub(super) fn install(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
-    let entry = own(args.scope, scene);
+    let entry = own_entry(args.scope, scene);
     ClientRegistration::new(args, scene, Some(entry))?.run()
 }
 
@@ -78,17 +77,17 @@ pub(super) fn uninstall(args: &Args, scene: &CliContext) -> Result<Exit, Problem
     ClientRegistration::new(args, scene, None)?.run()
 }
 
-/// How a client is to start codeteam: by its name where that leads here, and always in files that
-/// others have too.
-fn own(scope: InstallScope, scene: &CliContext) -> ServerEntry {
-    let named = probe::find(Path::new(NAME), &scene.env.path);
+/// Returns how a client starts codeteam: by its name where that finds this program, and always in
+/// files that are shared with others.
+fn own_entry(scope: InstallScope, scene: &CliContext) -> ServerEntry {
+    let named = codeteam_host::process::find_program(Path::new(NAME), &scene.env.path);
     let same = |path: PathBuf| {
         let (one, other) = (path.canonicalize(), scene.codeteam.canonicalize());
         one.is_ok_and(|one| other.is_ok_and(|other| one == other))
     };
     let is_named = named.is_some_and(same);
     if scope == InstallScope::Project && !is_named {
-        say("note: `codeteam` is not on your `PATH`, where this entry looks for it");
+        eprint_line("note: `codeteam` is not on your `PATH`, where this entry looks for it");
     }
     let command = if is_named || scope == InstallScope::Project {
         NAME.to_owned()
@@ -112,7 +111,7 @@ impl<'a> ClientRegistration<'a> {
             (InstallScope::User, Err(_)) => scene.folder.clone(),
             (InstallScope::Project, Err(error)) => return Err(error.into()),
         };
-        let file = args.client.file(args.scope, &scene.env, &top);
+        let file = args.client.config_file(args.scope, &scene.env, &top);
         let file = file.ok_or_else(|| Problem::environment("`HOME` is not set"))?;
         Ok(Self {
             args,
@@ -124,34 +123,34 @@ impl<'a> ClientRegistration<'a> {
     }
 
     fn run(&self) -> Result<Exit, Problem> {
-        let change = self.change()?;
+        let change = self.plan_change()?;
         let is_told = !self.scene.json && self.scene.detail >= Verbosity::Normal;
         if matches!(change, RegistrationChange::None) {
             if is_told {
-                say(&self.nothing());
+                eprint_line(&self.describe_no_change());
             }
             self.report(&change, false)?;
             return Ok(Exit::Done);
         }
         if !self.scene.json && (is_told || !self.args.yes) {
-            out(&self.shown(&change))?;
+            print_text(&self.describe_change(&change))?;
         }
-        let agreed = self.args.yes || (!self.scene.json && init::ask("Do it? [Y/n]")?);
+        let agreed = self.args.yes || (!self.scene.json && init::confirm("Do it? [Y/n]")?);
         if agreed {
-            self.perform(&change)?;
+            self.apply_change(&change)?;
             if is_told {
-                say(&self.done());
+                eprint_line(&self.describe_done());
             }
         }
         self.report(&change, agreed)?;
         if agreed || (init::is_terminal() && !self.scene.json) {
             return Ok(Exit::Done);
         }
-        say("nothing was done: there is no terminal to ask on; `--yes` does it");
+        eprint_line("nothing was done: there is no terminal to ask on; `--yes` does it");
         Ok(Exit::Waiting)
     }
 
-    /// Whether a client's entry is the one that is wanted.
+    /// Returns true if the existing entry is the wanted one.
     fn is_as_wanted(&self, found: &ExistingEntry) -> bool {
         match (&self.wanted, found) {
             (Some(wanted), ExistingEntry::Entry(Some(entry))) => entry == wanted,
@@ -160,27 +159,27 @@ impl<'a> ClientRegistration<'a> {
         }
     }
 
-    fn change(&self) -> Result<RegistrationChange, Problem> {
+    fn plan_change(&self) -> Result<RegistrationChange, Problem> {
         let Args { client, scope, .. } = *self.args;
-        let found = client.find(&self.file);
+        let found = client.find_entry(&self.file);
         if self.is_as_wanted(&found) {
             return Ok(RegistrationChange::None);
         }
-        if client.is_edited(scope) {
-            return self.edit();
+        if client.is_edited_directly(scope) {
+            return self.edit_file();
         }
         let mut commands = Vec::new();
         if matches!(found, ExistingEntry::Entry(_)) || self.wanted.is_none() {
-            commands.push(client.remove(scope));
+            commands.push(client.remove_command(scope));
         }
         if let Some(entry) = &self.wanted {
-            commands.push(client.add(scope, entry));
+            commands.push(client.add_command(scope, entry));
         }
         Ok(RegistrationChange::Commands(commands))
     }
 
-    /// The file with what is wanted, for a client that has no command for it.
-    fn edit(&self) -> Result<RegistrationChange, Problem> {
+    /// Edits the file of a client that has no command for it.
+    fn edit_file(&self) -> Result<RegistrationChange, Problem> {
         let before = match fs::read_to_string(&self.file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -190,10 +189,10 @@ impl<'a> ClientRegistration<'a> {
             }
         };
         let after = match (&self.wanted, self.args.client) {
-            (Some(entry), McpClient::Opencode) => opencode::with(&before, entry),
-            (None, McpClient::Opencode) => opencode::without(&before),
-            (Some(entry), _) => codex::with(&before, entry),
-            (None, _) => codex::without(&before),
+            (Some(entry), McpClient::Opencode) => opencode::with_entry(&before, entry),
+            (None, McpClient::Opencode) => opencode::without_entry(&before),
+            (Some(entry), _) => codex::with_entry(&before, entry),
+            (None, _) => codex::without_entry(&before),
         };
         let after = after.ok_or_else(|| {
             let what = format!(
@@ -215,7 +214,7 @@ impl<'a> ClientRegistration<'a> {
         };
         let program = self.args.client.program();
         let whole = |args: &Vec<String>| {
-            line(std::iter::once(program).chain(args.iter().map(String::as_str)))
+            shell_line(std::iter::once(program).chain(args.iter().map(String::as_str)))
         };
         commands.iter().map(whole).collect()
     }
@@ -225,22 +224,22 @@ impl<'a> ClientRegistration<'a> {
             return None;
         };
         let inside = self.file.strip_prefix(&self.top).unwrap_or(&self.file);
-        Some(init::difference(
+        Some(init::unified_diff(
             &inside.display().to_string(),
             before,
             after,
         ))
     }
 
-    /// What is about to be done.
-    fn shown(&self, change: &RegistrationChange) -> String {
+    /// Describes the change that is about to be made.
+    fn describe_change(&self, change: &RegistrationChange) -> String {
         if let Some(difference) = self.difference(change) {
             return difference;
         }
         let mut text = format!("changes {}\n", self.file.display());
-        if let ExistingEntry::Entry(entry) = self.args.client.find(&self.file) {
-            let now = entry.map(|entry| format!("`{}`", entry.line()));
-            let now = now.unwrap_or_else(|| "a server that is no command".to_owned());
+        if let ExistingEntry::Entry(entry) = self.args.client.find_entry(&self.file) {
+            let now = entry.map(|entry| format!("`{}`", entry.shell_line()));
+            let now = now.unwrap_or_else(|| "a server that is not a command".to_owned());
             let _ = writeln!(text, "  it has {now} now");
         }
         for command in self.commands(change) {
@@ -249,7 +248,7 @@ impl<'a> ClientRegistration<'a> {
         text
     }
 
-    fn nothing(&self) -> String {
+    fn describe_no_change(&self) -> String {
         let (client, file) = (self.args.client.program(), self.file.display());
         match &self.wanted {
             Some(_) => format!("nothing to do: {client} has it already, in {file}"),
@@ -257,7 +256,7 @@ impl<'a> ClientRegistration<'a> {
         }
     }
 
-    fn done(&self) -> String {
+    fn describe_done(&self) -> String {
         let client = self.args.client.program();
         match (&self.wanted, self.args.client, self.args.scope) {
             (None, ..) => format!("{client} no longer has it"),
@@ -271,12 +270,12 @@ impl<'a> ClientRegistration<'a> {
         }
     }
 
-    fn perform(&self, change: &RegistrationChange) -> Result<(), Problem> {
+    fn apply_change(&self, change: &RegistrationChange) -> Result<(), Problem> {
         match change {
             RegistrationChange::None => {}
             RegistrationChange::Commands(commands) => {
                 for command in commands {
-                    self.call(command)?;
+                    self.run_client(command)?;
                 }
             }
             RegistrationChange::File { after, .. } => self.write(after).map_err(|error| {
@@ -284,13 +283,13 @@ impl<'a> ClientRegistration<'a> {
                 Problem::environment(what).caused_by(&error)
             })?,
         }
-        // Only what is seen is believed.
-        let found = self.args.client.find(&self.file);
+        // Check the result instead of trusting the client.
+        let found = self.args.client.find_entry(&self.file);
         if self.is_as_wanted(&found) || found == ExistingEntry::Unknown {
             return Ok(());
         }
         let client = self.args.client.program();
-        let what = format!("`{client}` did what it was told, but its file is not as wanted");
+        let what = format!("`{client}` ran, but its file is not as expected");
         let mut problem = Problem::environment(what);
         if self.args.client == McpClient::Gemini && self.args.scope == InstallScope::Project {
             problem =
@@ -313,15 +312,15 @@ impl<'a> ClientRegistration<'a> {
         fs::write(&self.file, text)
     }
 
-    /// Has the client change its own file.
-    fn call(&self, args: &[String]) -> Result<(), Problem> {
+    /// Runs the client to change its own file.
+    fn run_client(&self, args: &[String]) -> Result<(), Problem> {
         let program = self.args.client.program();
-        let asked = process::ask(&self.scene.env.path, program, args, &self.top);
-        let command = line(std::iter::once(program).chain(args.iter().map(String::as_str)));
+        let asked = process::run_program(&self.scene.env.path, program, args, &self.top);
+        let command = shell_line(std::iter::once(program).chain(args.iter().map(String::as_str)));
         match asked {
-            Ok(Some(asked)) if asked.did_well => Ok(()),
+            Ok(Some(asked)) if asked.succeeded => Ok(()),
             Ok(Some(asked)) => Err(Problem::environment(format!("`{command}` has failed"))
-                .caused_by(&io::Error::other(asked.said))),
+                .caused_by(&io::Error::other(asked.output))),
             Ok(None) => Err(Problem::user(format!("`{program}` was not found"))
                 .hint(format!("install it, then run `{command}`"))),
             Err(error) => Err(
@@ -334,10 +333,10 @@ impl<'a> ClientRegistration<'a> {
         if !self.scene.json {
             return Ok(());
         }
-        let found = self.args.client.find(&self.file);
-        output::json(&InstallReport {
+        let found = self.args.client.find_entry(&self.file);
+        output::print_json(&InstallReport {
             client: self.args.client.program(),
-            scope: self.args.scope.word(),
+            scope: self.args.scope.as_str(),
             file: self.file.clone(),
             commands: self.commands(change),
             difference: self.difference(change),

@@ -1,5 +1,5 @@
-//! opencode's file, which it has no command for that could be called without a person: one entry is put
-//! in or taken out. The rest says what it said before; a file with remarks is left alone.
+//! Edits opencode's file, because its own command needs a person: one entry is added or removed.
+//! The rest keeps its meaning; a file with comments is left alone.
 
 use serde_json::{Map, Value, json};
 
@@ -7,8 +7,8 @@ use super::entry::{ExistingEntry, NAME, ServerEntry};
 
 const LIST: &str = "mcp";
 
-/// The text with the entry in place of one that may be there; `None` if it cannot be read here.
-pub(super) fn with(text: &str, entry: &ServerEntry) -> Option<String> {
+/// Returns the text with the entry added or replaced; `None` if it cannot be parsed here.
+pub(super) fn with_entry(text: &str, entry: &ServerEntry) -> Option<String> {
     let mut all = parse(text)?;
     if all.is_empty() {
         all.insert(
@@ -21,11 +21,11 @@ pub(super) fn with(text: &str, entry: &ServerEntry) -> Option<String> {
     command.extend(entry.args.iter().cloned());
     let told = json!({ "type": "local", "command": command, "enabled": true });
     list.as_object_mut()?.insert(NAME.to_owned(), told);
-    written(&all)
+    to_text(&all)
 }
 
-/// The text without the entry; nothing if there was nothing else.
-pub(super) fn without(text: &str) -> Option<String> {
+/// Returns the text without the entry; empty if there was nothing else.
+pub(super) fn without_entry(text: &str) -> Option<String> {
     let mut all = parse(text)?;
     let list = all.get_mut(LIST).and_then(Value::as_object_mut);
     let Some(list) = list.filter(|list| list.contains_key(NAME)) else {
@@ -38,11 +38,11 @@ pub(super) fn without(text: &str) -> Option<String> {
     if all.keys().all(|key| key == "$schema") {
         return Some(String::new());
     }
-    written(&all)
+    to_text(&all)
 }
 
-/// What a text has under codeteam's name.
-pub(super) fn find(text: &str) -> ExistingEntry {
+/// Parses the entry under codeteam's name.
+pub(super) fn find_entry(text: &str) -> ExistingEntry {
     let Some(all) = parse(text) else {
         return ExistingEntry::Unknown;
     };
@@ -66,7 +66,7 @@ fn parse(text: &str) -> Option<Map<String, Value>> {
     serde_json::from_str(text).ok()
 }
 
-fn written(all: &Map<String, Value>) -> Option<String> {
+fn to_text(all: &Map<String, Value>) -> Option<String> {
     let text = serde_json::to_string_pretty(all).ok()?;
     Some(format!("{text}\n"))
 }
@@ -81,7 +81,7 @@ mod tests {
             command: "codeteam".to_owned(),
             args: vec!["mcp".to_owned()],
         };
-        let new = with("", &entry).unwrap();
+        let new = with_entry("", &entry).unwrap();
         expect_test::expect![[r#"
             {
               "$schema": "https://opencode.ai/config.json",
@@ -98,11 +98,11 @@ mod tests {
             }
         "#]]
         .assert_eq(&new);
-        assert_eq!(with(&new, &entry).unwrap(), new);
-        assert_eq!(without(&new).unwrap(), "");
+        assert_eq!(with_entry(&new, &entry).unwrap(), new);
+        assert_eq!(without_entry(&new).unwrap(), "");
         let before = "{\n  \"theme\": \"x\",\n  \"mcp\": {\n    \"other\": {}\n  }\n}\n";
-        let both = with(before, &entry).unwrap();
-        assert_eq!(without(&both).unwrap(), before);
-        assert_eq!(with("{ // mine\n}", &entry), None);
+        let both = with_entry(before, &entry).unwrap();
+        assert_eq!(without_entry(&both).unwrap(), before);
+        assert_eq!(with_entry("{ // mine\n}", &entry), None);
     }
 }

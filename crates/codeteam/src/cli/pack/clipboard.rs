@@ -1,15 +1,15 @@
-//! The clipboard: by a program that knows it, or by the terminal.
+//! Copies to the clipboard, with a program that can access it or through the terminal.
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use codeteam_engine::process;
+use codeteam_host::process;
 
-use crate::problem::Problem;
+use codeteam_engine::problem::Problem;
 
-/// Programs that take a text for the clipboard, in the order they are tried.
+/// Programs that copy to the clipboard, in the order in which they are tried.
 const PROGRAMS: [(&str, &[&str]); 4] = [
     ("wl-copy", &[]),
     ("xclip", &["-selection", "clipboard"]),
@@ -17,13 +17,13 @@ const PROGRAMS: [(&str, &[&str]); 4] = [
     ("pbcopy", &[]),
 ];
 
-/// What terminals take; more is cut off without a word.
+/// The size limit of terminals; more is cut off silently.
 const TERMINAL: usize = 74_000;
 
-/// Puts a text on the clipboard.
-pub(super) fn copy(path: &OsStr, text: &[u8]) -> Result<(), Problem> {
+/// Copies a text to the clipboard.
+pub(super) fn copy_to_clipboard(path: &OsStr, text: &[u8]) -> Result<(), Problem> {
     for (program, args) in PROGRAMS {
-        if process::feed(path, program, args, text).unwrap_or(false) {
+        if process::pipe_to_program(path, program, args, text).unwrap_or(false) {
             return Ok(());
         }
     }

@@ -1,4 +1,4 @@
-//! Where a pack goes: to standard output, into a file, onto the clipboard, or nowhere.
+//! Writes a pack to standard output, into a file, onto the clipboard, or nowhere.
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal as _, Read as _, Write};
@@ -11,13 +11,13 @@ use codeteam_context::pack::{Error, PackReport, is_pack};
 
 use super::{Args, clipboard};
 use crate::cli::CliContext;
-use crate::output::harmless;
-use crate::problem::Problem;
+use crate::output::escape_control;
+use codeteam_engine::problem::Problem;
 
-/// How much of a file must be seen to tell a pack.
+/// The number of bytes needed to recognise a pack.
 const START: u64 = 64;
 
-/// Where a pack goes.
+/// The destination of a pack.
 pub(super) struct PackTarget {
     place: PackDestination,
     interrupted: Arc<AtomicBool>,
@@ -31,12 +31,12 @@ enum PackDestination {
     Nowhere,
     /// A file, which appears when all of it is written.
     File(PathBuf),
-    /// A pipe or a device, which is written to as it is.
+    /// A pipe or device, which is written to directly.
     Device(PathBuf),
 }
 
 impl PackTarget {
-    /// Where the arguments say, if it may be written there.
+    /// Returns the destination given by the arguments, if it may be written to.
     pub(super) fn new(args: &Args, scene: &CliContext) -> Result<Self, Problem> {
         let place = match &args.output {
             _ if args.copy => PackDestination::Clipboard,
@@ -48,7 +48,7 @@ impl PackTarget {
                 ));
             }
             Some(path) if path.as_os_str() == "-" => PackDestination::Standard,
-            Some(path) => file(&scene.folder.join(path), path, args.force)?,
+            Some(path) => file_destination(&scene.folder.join(path), path, args.force)?,
             None if scene.json => PackDestination::Nowhere,
             None => PackDestination::Standard,
         };
@@ -59,11 +59,11 @@ impl PackTarget {
         })
     }
 
-    /// Files that are this pack, or about to be.
-    pub(super) fn own_files(&self) -> Vec<PathBuf> {
+    /// Returns the files that are this pack, or are about to be.
+    pub(super) fn output_files(&self) -> Vec<PathBuf> {
         match &self.place {
             PackDestination::File(path) => vec![path.clone()],
-            // A shell may have sent it into the folder that is packed.
+            // A shell may have redirected it into the folder that is packed.
             PackDestination::Standard => vec![PathBuf::from("/proc/self/fd/1")],
             PackDestination::Clipboard | PackDestination::Nowhere | PackDestination::Device(_) => {
                 Vec::new()
@@ -71,12 +71,12 @@ impl PackTarget {
         }
     }
 
-    /// Whether the user wants it no longer.
+    /// Returns true if the user has interrupted the command.
     pub(super) fn interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Has a pack written. Nothing comes back if its reader went away.
+    /// Writes a pack. Returns `None` if its reader has gone away.
     pub(super) fn write(
         &self,
         pack: impl FnOnce(&mut dyn Write) -> Result<PackReport, Error>,
@@ -94,17 +94,17 @@ impl PackTarget {
             PackDestination::Clipboard => {
                 let mut text = Vec::new();
                 let report = pack(&mut text).map_err(problem)?;
-                clipboard::copy(&self.search, &text)?;
+                clipboard::copy_to_clipboard(&self.search, &text)?;
                 return Ok(Some(report));
             }
             PackDestination::Device(path) => {
                 let mut opened = File::options()
                     .write(true)
                     .open(path)
-                    .map_err(|error| cannot(path, &error))?;
+                    .map_err(|error| write_problem(path, &error))?;
                 pack(&mut opened)
             }
-            PackDestination::File(path) => return self.to_file(path, pack).map(Some),
+            PackDestination::File(path) => return self.write_to_file(path, pack).map(Some),
         };
         match written {
             Ok(report) => Ok(Some(report)),
@@ -113,13 +113,13 @@ impl PackTarget {
         }
     }
 
-    fn to_file(
+    fn write_to_file(
         &self,
         path: &Path,
         pack: impl FnOnce(&mut dyn Write) -> Result<PackReport, Error>,
     ) -> Result<PackReport, Problem> {
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            // Without it, what is half written stays behind.
+            // Without the handler, a half-written file would stay behind.
             let _ = signal_hook::flag::register(signal, Arc::clone(&self.interrupted));
         }
         let folder = path.parent().unwrap_or(Path::new("."));
@@ -127,7 +127,7 @@ impl PackTarget {
             .prefix(".codeteam-pack-")
             .permissions(fs::Permissions::from_mode(0o666))
             .tempfile_in(folder)
-            .map_err(|error| cannot(path, &error))?;
+            .map_err(|error| write_problem(path, &error))?;
         let mut out = InterruptibleWriter {
             out: file.as_file_mut(),
             stop: &self.interrupted,
@@ -137,13 +137,13 @@ impl PackTarget {
             written => written.map_err(problem)?,
         };
         file.persist(path)
-            .map_err(|error| cannot(path, &error.error))?;
+            .map_err(|error| write_problem(path, &error.error))?;
         Ok(report)
     }
 }
 
-/// What a file on the command line is, and whether it may be written over.
-fn file(path: &Path, said: &Path, force: bool) -> Result<PackDestination, Problem> {
+/// Determines the kind of a file on the command line, and whether it may be overwritten.
+fn file_destination(path: &Path, said: &Path, force: bool) -> Result<PackDestination, Problem> {
     let Ok(found) = path.metadata() else {
         let folder = path.parent().unwrap_or(Path::new("."));
         if !folder.is_dir() {
@@ -166,18 +166,18 @@ fn file(path: &Path, said: &Path, force: bool) -> Result<PackDestination, Proble
     let read = File::open(path).and_then(|file| file.take(START).read_to_end(&mut start));
     if !force && !(read.is_ok() && (start.is_empty() || is_pack(&start))) {
         return Err(Problem::user(format!(
-            "`{}` is there and is no pack, so it was not written over",
+            "`{}` exists and is not a pack, so it was not overwritten",
             said.display()
         ))
         .hint("name another file, or add `--force`"));
     }
-    // Through a link, what it leads to is written, and the link stays.
+    // A link is kept, and its target is written.
     Ok(PackDestination::File(
         path.canonicalize().unwrap_or_else(|_| path.to_owned()),
     ))
 }
 
-fn cannot(path: &Path, error: &io::Error) -> Problem {
+fn write_problem(path: &Path, error: &io::Error) -> Problem {
     Problem::environment(format!("`{}` cannot be written", path.display())).caused_by(error)
 }
 
@@ -190,7 +190,7 @@ fn problem(error: Error) -> Problem {
     }
 }
 
-/// Ends with an error as soon as the user says so.
+/// Fails as soon as the user interrupts.
 struct InterruptibleWriter<'w> {
     out: &'w mut File,
     stop: &'w AtomicBool,
@@ -209,7 +209,7 @@ impl Write for InterruptibleWriter<'_> {
     }
 }
 
-/// A terminal, on which files only appear: their control characters do nothing.
+/// Writes to a terminal with the control characters of files made harmless.
 struct SanitizingWriter<W> {
     out: W,
     /// The start of a character whose end is still to come.
@@ -224,7 +224,7 @@ impl<W: Write> Write for SanitizingWriter<W> {
             Err(error) => error.valid_up_to(),
         };
         let (text, rest) = self.rest.split_at(whole);
-        let text = harmless(&String::from_utf8_lossy(text)).into_owned();
+        let text = escape_control(&String::from_utf8_lossy(text)).into_owned();
         self.rest = rest.to_vec();
         self.out.write_all(text.as_bytes())?;
         Ok(bytes.len())

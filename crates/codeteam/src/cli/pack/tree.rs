@@ -1,4 +1,4 @@
-//! `codeteam pack --tree`: where the tokens are.
+//! `codeteam pack --tree`: shows where the tokens are.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,14 +7,14 @@ use codeteam_context::pack::{PackReport, PackedFile};
 use serde_json::{Value, json};
 
 use crate::cli::CliContext;
-use crate::output::{self, grouped};
-use crate::problem::Problem;
+use crate::output::{self, group_digits};
+use codeteam_engine::problem::Problem;
 
-/// As many lines as people look at, where no terminal says how many it has.
+/// The number of lines shown if the terminal's height is unknown.
 const LINES: usize = 40;
-/// How long the bar of all tokens is.
+/// The length of the bar for all tokens.
 const BAR: usize = 20;
-/// Deeper folders are one with those above them.
+/// Folders below this depth are merged with those above.
 const DEEPEST: usize = 64;
 
 /// A folder or a file.
@@ -26,10 +26,10 @@ struct TokenTreeNode {
 }
 
 /// Prints the folders with the most tokens, or all of them as JSON.
-pub(super) fn print(report: &PackReport, scene: &CliContext) -> Result<(), Problem> {
-    let top = grow(&report.files);
+pub(super) fn print_tree(report: &PackReport, scene: &CliContext) -> Result<(), Problem> {
+    let top = build_tree(&report.files);
     if scene.json {
-        return output::json(&in_json("", &top));
+        return output::print_json(&node_to_json("", &top));
     }
     let lines =
         rustix::termios::tcgetwinsize(io::stdout()).map_or(LINES, |size| usize::from(size.ws_row));
@@ -38,10 +38,10 @@ pub(super) fn print(report: &PackReport, scene: &CliContext) -> Result<(), Probl
     } else {
         lines.saturating_sub(3).max(10)
     };
-    output::out(&draw(&top, lines))
+    output::print_text(&draw(&top, lines))
 }
 
-fn grow(files: &[PackedFile]) -> TokenTreeNode {
+fn build_tree(files: &[PackedFile]) -> TokenTreeNode {
     let mut top = TokenTreeNode::default();
     for file in files {
         let tokens = file.tokens.unwrap_or(0);
@@ -64,18 +64,18 @@ fn grow(files: &[PackedFile]) -> TokenTreeNode {
     top
 }
 
-/// Draws the folders and files that have most of it, as many as there are lines for: whatever has more
-/// tokens comes before what has fewer, and nothing without what it is in.
+/// Draws as many of the largest folders and files as there are lines for. A node with more tokens
+/// takes precedence over one with fewer, and no node is shown without its parents.
 fn draw(top: &TokenTreeNode, lines: usize) -> String {
     let mut sizes = Vec::new();
     collect(top, &mut sizes);
     sizes.sort_unstable_by(|a, b| b.cmp(a));
     let least = sizes.get(lines).map_or(0, |size| size + 1);
     let mut out = format!("{}\n", row("", 0, top, top.tokens));
-    below(top, top.tokens, least, 1, &mut out);
+    draw_children(top, top.tokens, least, 1, &mut out);
     let shown = out.lines().count() - 1;
     if shown < sizes.len() {
-        let left = grouped(sizes.len() - shown);
+        let left = group_digits(sizes.len() - shown);
         out.extend(["and ", &left, " smaller (`--json` has them all)\n"]);
     }
     out
@@ -88,7 +88,7 @@ fn collect(node: &TokenTreeNode, sizes: &mut Vec<usize>) {
     }
 }
 
-fn below(node: &TokenTreeNode, all: usize, least: usize, depth: usize, out: &mut String) {
+fn draw_children(node: &TokenTreeNode, all: usize, least: usize, depth: usize, out: &mut String) {
     let mut order: Vec<_> = node
         .below
         .iter()
@@ -98,7 +98,7 @@ fn below(node: &TokenTreeNode, all: usize, least: usize, depth: usize, out: &mut
     for (name, node) in order {
         out.push_str(&row(name, depth, node, all));
         out.push('\n');
-        below(node, all, least, depth + 1, out);
+        draw_children(node, all, least, depth + 1, out);
     }
 }
 
@@ -108,7 +108,7 @@ fn row(name: &str, depth: usize, node: &TokenTreeNode, all: usize) -> String {
     let files = if name.is_empty() || name.ends_with('/') {
         format!(
             " ({} file{})",
-            grouped(node.files),
+            group_digits(node.files),
             if node.files == 1 { "" } else { "s" }
         )
     } else {
@@ -118,15 +118,18 @@ fn row(name: &str, depth: usize, node: &TokenTreeNode, all: usize) -> String {
     let indent = "  ".repeat(depth);
     format!(
         "{:>11} {:>3}% {bar:<BAR$} {indent}{name}{files}",
-        grouped(node.tokens),
+        group_digits(node.tokens),
         share(100)
     )
 }
 
-fn in_json(name: &str, node: &TokenTreeNode) -> Value {
+fn node_to_json(name: &str, node: &TokenTreeNode) -> Value {
     let mut value = json!({"name": name, "tokens": node.tokens, "files": node.files});
     if !node.below.is_empty() {
-        let below = node.below.iter().map(|(name, node)| in_json(name, node));
+        let below = node
+            .below
+            .iter()
+            .map(|(name, node)| node_to_json(name, node));
         value["below"] = below.collect();
     }
     value
@@ -154,7 +157,7 @@ mod tests {
             packed("e", 15),
             packed("f", 5),
         ];
-        let drawn = draw(&grow(&files), 4);
+        let drawn = draw(&build_tree(&files), 4);
         expect_test::expect![[r"
                     100 100% ████████████████████ all (4 files)
                      80  80% ████████████████       a/ (2 files)
@@ -164,6 +167,6 @@ mod tests {
             and 2 smaller (`--json` has them all)
         "]]
         .assert_eq(&drawn);
-        assert_eq!(draw(&grow(&[]), 5).lines().count(), 1);
+        assert_eq!(draw(&build_tree(&[]), 5).lines().count(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Files of roles, made for people to change.
+//! Creates role files for people to edit.
 
 use std::path::{Path, PathBuf};
 
@@ -6,29 +6,29 @@ use codeteam_engine::config::SchemaKind;
 use codeteam_engine::engine::CommandLocation;
 
 use crate::cli::CliContext;
-use crate::cli::config::near_name;
-use crate::problem::Problem;
+use crate::cli::config::short_path;
+use codeteam_engine::problem::Problem;
 
-/// Where a new role goes: the user's folder or the project's.
-pub(super) fn folder(
+/// Returns the folder for a new role: the user's or the project's.
+pub(super) fn role_folder(
     scene: &CliContext,
     ground: &CommandLocation,
     user: bool,
 ) -> Result<PathBuf, Problem> {
     if user {
-        return ground.user().ok_or_else(|| {
+        return ground.user_folder().ok_or_else(|| {
             Problem::environment("neither `HOME` nor `XDG_CONFIG_HOME` is set")
                 .hint("roles of your own are kept in `~/.config/codeteam/roles`")
         });
     }
-    ground.project().ok_or_else(|| {
+    ground.project_folder().ok_or_else(|| {
         let folder = scene.folder.display();
         Problem::user(format!("`{folder}` is not in a git repository"))
             .hint("with `--user` the role is one of your own, for all projects")
     })
 }
 
-/// The name of a role that a file can have: `coder`, or `adversarial/coder`.
+/// Checks that a role's name can be a file name: `coder`, or `adversarial/coder`.
 pub(super) fn check_name(name: &str) -> Result<(), Problem> {
     let plain = |part: &str| {
         let mut chars = part.chars();
@@ -44,7 +44,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Problem> {
     )
 }
 
-/// Refuses a role that the folder has already, in whatever form.
+/// Fails if the folder already has the role, in whatever form.
 pub(super) fn check_free(scene: &CliContext, folder: &Path, name: &str) -> Result<(), Problem> {
     let taken = [
         folder.join("roles").join(format!("{name}.yml")),
@@ -54,14 +54,14 @@ pub(super) fn check_free(scene: &CliContext, folder: &Path, name: &str) -> Resul
     match taken.iter().find(|path| path.symlink_metadata().is_ok()) {
         None => Ok(()),
         Some(path) => {
-            let path = near_name(scene, &path.display().to_string());
+            let path = short_path(scene, &path.display().to_string());
             Err(Problem::user(format!("there is `{path}` already"))
                 .hint("it was not touched; change it, or choose another name"))
         }
     }
 }
 
-/// The line by which an editor knows what a file may say.
+/// Returns the line that tells an editor which schema a file has.
 pub(super) fn editor_line(file: &Path, folder: &Path) -> String {
     let below = file.strip_prefix(folder).unwrap_or(file);
     let up = "../".repeat(below.components().count().saturating_sub(1));
@@ -69,7 +69,7 @@ pub(super) fn editor_line(file: &Path, folder: &Path) -> String {
 }
 
 /// Writes a role's files, none of which may exist, and the schema that their first line names.
-pub(super) fn write(
+pub(super) fn write_role_files(
     ground: &CommandLocation,
     folder: &Path,
     files: &[(PathBuf, String)],

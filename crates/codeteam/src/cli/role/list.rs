@@ -1,16 +1,16 @@
-//! `codeteam role list`: the roles there are.
+//! `codeteam role list`: lists all roles.
 
-use codeteam_core::role::{ResolvedRole, SourceLayer};
 use codeteam_engine::engine;
 use codeteam_engine::library::Library;
+use codeteam_workflow::roles::{ResolvedRole, SourceLayer};
 use serde::Serialize;
 
 use crate::cli::CliContext;
 use crate::cli::config::LoadedConfig;
 use crate::exit::Exit;
-use crate::output::{self, cut, one_line, out_line, say, width};
-use crate::problem::Problem;
+use crate::output::{self, eprint_line, one_line, print_line, stdout_width, truncate};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `role list`.
 #[derive(Debug, clap::Args)]
@@ -31,7 +31,7 @@ struct RoleRow {
     /// The layer whose role of the same name it stands in place of.
     hides: Option<&'static str>,
     description: String,
-    /// What it is good at.
+    /// Its strengths.
     strengths: Vec<String>,
     /// The files that say something of it, the nearest first.
     files: Vec<String>,
@@ -44,25 +44,25 @@ struct RoleRow {
 pub(super) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let said = LoadedConfig::read(scene, &[])?;
     let mut library = said.library();
-    let mut users = library.users(&said.config.surroundings());
+    let mut users = library.workflows_by_role(&said.config.surroundings());
     let names = library.role_names().into_iter();
     let mut rows: Vec<(SourceLayer, RoleRow)> = names.map(|name| row(&library, name)).collect();
     for (_, row) in &mut rows {
         row.workflows = users.remove(&row.name).into_iter().flatten().collect();
     }
-    // Those that are nearest to the user first.
+    // The layers closest to the user come first.
     rows.sort_by(|(a, left), (b, right)| b.cmp(a).then_with(|| left.name.cmp(&right.name)));
     let rows: Vec<RoleRow> = rows.into_iter().map(|(_, row)| row).collect();
     if scene.json {
-        output::json(&rows)?;
+        output::print_json(&rows)?;
         return Ok(Exit::Done);
     }
-    for line in table(&rows, width()) {
-        out_line(&line)?;
+    for line in table(&rows, stdout_width()) {
+        print_line(&line)?;
     }
     let broken = rows.iter().filter(|row| row.problem.is_some()).count();
     if broken > 0 && scene.detail >= Verbosity::Normal {
-        say("note: what cannot be used is explained by `codeteam role validate`");
+        eprint_line("note: `codeteam role validate` explains what cannot be used");
     }
     Ok(Exit::Done)
 }
@@ -100,7 +100,7 @@ fn row(library: &Library, name: &str) -> (SourceLayer, RoleRow) {
     (layer, row)
 }
 
-/// A table with a group for each layer. Where there is little room, the layer is the title of its
+/// Formats a table with a group for each layer. On a narrow terminal the layer is the title of its
 /// group.
 fn table(rows: &[RoleRow], room: usize) -> Vec<String> {
     const HEAD: [&str; 5] = ["NAME", "KIND", "LAYER", "EXTENDS", "DESCRIPTION"];
@@ -119,7 +119,7 @@ fn table(rows: &[RoleRow], room: usize) -> Vec<String> {
         let cells = columns.iter().zip(&widths);
         let cells = cells.map(|(&column, &width)| format!("{:<width$}  ", line[column]));
         let start = format!("{lead}{}", cells.collect::<String>());
-        let text = cut(&line[4], room.saturating_sub(start.chars().count()));
+        let text = truncate(&line[4], room.saturating_sub(start.chars().count()));
         format!("{start}{text}").trim_end().to_owned()
     };
     let mut table = vec![written(&head)];
@@ -149,7 +149,7 @@ fn cells(row: &RoleRow) -> [String; 5] {
         (None, Some(layer)) => format!("in place of the {layer} one: {}", row.description),
         (None, None) => row.description.clone(),
     };
-    // For one's own it is worth knowing where it counts.
+    // For the user's own roles it is worth knowing which workflows use them.
     let description = match row.workflows.as_slice() {
         _ if row.problem.is_some() || row.layer == SourceLayer::BuiltIn.as_str() => description,
         [] => format!("{description} (in no workflow)"),
@@ -177,7 +177,7 @@ mod tests {
             extends: None,
             extends_layer: None,
             hides: None,
-            description: "Implements one task from its brief, then mends what is found".to_owned(),
+            description: "Implements one task from its brief, then fixes what is found".to_owned(),
             strengths: Vec::new(),
             files: Vec::new(),
             workflows: vec!["lean".to_owned()],
@@ -191,12 +191,12 @@ mod tests {
         let expected = [
             "  NAME                KIND         DESCRIPTION",
             "project",
-            "  coder               implementer  Implements one task from its brief, then men…",
+            "  coder               implementer  Implements one task from its brief, then fix…",
             "built-in",
-            "  a_rather_long_name  implementer  Implements one task from its brief, then men…",
+            "  a_rather_long_name  implementer  Implements one task from its brief, then fix…",
         ];
         assert_eq!(lines, expected);
         assert!(lines.iter().all(|line| line.chars().count() <= 80));
-        assert!(table(&rows, usize::MAX)[1].ends_with("mends what is found (in lean)"));
+        assert!(table(&rows, usize::MAX)[1].ends_with("fixes what is found (in lean)"));
     }
 }

@@ -1,37 +1,38 @@
-//! `codeteam role new`: a file to begin with.
+//! `codeteam role new`: creates a role file to start from.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use codeteam_core::ids::RoleName;
-use codeteam_core::role::{RoleKind, SourceLayer};
+use codeteam_core::role::RoleKind;
 use codeteam_core::workflow::StepKind;
 use codeteam_engine::context::strategies::StrategyCatalog;
 use codeteam_engine::engine;
 use codeteam_engine::library::Library;
+use codeteam_workflow::roles::SourceLayer;
 use serde_json::json;
 
 use super::files;
 use crate::cli::CliContext;
-use crate::cli::config::{LoadedConfig, near_name};
+use crate::cli::config::{LoadedConfig, short_path};
 use crate::exit::Exit;
-use crate::output::{self, out_line, say};
-use crate::problem::Problem;
+use crate::output::{self, eprint_line, print_line};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `role new`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The role's name; `adversarial/qa` is the `qa` of that workflow alone.
     name: String,
-    /// The role it builds on: its prompt comes first, its settings hold unless said otherwise.
+    /// The role it builds on: its prompt comes first, and its settings apply unless overridden.
     #[arg(long, value_name = "ROLE", conflicts_with = "kind")]
     extends: Option<String>,
-    /// What it owes, if it builds on none; an implementer if nothing is said.
+    /// Its kind, if it builds on no other role; `implementer` if left out.
     #[arg(long, value_enum)]
     kind: Option<KindArg>,
-    /// Among your own roles, for all projects.
+    /// Put it among your own roles, for all projects.
     #[arg(long)]
     user: bool,
     /// As a folder: `agents/NAME/prompt.md` and `agent.yaml`.
@@ -68,13 +69,13 @@ impl From<KindArg> for RoleKind {
     }
 }
 
-/// What a new role builds on.
+/// The base of a new role.
 enum RoleBase {
     /// Another role.
     Role(String),
-    /// The role of its own name, in a lower layer.
+    /// The role of the same name in a lower layer.
     Itself(SourceLayer),
-    /// Nothing.
+    /// Nothing but a kind.
     Kind(RoleKind),
 }
 
@@ -82,9 +83,9 @@ pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     files::check_name(&args.name)?;
     let said = LoadedConfig::read(scene, &[])?;
     let library = said.library();
-    let folder = files::folder(scene, &said.ground, args.user)?;
+    let folder = files::role_folder(scene, &said.ground, args.user)?;
     files::check_free(scene, &folder, &args.name)?;
-    let base = base(args, &library)?;
+    let base = choose_base(args, &library)?;
     let mut written: Vec<(PathBuf, String)> = Vec::new();
     if args.as_folder {
         let own = folder.join("agents").join(&args.name);
@@ -92,9 +93,9 @@ pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         let line = files::editor_line(&path, &folder);
         written.push((path, skeleton(&args.name, &line, &base, false)));
         let text = match &base {
-            RoleBase::Kind(kind) => prompt(*kind),
-            RoleBase::Role(name) => inherited(name, &library)?,
-            RoleBase::Itself(_) => inherited(&args.name, &library)?,
+            RoleBase::Kind(kind) => starter_prompt(*kind),
+            RoleBase::Role(name) => inherited_prompt(name, &library)?,
+            RoleBase::Itself(_) => inherited_prompt(&args.name, &library)?,
         };
         written.push((own.join("prompt.md"), text));
     } else {
@@ -102,35 +103,35 @@ pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         let line = files::editor_line(&path, &folder);
         written.push((path, skeleton(&args.name, &line, &base, true)));
     }
-    files::write(&said.ground, &folder, &written)?;
+    files::write_role_files(&said.ground, &folder, &written)?;
     if scene.json {
         let paths: Vec<&PathBuf> = written.iter().map(|(path, _)| path).collect();
-        output::json(&json!({ "role": args.name, "files": paths }))?;
+        output::print_json(&json!({ "role": args.name, "files": paths }))?;
         return Ok(Exit::Done);
     }
     for (path, _) in &written {
-        out_line(&near_name(scene, &path.display().to_string()))?;
+        print_line(&short_path(scene, &path.display().to_string()))?;
     }
     if scene.detail >= Verbosity::Normal {
         let (codeteam, name) = (&scene.calls.codeteam, &args.name);
         if let RoleBase::Itself(layer) = base {
             let layer = layer.as_str();
-            say(&format!(
+            eprint_line(&format!(
                 "it changes the {layer} role `{name}` wherever that is used"
             ));
         }
-        say(&format!("  check   {codeteam} role validate {name}"));
-        say(&format!("  see     {codeteam} role show --resolved {name}"));
-        if let Some(played) = played(&base, &said) {
+        eprint_line(&format!("  check   {codeteam} role validate {name}"));
+        eprint_line(&format!("  see     {codeteam} role show --resolved {name}"));
+        if let Some(played) = suggest_played_role(&base, &said) {
             let call = format!("{codeteam} run \"…\" --role {played}={name}");
-            say(&format!("  use     {call}"));
+            eprint_line(&format!("  use     {call}"));
         }
     }
     Ok(Exit::Done)
 }
 
-/// A role of the usual workflow that a new one could play.
-fn played(base: &RoleBase, said: &LoadedConfig) -> Option<String> {
+/// Returns a role of the default workflow that the new one could replace.
+fn suggest_played_role(base: &RoleBase, said: &LoadedConfig) -> Option<String> {
     let mut library = said.library();
     let kind = match base {
         RoleBase::Itself(_) => return None,
@@ -142,7 +143,7 @@ fn played(base: &RoleBase, said: &LoadedConfig) -> Option<String> {
     let mut slots: Vec<(bool, &RoleName)> = Vec::new();
     for step in steps {
         if let StepKind::Role(work) = &step.kind {
-            // Those who work on tasks first.
+            // Roles that work on tasks come first.
             slots.extend(work.slots.iter().map(|role| (step.scope.is_none(), role)));
         }
     }
@@ -150,14 +151,14 @@ fn played(base: &RoleBase, said: &LoadedConfig) -> Option<String> {
     slots.into_iter().min().map(|(_, role)| role.0.clone())
 }
 
-/// A prompt to begin with: what the role builds on says, to be changed.
-fn inherited(name: &str, library: &Library) -> Result<String, Problem> {
+/// Returns a prompt to start from: a copy of that of the base role.
+fn inherited_prompt(name: &str, library: &Library) -> Result<String, Problem> {
     let role = library.resolve(name).map_err(engine::Error::from)?.role;
-    let note = format!("It stands in place of the prompt of `{name}`, of which this is a copy.");
+    let note = format!("It replaces the prompt of `{name}`, of which it is a copy.");
     Ok(format!("<!-- {note} -->\n{}\n", role.prompt))
 }
 
-fn base(args: &Args, library: &Library) -> Result<RoleBase, Problem> {
+fn choose_base(args: &Args, library: &Library) -> Result<RoleBase, Problem> {
     let below = if args.user {
         SourceLayer::BuiltIn
     } else {
@@ -177,7 +178,7 @@ fn base(args: &Args, library: &Library) -> Result<RoleBase, Problem> {
     }
 }
 
-/// A file that says what can be said. What is not needed is commented out.
+/// Renders a role file with all possible keys. Optional ones are commented out.
 fn skeleton(name: &str, editor_line: &str, base: &RoleBase, with_prompt: bool) -> String {
     let mut text = editor_line.to_owned();
     let kinds = RoleKind::ALL.map(RoleKind::as_str).join(", ");
@@ -217,16 +218,16 @@ fn skeleton(name: &str, editor_line: &str, base: &RoleBase, with_prompt: bool) -
          #   - {{ name: lint, command: make lint }}\n",
         names[..half].join(", "),
         names[half..].join(", "),
-        strategy(base)
+        usual_strategy(base)
     );
     match base {
         RoleBase::Kind(kind) if with_prompt => {
             text.push_str("prompt: |\n");
-            for line in prompt(*kind).lines() {
+            for line in starter_prompt(*kind).lines() {
                 let _ = writeln!(text, "  {line}");
             }
         }
-        // What nobody has filled in is told to nobody.
+        // The example is commented out, so that text nobody has filled in is not sent to workers.
         RoleBase::Role(_) | RoleBase::Itself(_) if with_prompt => text.push_str(
             "# system_prompt_additions: |     # what it is told besides\n\
              #   We write commit messages in French.\n",
@@ -236,8 +237,8 @@ fn skeleton(name: &str, editor_line: &str, base: &RoleBase, with_prompt: bool) -
     text
 }
 
-/// What a role of a kind is usually shown.
-fn strategy(base: &RoleBase) -> &'static str {
+/// Returns the usual context strategy for a kind of role.
+fn usual_strategy(base: &RoleBase) -> &'static str {
     match base {
         RoleBase::Kind(RoleKind::Gatekeeper) => "reviewer_diff",
         RoleBase::Kind(RoleKind::Implementer) | RoleBase::Role(_) | RoleBase::Itself(_) => {
@@ -247,13 +248,13 @@ fn strategy(base: &RoleBase) -> &'static str {
     }
 }
 
-fn prompt(kind: RoleKind) -> String {
+fn starter_prompt(kind: RoleKind) -> String {
     let text = match kind {
         RoleKind::Gatekeeper => {
             "Say here who it is and how it judges: what it looks for first, what it lets pass, and\nwhat a finding must name."
         }
         _ => {
-            "Say here who it is and how it works: what it reads first, what it keeps to, and when it\nis done. The goal, the task and the form of its answer are told by codeteam."
+            "Say here who it is and how it works: what it reads first, what it keeps to, and when it\nis done. codeteam adds the goal, the task and the form of the answer."
         }
     };
     format!("{text}\n")

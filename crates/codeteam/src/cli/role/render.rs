@@ -1,29 +1,30 @@
-//! `codeteam role render`: what a role's worker would be told.
+//! `codeteam role render`: prints the prompt that a role's worker would get.
 
 use std::path::PathBuf;
 
 use codeteam_core::ids::{RoleName, StepId, TaskId};
 use codeteam_core::role::Role;
-use codeteam_core::workflow::{CompiledWorkflow, StepKind};
+use codeteam_core::workflow::StepKind;
 use codeteam_engine::engine::{self, PreviewRequest, Project, RunRequest};
 use codeteam_engine::library::is_file;
+use codeteam_workflow::language::CompiledWorkflow;
 use serde_json::json;
 
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::output::{self, out_line, say};
-use crate::problem::Problem;
+use crate::output::{self, eprint_line, print_line};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `role render`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The role, by the name that its workflow has for it; or any other role.
+    /// The role, by its name in the workflow; or any other role.
     role: String,
-    /// The task that it is asked for.
+    /// The task to render the prompt for.
     #[arg(long, value_name = "ID", requires = "plan")]
     task: Option<String>,
-    /// The plan that the task is in.
+    /// The plan that contains the task.
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
     /// What you want; the plan's description if left out.
@@ -35,7 +36,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
-    let project = scene.project()?;
+    let project = scene.find_project()?;
     let seen = |name: &String| {
         if is_file(name) {
             scene.folder.join(name).display().to_string()
@@ -47,7 +48,7 @@ pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         workflow: args.workflow.as_ref().map(seen),
         ..RunRequest::default()
     })?;
-    let (role, step) = find(&project, &compiled, &args.role)?;
+    let (role, step) = find_role(&project, &compiled, &args.role)?;
     let plan = match &args.plan {
         None => None,
         Some(path) => Some(project.read_plan(&scene.folder.join(path))?.plan),
@@ -62,11 +63,11 @@ pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
             step,
             task: args.task.clone().map(TaskId),
             plan,
-            rules: project.config.rules_of(&compiled),
+            rules: project.config.rules_for_workflow(&compiled),
         },
     )?;
     if scene.json {
-        output::json(&json!({
+        output::print_json(&json!({
             "role": args.role,
             "system": prompt.system,
             "user": prompt.user,
@@ -74,18 +75,18 @@ pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         }))?;
         return Ok(Exit::Done);
     }
-    out_line("--- system prompt")?;
-    out_line(prompt.system.trim_end())?;
-    out_line("--- user prompt")?;
-    out_line(prompt.user.trim_end())?;
+    print_line("--- system prompt")?;
+    print_line(prompt.system.trim_end())?;
+    print_line("--- user prompt")?;
+    print_line(prompt.user.trim_end())?;
     if scene.detail >= Verbosity::Normal {
-        say(&format!("{} tokens", prompt.tokens()));
+        eprint_line(&format!("{} tokens", prompt.tokens()));
     }
     Ok(Exit::Done)
 }
 
-/// A role of the workflow with the first step that asks it; or any role there is.
-fn find(
+/// Finds a role of the workflow and the first step that uses it, or else any role.
+fn find_role(
     project: &Project,
     compiled: &CompiledWorkflow,
     name: &str,

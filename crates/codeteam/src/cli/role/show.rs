@@ -1,23 +1,25 @@
-//! `codeteam role show`: one role, as its files say it or with all it builds on.
+//! `codeteam role show`: shows a role as in its files, or resolved with everything it extends.
 
-use codeteam_core::role::{ResolvedRole, SourceLayer};
-use codeteam_core::yaml::{self, OriginComments, SourcePosition, YamlNode};
 use codeteam_engine::engine;
 use codeteam_engine::library::Library;
+use codeteam_workflow::roles::{ResolvedRole, SourceLayer};
+use codeteam_workflow::yaml::{self, OriginComments, SourcePosition, YamlNode};
 use serde_json::json;
 
 use crate::cli::CliContext;
-use crate::cli::config::{LoadedConfig, flat, near, near_name, value};
+use crate::cli::config::{
+    LoadedConfig, flatten_with_sources, node_to_json, short_path, shorten_sources,
+};
 use crate::exit::Exit;
-use crate::output::{self, out, out_line};
-use crate::problem::Problem;
+use crate::output::{self, print_line, print_text};
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `role show`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The role.
     name: String,
-    /// The role as a run would have it, with everything it builds on and where each value was said.
+    /// The role as a run would have it, with everything it inherits and the origin of each value.
     #[arg(long)]
     resolved: bool,
 }
@@ -27,40 +29,40 @@ pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let library = said.library();
     if args.resolved {
         let found = library.resolve(&args.name).map_err(engine::Error::from)?;
-        resolved(scene, &library, &args.name, &found)?;
+        print_resolved(scene, &library, &args.name, &found)?;
         return Ok(Exit::Done);
     }
     let known = library.role_names();
     if !known.contains(args.name.as_str()) {
-        // Says what may have been meant.
+        // This fails with a suggestion of what may have been meant.
         library.resolve(&args.name).map_err(engine::Error::from)?;
     }
-    let texts = texts(&library, &args.name);
+    let texts = role_texts(&library, &args.name);
     if scene.json {
         let texts = texts.iter().map(
             |(layer, file, text)| json!({ "layer": layer.as_str(), "file": file, "text": text }),
         );
-        output::json(&texts.collect::<Vec<_>>())?;
+        output::print_json(&texts.collect::<Vec<_>>())?;
         return Ok(Exit::Done);
     }
     for (n, (layer, file, text)) in texts.iter().enumerate() {
         if n > 0 {
-            out_line("")?;
+            print_line("")?;
         }
-        let file = near_name(scene, file);
+        let file = short_path(scene, file);
         let title = if file.starts_with("built-in") {
             file
         } else {
             format!("{}: {file}", layer.as_str())
         };
-        out_line(&format!("# --- {title}"))?;
-        out_line(text.trim_end())?;
+        print_line(&format!("# --- {title}"))?;
+        print_line(text.trim_end())?;
     }
     Ok(Exit::Done)
 }
 
-/// The texts that say something of a role, topmost first: files, and what the configuration says.
-fn texts(library: &Library, name: &str) -> Vec<(SourceLayer, String, String)> {
+/// Returns the texts that define a role, topmost first: files, and the configuration's part.
+fn role_texts(library: &Library, name: &str) -> Vec<(SourceLayer, String, String)> {
     let mut texts: Vec<(SourceLayer, String, String)> = library
         .files_of(name)
         .iter()
@@ -70,13 +72,13 @@ fn texts(library: &Library, name: &str) -> Vec<(SourceLayer, String, String)> {
         })
         .collect();
     if let Some((file, node)) = library.configured(name) {
-        let text = yaml::write(node, OriginComments::Left);
+        let text = yaml::write(node, OriginComments::Omitted);
         texts.insert(0, (SourceLayer::Project, file, text));
     }
     texts
 }
 
-fn resolved(
+fn print_resolved(
     scene: &CliContext,
     library: &Library,
     name: &str,
@@ -87,12 +89,12 @@ fn resolved(
     if scene.json {
         let chain = role.chain.iter();
         let chain = chain.map(|(name, layer)| json!({ "name": name, "layer": layer.as_str() }));
-        return output::json(&json!({
+        return output::print_json(&json!({
             "name": name,
             "layer": layer,
             "chain": chain.collect::<Vec<_>>(),
-            "role": value(&role.node),
-            "origins": flat("", &role.node, &library.sources),
+            "role": node_to_json(&role.node),
+            "origins": flatten_with_sources("", &role.node, &library.sources),
         }));
     }
     let chain = role.chain.iter();
@@ -103,22 +105,22 @@ fn resolved(
     } else {
         format!(", builds on {}", chain.join(", then "))
     };
-    out_line(&format!("# {name} ({layer}){on}"))?;
-    let sources = near(scene, library.sources.clone());
+    print_line(&format!("# {name} ({layer}){on}"))?;
+    let sources = shorten_sources(scene, library.sources.clone());
     let parts = prompt_parts(library, role);
     if parts.len() > 1 {
-        out_line("# its prompt, part by part:")?;
+        print_line("# its prompt, part by part:")?;
         for part in parts {
-            out_line(&format!("#   {}", sources.describe(part)))?;
+            print_line(&format!("#   {}", sources.describe(part)))?;
         }
     }
-    out(&yaml::write(
-        &in_order(&role.node),
-        OriginComments::Told(&sources),
+    print_text(&yaml::write(
+        &prompt_last(&role.node),
+        OriginComments::Shown(&sources),
     ))
 }
 
-/// Where the parts of a role's prompt stand, in their order.
+/// Returns the positions of the parts of a role's prompt, in order.
 fn prompt_parts(library: &Library, role: &ResolvedRole) -> Vec<SourcePosition> {
     let whole = role.node.get("prompt").and_then(YamlNode::as_text);
     let sources = std::iter::once(&role.top).chain(&role.chain);
@@ -128,10 +130,10 @@ fn prompt_parts(library: &Library, role: &ResolvedRole) -> Vec<SourcePosition> {
     all.reverse();
     let said = all
         .into_iter()
-        .filter_map(|(name, layer)| library.book.said(name, layer));
+        .filter_map(|(name, layer)| library.role_catalog.layer_node(name, layer));
     let keys = ["prompt", "system_prompt_additions"];
     let parts = said.flat_map(|node| keys.into_iter().filter_map(|key| node.get(key)));
-    // One that stands in place of others leaves nothing of them.
+    // A part that replaces others leaves nothing of them.
     let is_in = |part: &&YamlNode| {
         let text = part.as_text().unwrap_or_default().trim_end();
         !text.is_empty() && whole.is_some_and(|whole| whole.contains(text))
@@ -139,8 +141,8 @@ fn prompt_parts(library: &Library, role: &ResolvedRole) -> Vec<SourcePosition> {
     parts.filter(is_in).map(|part| part.place).collect()
 }
 
-/// The prompt last: it is longer than all the rest.
-fn in_order(node: &YamlNode) -> YamlNode {
+/// Moves the prompt to the end, because it is longer than all the rest.
+fn prompt_last(node: &YamlNode) -> YamlNode {
     let mut node = node.clone();
     if let Some(prompt) = node.take("prompt") {
         node.set("prompt", prompt);

@@ -1,5 +1,5 @@
-//! What was said at earlier prompts of a project: kept outside of its repository, without secrets,
-//! for nobody else to read, and no more of it than anybody would look for.
+//! The history of a project's prompts: stored outside its repository, without secrets, readable by
+//! the user only, and limited in size.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -8,33 +8,37 @@ use std::path::PathBuf;
 
 use codeteam_engine::Engine;
 
-/// How many entries are kept.
+/// The largest number of entries.
 const MOST: usize = 500;
-/// No entry that is longer is kept: nobody wants to find a page again by going up.
+/// The length limit of an entry: nobody wants to find a whole page again by pressing Up.
 const LONGEST: usize = 4_000;
 
-/// What was said, oldest first.
+/// The entries, oldest first.
 pub(super) struct PromptHistory {
     entries: Vec<String>,
     at: usize,
-    /// What was being written before going back.
+    /// The text being written before going back.
     present: String,
     file: Option<PathBuf>,
     redact: Box<dyn Fn(&str) -> String>,
 }
 
 impl PromptHistory {
-    /// The history of a project.
-    pub(super) fn of(engine: &std::sync::Arc<Engine>) -> Self {
+    /// Opens the history of a project.
+    pub(super) fn for_project(engine: &std::sync::Arc<Engine>) -> Self {
         let redactor = std::sync::Arc::clone(engine);
-        let file = engine.workspaces().join("history");
+        let file = engine.workspaces_folder().join("history");
         let redact = move |text: &str| redactor.redactor.redact(text).text.into_owned();
-        Self::at(Some(file), Box::new(redact))
+        Self::from_file(Some(file), Box::new(redact))
     }
 
-    fn at(file: Option<PathBuf>, redact: Box<dyn Fn(&str) -> String>) -> Self {
+    fn from_file(file: Option<PathBuf>, redact: Box<dyn Fn(&str) -> String>) -> Self {
         let text = file.as_ref().and_then(|file| fs::read_to_string(file).ok());
-        let mut entries: Vec<String> = text.unwrap_or_default().lines().map(unescaped).collect();
+        let mut entries: Vec<String> = text
+            .unwrap_or_default()
+            .lines()
+            .map(unescape_entry)
+            .collect();
         if entries.len() > MOST {
             entries.drain(..entries.len() - MOST);
         }
@@ -47,13 +51,13 @@ impl PromptHistory {
         }
     }
 
-    /// Goes back to the present.
+    /// Returns to the present.
     pub(super) fn rewind(&mut self) {
         self.at = self.entries.len();
         self.present.clear();
     }
 
-    /// The entry before, if there is one.
+    /// Returns the previous entry, if there is one.
     pub(super) fn older(&mut self, present: &str) -> Option<String> {
         if self.at == self.entries.len() {
             present.clone_into(&mut self.present);
@@ -62,7 +66,7 @@ impl PromptHistory {
         self.entries.get(self.at).cloned()
     }
 
-    /// The entry after, or what was being written.
+    /// Returns the next entry, or the text that was being written.
     pub(super) fn newer(&mut self) -> Option<String> {
         if self.at >= self.entries.len() {
             return None;
@@ -72,18 +76,18 @@ impl PromptHistory {
         Some(entry.clone())
     }
 
-    /// Keeps what was said.
+    /// Adds an entry and stores it.
     pub(super) fn add(&mut self, said: &str) {
         let before = self.entries.len();
         self.remember(said);
         if self.entries.len() == before {
             return;
         }
-        // Without a file there is only this session's history.
+        // If the file cannot be written, the history lasts for this session only.
         let _ = self.write();
     }
 
-    /// Keeps something for as long as codeteam runs.
+    /// Adds an entry for as long as codeteam runs.
     pub(super) fn remember(&mut self, said: &str) {
         let said = said.trim();
         let kept = (self.redact)(said);
@@ -101,7 +105,10 @@ impl PromptHistory {
             fs::create_dir_all(folder)?;
         }
         let last = self.entries.len().saturating_sub(MOST);
-        let text: String = self.entries[last..].iter().map(|e| escaped(e)).collect();
+        let text: String = self.entries[last..]
+            .iter()
+            .map(|e| escape_entry(e))
+            .collect();
         let new = file.with_extension(format!("{}.new", std::process::id()));
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
@@ -110,12 +117,12 @@ impl PromptHistory {
     }
 }
 
-/// An entry as a line.
-fn escaped(entry: &str) -> String {
+/// Escapes an entry as one line.
+fn escape_entry(entry: &str) -> String {
     format!("{}\n", entry.replace('\\', "\\\\").replace('\n', "\\n"))
 }
 
-fn unescaped(line: &str) -> String {
+fn unescape_entry(line: &str) -> String {
     let mut entry = String::new();
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
@@ -138,7 +145,7 @@ mod tests {
 
     fn history(file: &std::path::Path) -> PromptHistory {
         let redact = |text: &str| text.replace("hunter2", "***");
-        PromptHistory::at(Some(file.to_owned()), Box::new(redact))
+        PromptHistory::from_file(Some(file.to_owned()), Box::new(redact))
     }
 
     #[test]

@@ -1,17 +1,21 @@
-//! The one screen that progress and prompts share: what arrives while somebody writes is printed
-//! above the prompt, never into it.
+//! The screen that progress and prompts share: what arrives while somebody types is printed above
+//! the prompt, never into it.
 
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::line::OpenPrompt;
-use crate::output::tell;
+use super::line_editor::OpenPrompt;
+use crate::output::eprint_wrapped;
 
-/// The screen.
+/// The terminal screen, shared by the driver's thread and the dialog.
+///
+/// All output goes through [`print`](Self::print), which erases an open prompt, prints, and draws
+/// it again. A thread that waits for keys also waits on [`woken`](Self::woken), so that another
+/// thread can make it look up, for example because its question is no longer open.
 pub(crate) struct Screen {
     inner: Mutex<ScreenState>,
-    /// Written to when whoever reads must look up.
+    /// Written to in order to wake the reader.
     waking: UnixStream,
     /// Read by whoever waits for keys.
     woken: UnixStream,
@@ -40,8 +44,8 @@ impl Screen {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says something; above the prompt if there is one.
-    pub(crate) fn say(&self, text: &str) {
+    /// Prints a text, above the prompt if there is one.
+    pub(crate) fn print(&self, text: &str) {
         let mut inner = self.lock();
         if let Some(held) = &mut inner.held {
             held.push(text.to_owned());
@@ -50,78 +54,78 @@ impl Screen {
         match &mut inner.open {
             Some(open) => {
                 open.erase();
-                tell(text);
+                eprint_wrapped(text);
                 open.draw();
             }
-            None => tell(text),
+            None => eprint_wrapped(text),
         }
     }
 
-    /// Keeps what is said until another program has given the terminal back.
+    /// Holds output back until another program has returned the terminal.
     pub(super) fn hold(&self) {
         self.lock().held.get_or_insert_default();
     }
 
-    /// Says what was kept.
+    /// Prints the output that was held back.
     pub(super) fn release(&self) {
-        // Saying takes the lock itself.
+        // Printing takes the lock itself.
         let held = self.lock().held.take();
         for text in held.unwrap_or_default() {
-            self.say(&text);
+            self.print(&text);
         }
     }
 
-    /// Puts a prompt up.
-    pub(super) fn open(&self, open: OpenPrompt) {
+    /// Shows a prompt.
+    pub(super) fn open_prompt(&self, open: OpenPrompt) {
         self.lock().open.insert(open).draw();
     }
 
-    /// Looks at the prompt, or changes it.
-    pub(super) fn with<T>(&self, change: impl FnOnce(&mut OpenPrompt) -> T) -> Option<T> {
+    /// Reads or changes the prompt.
+    pub(super) fn with_prompt<T>(&self, change: impl FnOnce(&mut OpenPrompt) -> T) -> Option<T> {
         self.lock().open.as_mut().map(change)
     }
 
-    /// Takes the prompt away.
-    pub(super) fn close(&self) -> Option<OpenPrompt> {
+    /// Closes the prompt.
+    pub(super) fn close_prompt(&self) -> Option<OpenPrompt> {
         self.lock().open.take()
     }
 
-    /// Ends the prompt that is up: what it asks for is no longer wanted.
-    pub(crate) fn overtake(&self) {
+    /// Cancels the open prompt, because its question is no longer open.
+    pub(crate) fn cancel_prompt(&self) {
         self.lock().overtaken = true;
         self.wake();
     }
 
-    /// Something is asked for again.
-    pub(super) fn ask(&self) {
+    /// Clears the cancellation before a new prompt.
+    pub(super) fn reset_cancelled(&self) {
         self.lock().overtaken = false;
     }
 
-    /// Whether the prompt that is up is no longer wanted.
-    pub(super) fn is_overtaken(&self) -> bool {
+    /// Returns true if the open prompt was cancelled.
+    pub(super) fn is_cancelled(&self) -> bool {
         self.lock().overtaken
     }
 
-    /// Makes whoever waits for keys look up.
+    /// Wakes whoever waits for keys.
     pub(super) fn wake(&self) {
         // A full pipe wakes as well.
         let _ = (&self.waking).write(&[0]);
     }
 
-    /// What to wait at for [`Screen::wake`].
+    /// Returns the stream to wait on for [`Screen::wake`].
     pub(super) fn woken(&self) -> &UnixStream {
         &self.woken
     }
 
-    /// Makes signals of another size wake, too.
+    /// Makes terminal resizes wake the reader, too.
     pub(super) fn on_resize(&self) -> io::Result<signal_hook::SigId> {
         let waking = self.waking.try_clone()?;
         signal_hook::low_level::pipe::register(signal_hook::consts::SIGWINCH, waking)
     }
 }
 
-/// Writes to the terminal as it is.
-pub(super) fn put(text: &str) {
+/// Writes raw text to the terminal.
+pub(super) fn write_terminal(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes());
     let _ = stderr.flush();
@@ -135,7 +139,7 @@ mod tests {
     fn what_is_said_while_another_program_has_the_terminal_is_said_afterwards() {
         let screen = Screen::new().unwrap();
         screen.hold();
-        screen.say("meanwhile");
+        screen.print("meanwhile");
         assert_eq!(
             screen.lock().held.as_deref(),
             Some(&["meanwhile".to_owned()][..])

@@ -1,27 +1,26 @@
-//! `codeteam worker list`: the workers there are.
+//! `codeteam worker list`: lists all workers.
 
 use std::collections::BTreeSet;
 
 use codeteam_core::event::SandboxKind;
 use codeteam_engine::config::Config;
-use codeteam_engine::confine;
-use codeteam_engine::process::CommandLauncher;
-use codeteam_engine::workers::look::{NetworkCheck, WorkerDiagnosis, WorkerInspector};
+use codeteam_engine::doctor::inspection::{NetworkCheck, WorkerDiagnosis, WorkerInspector};
+use codeteam_host::process::CommandLauncher;
 
 use super::SandboxSpecDir;
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::output::{self, out_line, say};
-use crate::problem::Problem;
+use crate::output::{self, eprint_line, print_line};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `worker list`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
 
 pub(super) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
-    let config = super::config(scene)?;
-    let mut looked = look(scene, &config, None);
+    let config = super::effective_config(scene)?;
+    let mut looked = diagnose_workers(scene, &config, None);
     // Only a program that is new has to be asked, and only for that is anything started.
     let is_new =
         |worker: &WorkerDiagnosis| worker.program.installed && worker.program.version.is_none();
@@ -29,24 +28,24 @@ pub(super) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         let specs = SandboxSpecDir::new();
         let backend = config.sandbox.backend.unwrap_or(SandboxKind::Bubblewrap);
         if backend == SandboxKind::None {
-            let launcher = confine::unconfined(&scene.env);
-            looked = look(scene, &config, Some(&launcher));
+            let launcher = scene.env.unconfined_launcher();
+            looked = diagnose_workers(scene, &config, Some(&launcher));
         } else {
             match specs.confinement(scene, backend, &config.sandbox) {
-                Ok(confinement) => looked = look(scene, &config, Some(&confinement)),
-                Err(why) => say(&format!("note: versions are not asked for: {why}")),
+                Ok(confinement) => looked = diagnose_workers(scene, &config, Some(&confinement)),
+                Err(why) => eprint_line(&format!("note: versions were not checked: {why}")),
             }
         }
     }
     if scene.json {
-        output::json(&looked)?;
+        output::print_json(&looked)?;
     } else {
-        table(&looked)?;
+        print_table(&looked)?;
     }
     Ok(Exit::Done)
 }
 
-fn look(
+fn diagnose_workers(
     scene: &CliContext,
     config: &Config,
     launcher: Option<&dyn CommandLauncher>,
@@ -62,14 +61,14 @@ fn look(
         network: NetworkCheck::No,
         waits: &|what| {
             if is_told {
-                say(&format!("… {what}"));
+                eprint_line(&format!("… {what}"));
             }
         },
     };
-    look.all()
+    look.inspect_all()
 }
 
-fn table(looked: &[WorkerDiagnosis]) -> Result<(), Problem> {
+fn print_table(looked: &[WorkerDiagnosis]) -> Result<(), Problem> {
     let head = ["NAME", "DIALECT", "MODEL", "ACCOUNT", "PROGRAM", "LOGIN"];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(looked.iter().map(row));
@@ -83,7 +82,7 @@ fn table(looked: &[WorkerDiagnosis]) -> Result<(), Problem> {
         let cells = row.iter().zip(&widths);
         let cells = cells.map(|(cell, &width)| format!("{cell:<width$}"));
         let line = cells.collect::<Vec<_>>().join("  ");
-        out_line(line.trim_end())?;
+        print_line(line.trim_end())?;
     }
     Ok(())
 }
@@ -103,6 +102,6 @@ fn row(worker: &WorkerDiagnosis) -> [String; 6] {
         worker.model.clone().unwrap_or_else(|| "-".to_owned()),
         worker.account.0.clone(),
         program,
-        worker.login_words(),
+        worker.describe_login(),
     ]
 }

@@ -1,22 +1,22 @@
-//! `codeteam worker test`: ask a worker for one word, as a run would ask it.
+//! `codeteam worker test`: asks a worker for one word, as a run would ask it.
 
 use std::time::Duration;
 
 use codeteam_core::budget::Usage;
 use codeteam_core::event::HostTraffic;
 use codeteam_core::failure::FailureFacts;
-use codeteam_engine::tell;
-use codeteam_engine::workers::Worker;
-use codeteam_engine::workers::trial::{
+use codeteam_engine::doctor::trial::{
     self, FailureAdvice, TIMEOUT, TrialOutcome, TrialReport, WORD, WorkerTrial,
 };
+use codeteam_engine::workers::Worker;
+use codeteam_report::describe;
 use serde_json::{Value, json};
 
 use crate::cli::{CliContext, drive};
 use crate::exit::Exit;
-use crate::output::{self, TerminalStyle, out_line, say};
-use crate::problem::Problem;
+use crate::output::{self, TerminalStyle, eprint_line, print_line};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `worker test`.
 #[derive(Debug, clap::Args)]
@@ -26,7 +26,7 @@ pub(super) struct Args {
     /// The model to ask, if not the one of the configuration.
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// How many seconds it may take.
+    /// The most seconds it may take.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -37,12 +37,12 @@ pub(super) struct Args {
 }
 
 pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
-    let config = super::config(scene)?;
-    let worker = trial::find(&config, &scene.env, &args.name)?;
-    let interrupt = drive::options(false)?.interrupt;
+    let config = super::effective_config(scene)?;
+    let worker = trial::find_worker(&config, &scene.env, &args.name)?;
+    let interrupt = drive::driver_options(false)?.interrupt;
     if scene.detail >= Verbosity::Normal && !scene.json {
         let (name, seconds) = (&worker.name, args.timeout);
-        say(&format!(
+        eprint_line(&format!(
             "… waiting for `{name}` to answer (at most {seconds} s)"
         ));
     }
@@ -57,12 +57,12 @@ pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         cancel: &interrupt,
         lines: &|line| {
             if is_verbose {
-                say(&format!("  {line}"));
+                eprint_line(&format!("  {line}"));
             }
         },
     }
     .run()
-    .map_err(problem)?;
+    .map_err(trial_problem)?;
     let exit = match &tried.end {
         TrialOutcome::Answered(_) => Exit::Done,
         TrialOutcome::Failed(facts) if facts.quota.is_some() => Exit::Limited,
@@ -70,14 +70,14 @@ pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         TrialOutcome::Interrupted => Exit::Interrupted,
     };
     if scene.json {
-        output::json(&value(&worker, &tried))?;
+        output::print_json(&trial_to_json(&worker, &tried))?;
     } else {
-        show(&worker, &tried)?;
+        print_trial(&worker, &tried)?;
     }
     Ok(exit)
 }
 
-fn problem(error: trial::Error) -> Problem {
+fn trial_problem(error: trial::Error) -> Problem {
     match error {
         trial::Error::Engine(error) => error.into(),
         trial::Error::Halt(halt) => Problem::environment(halt.to_string()),
@@ -85,11 +85,11 @@ fn problem(error: trial::Error) -> Problem {
     }
 }
 
-/// The stable form of `--json`.
-fn value(worker: &Worker, tried: &TrialReport) -> Value {
+/// Returns the stable form of `--json`.
+fn trial_to_json(worker: &Worker, tried: &TrialReport) -> Value {
     let (answer, failure) = match &tried.end {
         TrialOutcome::Answered(answer) => (Some(answer), None),
-        TrialOutcome::Failed(facts) => (None, Some(failed(worker, facts, tried))),
+        TrialOutcome::Failed(facts) => (None, Some(failure_to_json(worker, facts, tried))),
         TrialOutcome::Interrupted => (None, None),
     };
     let usage = tried.usage;
@@ -99,7 +99,7 @@ fn value(worker: &Worker, tried: &TrialReport) -> Value {
         "account": worker.account,
         "ok": answer.is_some(),
         "answer": answer,
-        "as_asked": answer.is_some_and(|answer| is_as_asked(answer)),
+        "as_asked": answer.is_some_and(|answer| is_expected_answer(answer)),
         "failure": failure,
         "model": tried.model,
         "usage": {
@@ -114,8 +114,8 @@ fn value(worker: &Worker, tried: &TrialReport) -> Value {
     })
 }
 
-fn failed(worker: &Worker, facts: &FailureFacts, tried: &TrialReport) -> Value {
-    let failure = FailureAdvice::of(worker, facts, &tried.hosts);
+fn failure_to_json(worker: &Worker, facts: &FailureFacts, tried: &TrialReport) -> Value {
+    let failure = FailureAdvice::from_facts(worker, facts, &tried.hosts);
     json!({
         "category": failure.category,
         "trouble": facts.trouble,
@@ -125,68 +125,68 @@ fn failed(worker: &Worker, facts: &FailureFacts, tried: &TrialReport) -> Value {
     })
 }
 
-fn is_as_asked(answer: &str) -> bool {
+fn is_expected_answer(answer: &str) -> bool {
     let said = answer.trim_matches(|c: char| !c.is_alphanumeric());
     said.eq_ignore_ascii_case(WORD)
 }
 
-fn show(worker: &Worker, tried: &TrialReport) -> Result<(), Problem> {
+fn print_trial(worker: &Worker, tried: &TrialReport) -> Result<(), Problem> {
     let style = TerminalStyle::detect();
     let name = &worker.name;
     match &tried.end {
-        TrialOutcome::Answered(answer) if is_as_asked(answer) => {
+        TrialOutcome::Answered(answer) if is_expected_answer(answer) => {
             let word = style.green("ok  ");
-            out_line(&format!("{word}  `{name}` answered `{WORD}`"))?;
+            print_line(&format!("{word}  `{name}` answered `{WORD}`"))?;
         }
         TrialOutcome::Answered(answer) => {
             let word = style.yellow("note");
-            out_line(&format!(
+            print_line(&format!(
                 "{word}  `{name}` answered, but not the word it was asked for (`{WORD}`)"
             ))?;
-            fact("answer", tell::first_line(answer))?;
+            print_fact("answer", describe::first_line(answer))?;
         }
         TrialOutcome::Failed(facts) => {
-            let failure = FailureAdvice::of(worker, facts, &tried.hosts);
+            let failure = FailureAdvice::from_facts(worker, facts, &tried.hosts);
             let category = json!(failure.category);
             let (bad, why) = (style.red("BAD "), failure.why.replace('\n', " "));
-            out_line(&format!("{bad}  `{name}` did not answer: {why}"))?;
+            print_line(&format!("{bad}  `{name}` did not answer: {why}"))?;
             let arrow = style.cyan("→");
-            out_line(&format!("      {arrow} {}", failure.remedy))?;
-            fact("category", category.as_str().unwrap_or_default())?;
+            print_line(&format!("      {arrow} {}", failure.remedy))?;
+            print_fact("category", category.as_str().unwrap_or_default())?;
         }
         TrialOutcome::Interrupted => {
             let word = style.yellow("note");
-            return out_line(&format!("{word}  interrupted; nothing is left of it"));
+            return print_line(&format!("{word}  interrupted; nothing is left of it"));
         }
     }
     if let Some(model) = &tried.model {
-        fact("model", model)?;
+        print_fact("model", model)?;
     }
     let usage = tried.usage;
     if usage != Usage::default() {
-        fact(
+        print_fact(
             "tokens",
             &format!(
                 "{} read ({} of them cached), {} written",
                 usage.input_tokens, usage.cached_input_tokens, usage.output_tokens
             ),
         )?;
-        let cost = usage.cost_microusd.map(tell::money);
-        fact("cost", cost.as_deref().unwrap_or("unknown"))?;
+        let cost = usage.cost_microusd.map(describe::format_money);
+        print_fact("cost", cost.as_deref().unwrap_or("unknown"))?;
     }
-    fact("took", &format!("{:.1} s", tried.took.as_secs_f64()))?;
-    let hosts: Vec<String> = tried.hosts.iter().map(host).collect();
+    print_fact("took", &format!("{:.1} s", tried.took.as_secs_f64()))?;
+    let hosts: Vec<String> = tried.hosts.iter().map(describe_host).collect();
     let none = "nothing was asked for".to_owned();
     let hosts = if hosts.is_empty() { vec![none] } else { hosts };
-    fact("network", &hosts.join(", "))?;
-    fact("sandbox", &tried.confinement)
+    print_fact("network", &hosts.join(", "))?;
+    print_fact("sandbox", &tried.confinement)
 }
 
-fn fact(name: &str, value: &str) -> Result<(), Problem> {
-    out_line(&format!("      {name:<8} {value}"))
+fn print_fact(name: &str, value: &str) -> Result<(), Problem> {
+    print_line(&format!("      {name:<8} {value}"))
 }
 
-fn host(reached: &HostTraffic) -> String {
+fn describe_host(reached: &HostTraffic) -> String {
     let HostTraffic {
         host,
         allowed,

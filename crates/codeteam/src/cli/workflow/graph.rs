@@ -1,18 +1,18 @@
-//! `codeteam workflow graph`: a workflow as a picture.
+//! `codeteam workflow graph`: draws a workflow.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use codeteam_core::workflow::graph::WorkflowGraph;
+use codeteam_workflow::graph::WorkflowGraph;
 use serde_json::json;
 
 use super::load::WorkflowLibrary;
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::output::{self, say};
-use crate::problem::Problem;
+use crate::output::{self, eprint_line};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `workflow graph`.
 #[derive(Debug, clap::Args)]
@@ -20,10 +20,10 @@ pub(super) struct Args {
     /// A workflow: its name or its file. The project's own if left out.
     #[arg(value_name = "NAME|FILE")]
     workflow: Option<String>,
-    /// How to draw it. What the output's ending says if left out, or text.
+    /// The format. If left out, the extension of the output file decides, or else it is text.
     #[arg(long)]
     format: Option<GraphFormat>,
-    /// Write it to this file and not to standard output.
+    /// Write to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -34,12 +34,12 @@ enum GraphFormat {
     Text,
     /// A Mermaid flowchart, as Markdown pages show it.
     Mermaid,
-    /// A picture that needs nothing else.
+    /// A self-contained picture.
     Svg,
 }
 
 impl GraphFormat {
-    fn of(file: Option<&Path>) -> Result<Self, Problem> {
+    fn from_path(file: Option<&Path>) -> Result<Self, Problem> {
         let ending = file.and_then(|file| file.extension()?.to_str());
         match ending.map(str::to_lowercase).as_deref() {
             Some("svg") => Ok(Self::Svg),
@@ -65,11 +65,14 @@ impl GraphFormat {
 pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let format = match args.format {
         Some(format) => format,
-        None => GraphFormat::of(args.output.as_deref())?,
+        None => GraphFormat::from_path(args.output.as_deref())?,
     };
     let library = WorkflowLibrary::open(scene)?;
-    let compiled = library.named(args.workflow.as_deref(), &scene.folder)?;
-    let (name, graph) = (&compiled.workflow.name, WorkflowGraph::of(&compiled));
+    let compiled = library.find_workflow(args.workflow.as_deref(), &scene.folder)?;
+    let (name, graph) = (
+        &compiled.workflow.name,
+        WorkflowGraph::from_compiled(&compiled),
+    );
     let drawn = match format {
         GraphFormat::Text => graph.text(),
         GraphFormat::Mermaid => graph.mermaid(),
@@ -84,16 +87,18 @@ pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
             Problem::environment(format!("could not write `{}`", file.display())).caused_by(&error)
         })?;
         if scene.json {
-            output::json(&json!({"workflow": name, "format": format.as_str(), "file": file}))?;
+            output::print_json(
+                &json!({"workflow": name, "format": format.as_str(), "file": file}),
+            )?;
         } else if scene.detail > Verbosity::Quiet {
-            say(&format!("drawn to `{}`", file.display()));
+            eprint_line(&format!("drawn to `{}`", file.display()));
         }
         return Ok(Exit::Done);
     }
     if scene.json {
-        output::json(&json!({"workflow": name, "format": format.as_str(), "graph": drawn}))?;
+        output::print_json(&json!({"workflow": name, "format": format.as_str(), "graph": drawn}))?;
     } else {
-        output::out(&drawn)?;
+        output::print_text(&drawn)?;
     }
     Ok(Exit::Done)
 }

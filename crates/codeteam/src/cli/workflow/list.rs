@@ -1,4 +1,4 @@
-//! `codeteam workflow list`: the workflows there are.
+//! `codeteam workflow list`: lists all workflows.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::load::WorkflowLibrary;
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::output::{self, one_line, out_line};
-use crate::problem::Problem;
+use crate::output::{self, one_line, print_line};
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `workflow list`.
 #[derive(Debug, clap::Args)]
@@ -16,9 +16,9 @@ pub(super) struct Args {}
 
 pub(super) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let library = WorkflowLibrary::open(scene)?;
-    let usual = library.usual_name();
+    let usual = library.default_name();
     let mut rows = Vec::new();
-    for listed in library.all() {
+    for listed in library.list_workflows() {
         let compiled = library.compile(&listed.name, &BTreeMap::new()).ok();
         rows.push((listed, compiled));
     }
@@ -36,13 +36,13 @@ pub(super) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
                 })
             })
             .collect();
-        output::json(&rows)?;
+        output::print_json(&rows)?;
         return Ok(Exit::Done);
     }
     let names = rows.iter().map(|(listed, _)| listed.name.chars().count());
     let width = names.max().unwrap_or(0).max(4);
-    let room = output::width();
-    out_line(&format!(
+    let room = output::stdout_width();
+    print_line(&format!(
         "  {:<width$}  {:<8}  STEPS  DESCRIPTION",
         "NAME", "LAYER"
     ))?;
@@ -51,7 +51,7 @@ pub(super) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         let mark = if is_usual(name) { '*' } else { ' ' };
         let (steps, about) = if let Some(compiled) = compiled {
             let steps = compiled.workflow.steps.len();
-            let about = match library.changed(name) {
+            let about = match library.extended_workflow(name) {
                 Some(other) if compiled.description.is_empty() => {
                     format!("`{other}`, with what the configuration changes")
                 }
@@ -63,8 +63,8 @@ pub(super) fn main(_: &Args, scene: &CliContext) -> Result<Exit, Problem> {
             ("-".to_owned(), format!("not valid: {call} says why"))
         };
         let start = format!("{mark} {name:<width$}  {from:<8}  {steps:>5}  ");
-        let about = output::cut(&about, room.saturating_sub(start.chars().count()));
-        out_line(format!("{start}{about}").trim_end())?;
+        let about = output::truncate(&about, room.saturating_sub(start.chars().count()));
+        print_line(format!("{start}{about}").trim_end())?;
     }
     Ok(Exit::Done)
 }

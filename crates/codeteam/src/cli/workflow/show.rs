@@ -1,13 +1,13 @@
-//! `codeteam workflow show`: the file of a workflow, or what it comes to.
+//! `codeteam workflow show`: shows the file of a workflow, or the compiled result.
 
-use codeteam_core::yaml::{self, OriginComments, SourceFiles};
+use codeteam_workflow::yaml::{self, OriginComments, SourceFiles};
 use serde_json::{Value, json};
 
 use super::load::{self, WorkflowLibrary};
 use crate::cli::CliContext;
 use crate::exit::Exit;
 use crate::output;
-use crate::problem::Problem;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `workflow show`.
 #[derive(Debug, clap::Args)]
@@ -24,34 +24,34 @@ pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let library = WorkflowLibrary::open(scene)?;
     if !args.resolved {
         let name = match &args.workflow {
-            Some(name) => load::seen_from(&scene.folder, name),
-            None => library.usual_name(),
+            Some(name) => load::resolve_from(&scene.folder, name),
+            None => library.default_name(),
         };
         let source = library.source(&name)?;
         if scene.json {
-            output::json(&source)?;
+            output::print_json(&source)?;
         } else {
-            output::out(&source.text)?;
+            output::print_text(&source.text)?;
         }
         return Ok(Exit::Done);
     }
-    let compiled = library.named(args.workflow.as_deref(), &scene.folder)?;
+    let compiled = library.find_workflow(args.workflow.as_deref(), &scene.folder)?;
     let resolved = json!({
         "description": compiled.description, "workflow": compiled.workflow,
         "roles": compiled.roles,
     });
     if scene.json {
-        output::json(&resolved)?;
+        output::print_json(&resolved)?;
     } else {
-        output::out(&as_yaml(&resolved)?)?;
+        output::print_text(&as_yaml(&resolved)?)?;
     }
     Ok(Exit::Done)
 }
 
-/// JSON is YAML, and YAML is written in one place.
+/// Converts JSON to YAML by reading it as YAML, so that YAML is written in one place only.
 fn as_yaml(value: &Value) -> Result<String, Problem> {
     let text = value.to_string();
     let node = yaml::read(&mut SourceFiles::default(), "workflow", &text);
     let node = node.map_err(|fault| Problem::internal(fault.message))?;
-    Ok(yaml::write(&node, OriginComments::Left))
+    Ok(yaml::write(&node, OriginComments::Omitted))
 }

@@ -1,17 +1,17 @@
-//! `codeteam workflow test`: workflows tested like code.
+//! `codeteam workflow test`: tests workflows like code.
 
 use std::path::{Path, PathBuf};
 
-use codeteam_core::rehearse::{RehearsalCase, RehearsalOutcome, RehearsalSuite};
-use codeteam_core::workflow::CompiledWorkflow;
+use codeteam_workflow::language::CompiledWorkflow;
+use codeteam_workflow::rehearsal::{RehearsalCase, RehearsalOutcome, RehearsalSuite};
 use serde_json::{Value, json};
 
 use super::load::{self, WorkflowLibrary};
 use crate::cli::CliContext;
 use crate::exit::Exit;
-use crate::output::{self, TerminalStyle, out_line};
-use crate::problem::Problem;
+use crate::output::{self, TerminalStyle, print_line};
 use crate::progress::Verbosity;
+use codeteam_engine::problem::Problem;
 
 /// Arguments of `workflow test`.
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,7 @@ pub(super) struct Args {
     built_in: bool,
 }
 
-/// A file of cases, and where it is.
+/// A file of test cases, and where it is.
 struct CaseSource {
     file: String,
     folder: PathBuf,
@@ -33,19 +33,19 @@ struct CaseSource {
 
 pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
     let library = WorkflowLibrary::open(scene)?;
-    let found = find(args, scene, &library)?;
+    let found = find_cases(args, scene, &library)?;
     let mut tester = CaseRunner {
         scene,
         rows: Vec::new(),
         passed: 0,
         failed: 0,
     };
-    // Everything is read before anything is played: a file that makes no sense is no failing test.
+    // Everything is parsed before anything is run: an invalid file is not a failing test.
     let mut files = Vec::new();
     for found in found {
         let file = RehearsalSuite::parse(&found.file, &found.text);
         let file = file.map_err(|problems| Problem::user(problems.to_string()))?;
-        let name = load::seen_from(&found.folder, &file.workflow);
+        let name = load::resolve_from(&found.folder, &file.workflow);
         let compile = |case: &RehearsalCase| {
             let compiled = library.compile(&name, &case.settings);
             let place = format!("{}:{}", file.file, case.line);
@@ -56,12 +56,12 @@ pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         files.push((file, compiled));
     }
     for (file, compiled) in &files {
-        tester.file(file, compiled)?;
+        tester.run_file(file, compiled)?;
     }
     tester.finish()
 }
 
-fn find(
+fn find_cases(
     args: &Args,
     scene: &CliContext,
     library: &WorkflowLibrary,
@@ -75,7 +75,7 @@ fn find(
         return Ok(load::built_in_tests().map(text).collect());
     }
     let files = if args.files.is_empty() {
-        library.tests()
+        library.test_files()
     } else {
         let said = args.files.iter();
         said.map(|file| scene.folder.join(file)).collect()
@@ -84,7 +84,7 @@ fn find(
         let folder = library.folder.join("workflows/tests");
         return Err(
             Problem::user(format!("there are no tests in `{}`", folder.display()))
-                .hint("`docs/guide.md` shows how one is written")
+                .hint("the guide shows how one is written (\"Test a workflow like code\")")
                 .hint(format!(
                     "`{} workflow test --built-in` tests those that ship with codeteam",
                     scene.calls.codeteam
@@ -93,16 +93,16 @@ fn find(
     }
     let text = |path: PathBuf| {
         Ok(CaseSource {
-            file: shown(&path, &scene.folder),
+            file: display_path(&path, &scene.folder),
             folder: path.parent().map(Path::to_owned).unwrap_or_default(),
-            text: load::read(&path)?,
+            text: load::read_file(&path)?,
         })
     };
     files.into_iter().map(text).collect()
 }
 
-/// A path as the user would write it.
-fn shown(path: &Path, folder: &Path) -> String {
+/// Returns a path as the user would write it.
+fn display_path(path: &Path, folder: &Path) -> String {
     path.strip_prefix(folder)
         .unwrap_or(path)
         .display()
@@ -117,15 +117,15 @@ struct CaseRunner<'a> {
 }
 
 impl CaseRunner<'_> {
-    /// Plays the cases of a file, each on its own workflow.
-    fn file(
+    /// Runs the cases of a file, each on its own workflow.
+    fn run_file(
         &mut self,
         file: &RehearsalSuite,
         compiled: &[CompiledWorkflow],
     ) -> Result<(), Problem> {
         let told = self.scene.detail > Verbosity::Quiet && !self.scene.json;
         if told {
-            out_line(&format!("{} ({})", file.workflow, file.file))?;
+            print_line(&format!("{} ({})", file.workflow, file.file))?;
         }
         for (case, compiled) in file.cases.iter().zip(compiled) {
             let outcome = case.run(compiled);
@@ -135,9 +135,9 @@ impl CaseRunner<'_> {
                 self.failed += 1;
             }
             if self.scene.json {
-                self.rows.push(value(file, case, &outcome));
+                self.rows.push(outcome_to_json(file, case, &outcome));
             } else {
-                tell(file, case, &outcome, told)?;
+                print_outcome(file, case, &outcome, told)?;
             }
         }
         Ok(())
@@ -147,9 +147,9 @@ impl CaseRunner<'_> {
         let (passed, failed) = (self.passed, self.failed);
         if self.scene.json {
             let all = json!({"passed": passed, "failed": failed, "cases": self.rows});
-            output::json(&all)?;
+            output::print_json(&all)?;
         } else if self.scene.detail > Verbosity::Quiet || failed > 0 {
-            out_line(&match failed {
+            print_line(&match failed {
                 0 => format!("{passed} passed"),
                 _ => format!("{passed} passed, {failed} failed"),
             })?;
@@ -162,7 +162,7 @@ impl CaseRunner<'_> {
     }
 }
 
-fn tell(
+fn print_outcome(
     file: &RehearsalSuite,
     case: &RehearsalCase,
     outcome: &RehearsalOutcome,
@@ -171,26 +171,26 @@ fn tell(
     let style = TerminalStyle::detect();
     if outcome.passed() {
         if all {
-            out_line(&format!("  {} {}", style.green("✓"), case.name))?;
+            print_line(&format!("  {} {}", style.green("✓"), case.name))?;
         }
     } else {
         let place = format!("{}:{}", file.file, case.line);
-        out_line(&format!("  {} {} ({place})", style.red("✗"), case.name))?;
-        for text in words(outcome) {
+        print_line(&format!("  {} {} ({place})", style.red("✗"), case.name))?;
+        for text in describe_failures(outcome) {
             for line in text.lines() {
-                out_line(&format!("      {line}"))?;
+                print_line(&format!("      {line}"))?;
             }
         }
     }
     if all && !outcome.unreached.is_empty() {
         let unreached: Vec<String> = outcome.unreached.iter().map(|k| format!("`{k}`")).collect();
-        out_line(&format!("      never reached: {}", unreached.join(", ")))?;
+        print_line(&format!("      never reached: {}", unreached.join(", ")))?;
     }
     Ok(())
 }
 
-/// What is not as expected.
-fn words(outcome: &RehearsalOutcome) -> Vec<String> {
+/// Describes the differences from what was expected.
+fn describe_failures(outcome: &RehearsalOutcome) -> Vec<String> {
     let mut words: Vec<String> = outcome
         .differences
         .iter()
@@ -200,11 +200,15 @@ fn words(outcome: &RehearsalOutcome) -> Vec<String> {
     words
 }
 
-fn value(file: &RehearsalSuite, case: &RehearsalCase, outcome: &RehearsalOutcome) -> Value {
+fn outcome_to_json(
+    file: &RehearsalSuite,
+    case: &RehearsalCase,
+    outcome: &RehearsalOutcome,
+) -> Value {
     json!({
         "file": file.file, "workflow": file.workflow, "case": case.name, "line": case.line,
         "passed": outcome.passed(), "ended": outcome.ended, "path": outcome.path,
-        "differences": outcome.differences, "said": words(outcome),
+        "differences": outcome.differences, "said": describe_failures(outcome),
         "unreached": outcome.unreached,
     })
 }

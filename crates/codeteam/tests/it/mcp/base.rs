@@ -1,5 +1,5 @@
-//! What a session's gate compares with: checks that fail without the change, too, and the results of
-//! set-up, which it makes once.
+//! The commit that a session's gate compares with: checks that fail without the change, too, and
+//! the results of set-up, which it makes once.
 
 use std::path::{Path, PathBuf};
 

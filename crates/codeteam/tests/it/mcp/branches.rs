@@ -1,5 +1,5 @@
-//! What a session does in the repository by itself, beside its calls: nothing of it becomes part of
-//! what is completed, and the user's own work stays theirs.
+//! A session's own work in the repository, outside its calls: none of it becomes part of what is
+//! completed, and the user's own work stays theirs.
 
 use std::io::Write as _;
 use std::process::Stdio;

@@ -23,7 +23,7 @@ pub(super) struct SdkClient {
     progress: Arc<Mutex<Vec<String>>>,
 }
 
-/// What a tool answered.
+/// The reply of a tool.
 #[derive(Debug)]
 pub(super) struct ToolReply {
     pub(super) value: Value,
@@ -152,7 +152,7 @@ impl SdkClient {
         self.call("get_status", serde_json::json!({}))
     }
 
-    /// What was told while calls waited.
+    /// Returns the progress messages that came while calls waited.
     pub(super) fn progress(&self) -> Vec<String> {
         self.progress.lock().unwrap().clone()
     }

@@ -302,7 +302,7 @@ fn long_checks_are_answered_before_they_are_done() {
     assert_eq!(checking.kind(), "checking", "{checking:?}");
     assert_eq!(
         checking.value["running"],
-        json!(["the checks of `verify` run"])
+        json!(["the checks of `verify` are running"])
     );
     assert!(!client.progress().is_empty(), "it was told meanwhile");
     let begun = std::time::Instant::now();

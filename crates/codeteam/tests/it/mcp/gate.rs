@@ -1,5 +1,5 @@
-//! What a session does so that the gate judges something else than what is committed: files in no commit,
-//! another configuration, objects that are not what their names say.
+//! Attempts of a session to make the gate judge something else than what is committed: files in no
+//! commit, another configuration, objects that are not what their names say.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ fn until(raw: &mut RawClient, so: impl Fn(&Value) -> bool) -> Value {
     }
 }
 
-/// Whether the gate has sent a change back to its coder.
+/// Returns true if the gate has sent a change back to its coder.
 fn is_sent_back(answer: &Value) -> bool {
     answer["role"] == "coder" && answer.to_string().contains("tests")
 }
@@ -124,7 +124,7 @@ fn what_is_configured_later_does_not_decide() {
     }
 }
 
-/// Where a loose object of this content belongs, and what it would be as one of that content.
+/// Returns the path of a loose object with this name, and its content under that name.
 fn object(project: &Project, claimed: &str, content: &str) -> (PathBuf, Vec<u8>) {
     let place = |text: &str| {
         project.write("object.tmp", text);

@@ -1,4 +1,5 @@
-//! What a client may write: nothing it says ends the server, and nothing but the protocol comes out.
+//! Hostile messages of a client: none of them ends the server, and nothing but the protocol comes
+//! out.
 
 use std::io::Read as _;
 
@@ -82,7 +83,8 @@ fn lines_that_are_no_messages_are_answered_with_errors() {
     assert!(!project.path(".codeteam/state.db").exists());
 }
 
-/// What is in a repository is chosen from by another process: this one stays small beside a session.
+/// Another process chooses from the files of a repository, so the server stays small beside a
+/// session.
 #[test]
 fn the_files_of_a_large_repository_are_not_held() {
     let project = project();

@@ -323,17 +323,17 @@ fn it_is_served_to_this_machine_only() {
     let project = project();
     for address in ["0.0.0.0:0", "192.0.2.7:4000", "[::]:0"] {
         let refused = project.run(&["mcp", "--http", address]).expect(2);
-        let why = format!("`{address}` is no loopback address");
+        let why = format!("`{address}` is not a loopback address");
         assert!(refused.stderr.contains(&why), "{}", refused.stderr);
     }
     let refused = project.run(&["mcp", "--http", "everywhere"]).expect(2);
-    assert!(refused.stderr.contains("is no address to serve at"));
+    assert!(refused.stderr.contains("is not an address to serve at"));
 }
 
 #[test]
 fn a_token_of_the_users_own_is_taken_and_not_printed() {
     let project = project();
-    let file = project.beside("token", "one-from-a-file-0123\n");
+    let file = project.write_outside("token", "one-from-a-file-0123\n");
     let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     std::fs::set_permissions(&file, readable).unwrap();
     let mut command = project.codeteam(&["mcp", "--http", "--token-file", &file]);
@@ -366,7 +366,7 @@ fn a_token_of_the_users_own_is_taken_and_not_printed() {
         served.ask("POST", "one-of-the-environment", "", "{}").0,
         401
     );
-    let short = project.beside("short", "short\n");
+    let short = project.write_outside("short", "short\n");
     let refused = project.run(&["mcp", "--http", "--token-file", &short]);
     assert!(
         refused

@@ -33,7 +33,7 @@ fn a_task_that_is_rejected_again_and_again_is_escalated_with_the_number_of_its_c
     assert!(!answer.value["suggestion"].as_str().unwrap().is_empty());
     // What a session has cost nobody knows, so nothing is said of it as if it were known.
     client.call("resume", json!({"input": "fail"}));
-    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    let run = project.shown_run()["run"].as_str().unwrap().to_owned();
     let summary = project.read(&format!(".codeteam/runs/{run}/summary.md"));
     assert!(
         summary.contains("- Money: at an unknown price"),

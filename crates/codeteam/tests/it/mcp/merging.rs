@@ -1,5 +1,5 @@
-//! What becomes of a session's change once it is complete: how it comes to the user's branch, and how
-//! it is taken back, without anything of theirs.
+//! A session's change after it is complete: how it comes to the user's branch, and how it is taken
+//! back, without anything of theirs.
 
 use serde_json::{Value, json};
 

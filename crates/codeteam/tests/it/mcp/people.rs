@@ -1,4 +1,4 @@
-//! Where only a person decides, and not in the session.
+//! Decisions that only a person makes, outside the session.
 
 use serde_json::json;
 
@@ -60,7 +60,7 @@ fn a_command_from_inside_of_the_session_decides_nothing() {
     let client = SdkClient::new(&project);
     let run = paused(&project, &client);
     // The test itself is the client here, and this is what the client's shell would start.
-    let answers = project.beside("answers", "approve\n");
+    let answers = project.write_outside("answers", "approve\n");
     for tried in [
         &["approve", &run][..],
         &["reject", &run],
@@ -89,6 +89,49 @@ fn a_program_between_client_and_server_hides_nothing() {
     assert_eq!(client.status().value["state"], "paused");
 }
 
+/// A session whose change waits for an approval by the user's policy; no step asks.
+fn waiting_for_approval(client: impl Fn(&Project) -> SdkClient) -> (Project, SdkClient, String) {
+    let project = project();
+    project.config(
+        "worker: scripted\nworkflow:\n  start: coder\n  steps:\n    coder: { role: coder, next: commit }\n    \
+         commit: { commit: branch, next: done }\n",
+    );
+    project.commit("flow");
+    project.user_config("approval_gates: { all: { conditions: [], action: require_approval } }\n");
+    let client = client(&project);
+    let coder = client.start();
+    project.write("reset.txt", "works\n");
+    let paused = client.submit(change());
+    assert_eq!(paused.kind(), "task_paused", "{paused:?}");
+    let run = coder.value["run"].as_str().unwrap().to_owned();
+    (project, client, run)
+}
+
+#[test]
+fn the_approval_policy_asks_a_person_outside_of_the_session() {
+    let (project, client, run) = waiting_for_approval(SdkClient::apart);
+    let tried = client.call("resume", json!({"input": "approve"}));
+    assert!(tried.is_error, "{tried:?}");
+    project.run(&["approve", &run]).expect(0);
+    let state = until(&client, |status| {
+        status.value["state"] != "paused" && status.value["next"]["type"] != "checking"
+    });
+    assert_eq!(state.value["state"], "complete", "{state:?}");
+}
+
+#[test]
+fn a_vote_from_inside_of_the_session_is_refused() {
+    let (project, client, run) = waiting_for_approval(SdkClient::new);
+    for tried in [
+        &["approve", &run][..],
+        &["reject", &run, "-m", "no"],
+        &["answer", &run, "approve"],
+    ] {
+        refused_inside(&project, tried);
+    }
+    assert_eq!(client.status().value["state"], "paused");
+}
+
 fn refused_inside(project: &Project, command: &[&str]) {
     let done = project.run(command).expect(2);
     let why = "called from inside `";
@@ -111,7 +154,7 @@ fn a_person_outside_may_take_what_the_checks_refuse_and_that_is_told() {
     let done = project
         .run(&["approve", &run, "-m", "known to be slow"])
         .expect(0);
-    assert!(done.stderr.contains("this goes over"), "{}", done.stderr);
+    assert!(done.stderr.contains("this overrules"), "{}", done.stderr);
     let qa = until(&client, |status| status.value["current_role"] == "qa");
     let shown = &qa.value["next"]["evidence"];
     assert_eq!(shown["passed"], false, "{shown}");
@@ -133,7 +176,7 @@ fn a_person_outside_may_take_what_the_checks_refuse_and_that_is_told() {
     let done = client.submit(super::approval());
     assert_eq!(done.kind(), "task_complete", "{done:?}");
     assert!(
-        done.text.contains("took it over `tests`, `qa`."),
+        done.text.contains("accepted it despite `tests`, `qa`."),
         "{}",
         done.text
     );
@@ -236,7 +279,7 @@ fn what_workers_made_is_taken_back_into_the_checkout_and_judged_there() {
     assert!(!project.path("reset.txt").exists());
     let back = client.call("resume", json!({"input": "take back"}));
     assert_eq!(back.kind(), "task_escalate", "{back:?}");
-    let said = "What workers made is in the checkout now: reset.txt.";
+    let said = "The workers' changes are in the checkout now: reset.txt.";
     assert!(back.text.contains(said), "{}", back.text);
     assert_eq!(project.read("reset.txt"), "works\n");
 

@@ -12,10 +12,10 @@ use super::raw::RawClient;
 use super::{approval, change, design, project, rejection, requirements};
 use crate::project::Project;
 
-/// What a session may do.
+/// An action of a session.
 #[derive(Clone, Debug)]
 enum SessionAction {
-    /// What is expected, by the book; an implementer may still get it wrong.
+    /// The action that is expected; an implementer may still get it wrong.
     Right {
         good: bool,
     },
@@ -44,7 +44,7 @@ enum SessionAction {
     Die,
 }
 
-/// Which role a session claims to be.
+/// The role that a session claims to be.
 #[derive(Clone, Copy, Debug)]
 enum ClaimedRole {
     Nobody,
@@ -113,7 +113,7 @@ struct PropertySession {
 
 #[derive(Default)]
 struct ApprovalLedger {
-    /// Who has approved what was last taken as a change.
+    /// The roles that have approved the latest change.
     approved: Vec<String>,
     /// The file as it was then.
     taken: Option<String>,

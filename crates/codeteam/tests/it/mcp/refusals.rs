@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::client::{SdkClient, ToolReply};
 use super::{approval, change, design, project, rejection, requirements};
 
-/// That it was refused, why, and that it says what is expected now.
+/// Checks that a call was refused, why, and that it says what is expected now.
 fn refused(called: &ToolReply, why: &str) {
     assert!(called.is_error, "{called:?}");
     assert_eq!(called.kind(), "refused");
@@ -75,7 +75,7 @@ fn nobody_plays_out_of_turn() {
     refused(&client.submit(approval()), "unknown field `approved`");
     refused(
         &client.call("resume", json!({"input": "yes"})),
-        "nobody is asked",
+        "no question is open",
     );
     let role = |role: &str, submission: Value| {
         client.call("submit", json!({"role": role, "submission": submission}))

@@ -1,4 +1,4 @@
-//! What a session and its user are told: enough to go on, and nothing that is not so.
+//! The texts for a session and its user: enough to continue, and nothing that is not true.
 
 use serde_json::json;
 
@@ -25,7 +25,7 @@ fn a_project_without_checks_is_told_so_from_the_beginning_to_the_end() {
     assert!(first.text.contains("codeteam init"), "{}", first.text);
     let notes = first.value["tell_user"].to_string();
     assert!(notes.contains("No checks are configured"), "{notes}");
-    let told = "First tell the user what stands under `tell_user`.";
+    let told = "First tell the user what is under `tell_user`.";
     assert!(first.value["do_next"].as_str().unwrap().starts_with(told));
     let files = first.value["context"].to_string();
     assert!(!files.contains("schema"), "for editors only: {files}");
@@ -61,7 +61,7 @@ fn with_checks_nothing_of_that_is_said_and_what_was_not_committed_is() {
     let client = SdkClient::new(&project);
     let first = client.start();
     assert!(!first.text.contains("no checks"), "{}", first.text);
-    let told = "What was not committed in the checkout becomes the first commit";
+    let told = "Uncommitted changes in the checkout become the first commit";
     assert!(first.text.contains(told), "{}", first.text);
     client.submit(requirements());
     client.submit(design());
@@ -236,7 +236,7 @@ fn a_configuration_that_was_edited_is_told_when_a_task_begins() {
     for judge in [&qa, &client.submit(approval())] {
         let edited = &judge.value["evidence"]["configuration_not_as_committed"];
         assert_eq!(edited, &json!([".codeteam/config.yml"]), "{judge:?}");
-        let told = "not as it is committed; look at";
+        let told = "differs from the committed one; see";
         assert!(judge.text.contains(told), "{}", judge.text);
     }
     let done = client.submit(approval());
@@ -395,8 +395,8 @@ fn a_wanted_change_of_a_test_has_a_way_through() {
     edit();
     let qa = client.submit(changed);
     assert_eq!(qa.role(), "qa", "{qa:?}");
-    let told =
-        "tests/test_reset.sh: changed, because the task, its requirements or its design say so";
+    let told = "tests/test_reset.sh: changed, because the goal, the task, its requirements or its design \
+                say so";
     assert!(qa.text.contains(told), "{}", qa.text);
 }
 

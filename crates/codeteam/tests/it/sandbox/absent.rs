@@ -57,7 +57,7 @@ fn a_run_that_is_not_confined_says_so_everywhere() {
             shown.contains(&format!("confined  {NOT_CONFINED}")),
             "{shown}"
         );
-        let run = project.shown();
+        let run = project.shown_run();
         assert_eq!(run["confinement"], NOT_CONFINED);
         let id = run["run"].as_str().unwrap();
         let status = project.json(&["status", id, "--json"]);
@@ -72,7 +72,7 @@ fn a_confined_run_says_so_too() {
     let project = Project::new();
     let done = attack(&project, &[coder(""), reviewer("")], &[]).expect(0);
     done.lacks(&["note: "]);
-    let confinement = project.shown()["confinement"].to_string();
+    let confinement = project.shown_run()["confinement"].to_string();
     assert!(
         confinement.contains("confined by bubblewrap"),
         "{confinement}"
@@ -132,7 +132,7 @@ fn a_run_waits_for_bubblewrap_to_come_back() {
     let script = project.script(TWO_TASKS);
     let args = ["run", "x", "--script", &script, "--max-attempts", "4"];
     project.run(&args).expect(4);
-    let before = project.shown();
+    let before = project.shown_run();
     let resume = ["resume", "--max-attempts", "100"];
     run_without(&project, &path, &resume).expect(1).says(&[
         "cannot be confined here",
@@ -140,10 +140,10 @@ fn a_run_waits_for_bubblewrap_to_come_back() {
         "then `codeteam resume`",
     ]);
     assert_eq!(project.survivors(), Vec::<String>::new());
-    assert_eq!(project.shown()["tip"], before["tip"]);
-    assert_eq!(project.shown()["tasks"], before["tasks"]);
+    assert_eq!(project.shown_run()["tip"], before["tip"]);
+    assert_eq!(project.shown_run()["tasks"], before["tasks"]);
     project.run(&resume).expect(0);
-    assert_eq!(project.shown()["status"], "completed");
+    assert_eq!(project.shown_run()["status"], "completed");
     let failed = project.events();
     let failed = failed
         .iter()

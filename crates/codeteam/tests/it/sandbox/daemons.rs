@@ -1,4 +1,4 @@
-//! What is started in a sandbox ends with it, however it hides: attack 25.
+//! Everything that is started in a sandbox ends with it, however it hides: attack 25.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ const PATIENCE: Timespec = Timespec {
     tv_nsec: 0,
 };
 
-/// What the daemons of a project go by; nothing else on this machine does.
+/// Returns a name that only the daemons of this project have on this machine.
 fn name(project: &Project) -> String {
     let folder = project.root();
     let folder = folder.parent().unwrap().file_name().unwrap();

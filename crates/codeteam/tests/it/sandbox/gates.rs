@@ -1,4 +1,4 @@
-//! What checks reach, find and leave.
+//! The reach of checks, and what they find and leave.
 
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -94,8 +94,8 @@ fn what_a_gate_writes_is_not_part_of_the_change() {
         done.said("reviewer"),
         ["made", "hello", "hello.txt", "made.txt", "tests"]
     );
-    assert_eq!(project.made_files(), ["made.txt", "tests/attack.sh"]);
-    assert_eq!(project.made("made.txt"), "made");
+    assert_eq!(project.committed_files(), ["made.txt", "tests/attack.sh"]);
+    assert_eq!(project.committed_file("made.txt"), "made");
     assert!(found(&project, "by-gate.txt").is_empty());
 }
 

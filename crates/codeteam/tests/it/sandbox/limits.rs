@@ -1,4 +1,4 @@
-//! How much a command may take, and what of the user's tools and caches it is shown: attack 24.
+//! The limits of a command, and the user's tools and caches that it is shown: attack 24.
 
 use serde_json::{Value, json};
 
@@ -77,10 +77,10 @@ fn a_greedy_task_does_not_hurt_another() {
     ];
     let script = project.script(&json!({ "version": 1, "plays": plays }).to_string());
     let plan = "description: d\ntasks: [ { id: greedy, files: [greedy.txt, made.txt] }, { id: modest, files: [size.txt] } ]\n";
-    let plan = project.beside("plan.yml", plan);
+    let plan = project.write_outside("plan.yml", plan);
     let args = ["-v", "run", "x", "--script", &script, "--plan", &plan];
     project.run(&args).expect(0);
-    assert_eq!(project.made("size.txt"), "300000");
+    assert_eq!(project.committed_file("size.txt"), "300000");
     assert_eq!(project.survivors(), Vec::<String>::new());
 }
 

@@ -48,7 +48,7 @@ pub(super) fn nobody_came(listener: &TcpListener) {
     assert_eq!(came.unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
-/// What the log says of each host, by who asked for it.
+/// Returns the log's record of each host, by who asked for it.
 pub(super) fn asked(project: &Project) -> Vec<Value> {
     let events = project.events();
     let used = events

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{NO_SANDBOX, attack, by, coder, found, reviewer, test_that_runs};
 use crate::project::Project;
 
-/// What is in a folder, by path.
+/// Collects the content of a folder, by path.
 fn contents(folder: &Path, into: &mut BTreeMap<PathBuf, Vec<u8>>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -84,7 +84,7 @@ fn the_pointer_to_git_cannot_be_replaced() {
     let plays = [coder(&by("coder", replace)), reviewer("")];
     let done = attack(&project, &plays, &[]).expect(0);
     assert_eq!(done.said("coder").last(), Some(&"stays"), "{}", done.stderr);
-    assert_eq!(project.made_files(), ["made.txt"]);
+    assert_eq!(project.committed_files(), ["made.txt"]);
 }
 
 #[test]
@@ -151,7 +151,10 @@ fn git_works_inside_and_only_the_change_comes_out() {
     let said = done.said("coder");
     assert_eq!(said.first(), Some(&"first"), "{said:#?}");
     assert!(said.ends_with(&["and again", "all-of-it"]), "{said:#?}");
-    assert_eq!(project.made_files(), ["made.txt", "mine.txt", "more.txt"]);
+    assert_eq!(
+        project.committed_files(),
+        ["made.txt", "mine.txt", "more.txt"]
+    );
     // No commit, branch or tag of the worker's is anywhere in the repository.
     let objects = project.git(&[
         "cat-file",
@@ -160,7 +163,7 @@ fn git_works_inside_and_only_the_change_comes_out() {
     ]);
     assert_eq!(objects.lines().filter(|kind| *kind == "commit").count(), 2);
     let refs = project.git(&["for-each-ref", "--format=%(refname)"]);
-    let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+    let branch = project.shown_run()["branch"].as_str().unwrap().to_owned();
     let own = format!("refs/heads/{branch}");
     let expected = [own.as_str(), "refs/heads/main"];
     assert_eq!(refs.lines().collect::<Vec<_>>(), expected);

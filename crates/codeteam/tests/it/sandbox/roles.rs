@@ -1,13 +1,13 @@
-//! What one worker leaves for the next, and what a role is shown: attacks 9 and 10, read-only work
+//! Leftovers of one worker for the next, and what a role is shown: attacks 9 and 10, read-only work
 //! trees, `exclude`.
 
 use serde_json::json;
 
-use super::{NO_SANDBOX, attack, attack_by, by, coder, coder_of, play, reviewer};
+use super::{NO_SANDBOX, attack, attack_by, by, coder, coder_of, play, reviewer, test_that_runs};
 use crate::misbehaviour::ONE;
 use crate::project::Project;
 
-/// What configures a CLI.
+/// Files that configure a CLI.
 const CONFIGURES: &[&str] = &[
     ".claude/settings.json",
     ".claude/hooks/stop.sh",
@@ -17,7 +17,7 @@ const CONFIGURES: &[&str] = &[
     ".mcp.json",
 ];
 
-/// What only instructs a worker.
+/// Files that only instruct a worker.
 const INSTRUCTS: &[&str] = &[
     ".claude/CLAUDE.md",
     ".gemini/GEMINI.md",
@@ -74,10 +74,10 @@ fn a_worker_cannot_configure_the_next_ones_cli() {
     assert_eq!(reviewer, INSTRUCTS);
     assert_eq!(second, INSTRUCTS);
     // Covered is not removed: the files are part of the change like any other.
-    let made = project.made_files();
+    let made = project.committed_files();
     for file in CONFIGURES {
         assert!(made.iter().any(|made| made == file), "{file}: {made:?}");
-        assert_eq!(project.made(file), *file);
+        assert_eq!(project.committed_file(file), *file);
     }
     let (reviewer, _) = seen(&Project::new(), &[NO_SANDBOX]);
     assert_eq!(reviewer, [CONFIGURES, INSTRUCTS].concat());
@@ -129,7 +129,7 @@ fn who_is_not_asked_for_a_change_cannot_make_one() {
         said.ends_with(&["made", "hello", "hello.txt", "made.txt"]),
         "{said:#?}"
     );
-    assert_eq!(project.made_files(), ["made.txt"]);
+    assert_eq!(project.committed_files(), ["made.txt"]);
 }
 
 /// A project with something in its files, in its history, and in no file any more.
@@ -168,13 +168,85 @@ fn excluded_files_are_not_seen_and_neither_is_their_history() {
     for sign in ["words", "collect", "info"] {
         assert!(!said.contains(sign), "{said}");
     }
-    assert_eq!(project.made("internal/more.txt"), "words");
+    assert_eq!(project.committed_file("internal/more.txt"), "words");
     // Who is shown everything sees it.
     let done = attack(&with_secrets(), &plays, &[]).expect(0);
     let said = done.said("reviewer").join("\n");
     for sign in ["words-of-the-plan", "words-of-the-key", "words-of-the-log"] {
         assert!(said.contains(sign), "{said}");
     }
+}
+
+/// Somebody who writes code, and somebody who tests it without having read it.
+const BLIND: &str = "
+start: tasks
+roles:
+  coder: { kind: implementer }
+  tester: { kind: implementer, exclude: [ $IMPLEMENTATION_INTERNALS ] }
+steps:
+  tasks:
+    each: task
+    next: done
+    steps:
+      code: { role: coder, next: tests }
+      tests: { role: tester, next: verify }
+      verify: { gate: project, next: commit }
+      commit: { commit: branch, next: done }
+";
+
+#[test]
+fn a_tester_has_a_work_tree_without_the_implementation() {
+    let project = Project::new();
+    project.write("src/old.py", "def old():\n    return 'words-of-the-old'\n");
+    project.write("docs/api.md", "for all\n");
+    project.commit("words-of-the-log");
+    let plan = project.write_outside(
+        "plan.yml",
+        "tasks: [ { id: T1, description: Name a price, files: [ src/price.py ] } ]\n",
+    );
+    let code = "printf 'def price():\\n    return \"words-of-the-body\"\\n' > src/price.py";
+    let look = "
+        cat src/price.py src/old.py; grep -r words . --exclude-dir=.git
+        git log -p; git show :src/price.py; echo mine > src/price.py
+        ls src; cat docs/api.md";
+    let tests = format!("{}\n{}", by("tester", look), test_that_runs("true"));
+    let plays = [
+        coder(code),
+        play(
+            &json!({ "role": "tester" }),
+            &tests,
+            &json!({ "summary": "Tested it" }),
+        ),
+    ];
+    let done = attack_by(&project, BLIND, &plays, &["--plan", &plan]).expect(0);
+    let said = done.said("tester").join("\n");
+    assert!(said.ends_with("old.py\nprice.py\nfor all"), "{said}");
+    assert!(!said.contains("words-of"), "{said}");
+    let body = project.committed_file("src/price.py");
+    assert!(body.contains("words-of-the-body"), "{body}");
+    assert!(
+        project
+            .committed_files()
+            .contains(&"tests/attack.sh".to_owned())
+    );
+    // Without a sandbox, nothing is hidden.
+    let project = Project::new();
+    project.write("src/old.py", "def old():\n    return 'words-of-the-old'\n");
+    project.commit("once more");
+    let look = "cat src/price.py src/old.py";
+    let tests = format!("{}\n{}", by("tester", look), test_that_runs("true"));
+    let plays = [
+        coder(code),
+        play(
+            &json!({ "role": "tester" }),
+            &tests,
+            &json!({ "summary": "Tested it" }),
+        ),
+    ];
+    let more = ["--plan", &plan, NO_SANDBOX];
+    let done = attack_by(&project, BLIND, &plays, &more).expect(0);
+    let said = done.said("tester").join("\n");
+    assert!(said.contains("words-of-the-body"), "{said}");
 }
 
 #[test]

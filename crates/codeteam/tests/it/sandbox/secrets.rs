@@ -1,4 +1,4 @@
-//! What is on the host and nobody's business inside: attack 1, and what environments have.
+//! Secrets on the host that must not be seen inside: attack 1, and what environments have.
 
 use std::ffi::OsString;
 use std::fs::Permissions;
@@ -14,7 +14,7 @@ use crate::samples::ONE_TASK;
 
 const READERS: [&str; 3] = ["coder", "reviewer", "gate"];
 
-/// What is only in one place each, and where.
+/// Texts that are only in one place each, with the place.
 struct PlantedSecrets(Vec<(&'static str, String)>);
 
 fn put(path: &Path, text: &str) -> String {

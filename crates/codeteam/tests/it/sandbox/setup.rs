@@ -1,9 +1,9 @@
-//! What makes a worktree ready: `setup` and `.worktreeinclude`.
+//! The set-up of a worktree: `setup` and `.worktreeinclude`.
 
 use serde_json::{Value, json};
 
 use super::network::{THROUGH, asked, host, lonely, nobody_came};
-use super::{attack, by, coder, coder_of, play, reviewer, test_that_runs};
+use super::{ONE, attack, by, cast, coder, coder_of, play, reviewer, test_that_runs};
 use crate::project::{CommandResult, Project};
 
 /// A project whose set-up writes down what it was made with.
@@ -19,7 +19,7 @@ fn counting(inputs: &str) -> Project {
     project
 }
 
-/// How often the set-up command was run.
+/// Counts how often the set-up command was run.
 fn set_ups(done: &CommandResult) -> usize {
     let lines = done.stderr.lines();
     lines.filter(|line| line.contains("| setting up:")).count()
@@ -79,7 +79,7 @@ fn set_up_runs_once_for_each_content_of_its_inputs() {
     assert_eq!(set_ups(&done), 4, "{}", done.stderr);
 }
 
-/// What a worker writes into its copy, or has its own files do to the set-up, is nobody else's.
+/// A worker's changes of its copy, or to the set-up through its files, do not reach anybody else.
 #[test]
 fn what_is_shared_is_made_of_the_inputs_alone() {
     let project = Project::new();
@@ -140,7 +140,10 @@ fn what_set_up_leaves_is_no_part_of_a_change() {
         "b",
         "git shows the worker none of it"
     );
-    assert_eq!(project.made_files(), ["made.lock", "made.txt", "new.txt"]);
+    assert_eq!(
+        project.committed_files(),
+        ["made.lock", "made.txt", "new.txt"]
+    );
     // What is known of the commit already is said again.
     attack(&project, &plays, &[]).expect(0).says(&notes);
 }
@@ -187,7 +190,7 @@ fn a_failed_set_up_stops_the_run_until_it_is_mended() {
     project.config("setup: { command: 'echo no such package; exit 3' }\n");
     let resume = ["-v", "resume", "--max-attempts", "5"];
     project.run(&resume).expect(1).says(&["no such package"]);
-    assert_eq!(project.shown()["status"], "running");
+    assert_eq!(project.shown_run()["status"], "running");
     project.config("setup: { command: 'echo mended > ready' }\n");
     let done = project.run(&["-v", "resume"]).expect(0);
     assert_eq!(done.said("coder"), ["mended"]);
@@ -271,7 +274,7 @@ fn a_registry_of_ones_own_network_is_told_apart() {
 #[test]
 fn set_up_is_confined() {
     let project = Project::new();
-    let key = project.beside("key", "my-key\n");
+    let key = project.write_outside("key", "my-key\n");
     project.write(".gitignore", "said\n");
     project.config(&format!(
         "setup: {{ command: 'cat {key} > said 2>&1; env >> said; echo x > {}/planted; git config core.fsmonitor x; true' }}\n",
@@ -319,11 +322,41 @@ fn files_that_git_ignores_are_brought_along_by_name_and_never_collected() {
     assert_eq!(done.said("coder"), brought);
     assert_eq!(done.said("gate")[..4], brought);
     assert_eq!(
-        project.made_files(),
+        project.committed_files(),
         [".gitignore", "made.txt", "tests/attack.sh"]
     );
     assert_eq!(project.checkout(), before);
     let objects = project.git(&["cat-file", "--batch-all-objects", "--batch-check"]);
     let mine = project.git(&["hash-object", "settings.local"]);
     assert!(!objects.contains(&mine), "not even as an object");
+}
+
+#[test]
+fn set_up_and_workers_find_the_certificates_that_the_user_names() {
+    let project = Project::new();
+    let certificate = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+    let key = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n";
+    let network = project.write_outside("network.pem", certificate);
+    let own = project.write_outside("own.pem", &format!("{certificate}{key}"));
+    project.config("setup: { command: 'cat \"$SSL_CERT_FILE\" > ready; test -z \"$PIP_CERT\"' }\nverification:\n  commands: [ { name: look, command: 'grep CERTIFICATE ready' } ]\n");
+    project.write(".gitignore", "ready\n");
+    project.commit("second");
+    let look = by(
+        "coder",
+        "grep BEGIN $NODE_EXTRA_CA_CERTS; echo ${PIP_CERT:-none}",
+    );
+    let plays = [coder(&look), reviewer("")];
+    let args = cast(&project, ONE, &plays);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let ran = project
+        .codeteam(&args)
+        .env("SSL_CERT_FILE", &network)
+        .env("NODE_EXTRA_CA_CERTS", &network)
+        .env("PIP_CERT", &own)
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{told}");
+    assert!(told.contains("-----BEGIN CERTIFICATE-----"), "{told}");
+    assert!(told.contains("none") && !told.contains("PRIVATE"), "{told}");
 }

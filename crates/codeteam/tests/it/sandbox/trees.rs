@@ -24,7 +24,7 @@ fn first_try_in(
     let done = attack(&project, &plays, &[]).expect(0);
     assert_eq!(project.checkout(), before);
     project.git(&["fsck", "--strict"]);
-    assert_eq!(project.made_files(), ["made.txt"]);
+    assert_eq!(project.committed_files(), ["made.txt"]);
     (project, done)
 }
 
@@ -166,7 +166,7 @@ fn attributes_run_no_program() {
         project.run(&args).expect(0);
     }
     assert!(found(&project, "marker").is_empty());
-    let branch = project.shown()["branch"].as_str().unwrap().to_owned();
+    let branch = project.shown_run()["branch"].as_str().unwrap().to_owned();
     let made = format!("{branch}:made.txt");
     assert_eq!(project.git(&["cat-file", "blob", &made]), "made");
     // The trap was a good one.

@@ -17,7 +17,7 @@ fn cloned() -> Project {
 }
 
 fn steal(project: &Project, more: &[&str]) -> CommandResult {
-    project.beside("key", "the-key-of-the-user\n");
+    project.write_outside("key", "the-key-of-the-user\n");
     let key = project.home().join("key");
     let theft = by("coder", &format!("cat {0} || echo nothing", key.display()));
     attack(project, &[coder(&theft), reviewer("")], more)
@@ -107,7 +107,7 @@ fn no_run_is_named_like_a_path() {
     let project = Project::new();
     steal(&project, &[]).expect(0);
     std::fs::create_dir(project.home().join("precious")).unwrap();
-    project.beside("precious/file", "kept\n");
+    project.write_outside("precious/file", "kept\n");
     let log = project.path(".codeteam/state.db");
     let forge = "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1])\nc.execute(\"update runs set id = '../../../../precious'\")\nc.commit()\n";
     let python = Project::program("/usr/bin/python3".as_ref())
@@ -118,7 +118,7 @@ fn no_run_is_named_like_a_path() {
     for command in ["status", "prune", "resume"] {
         let done = project.run(&[command]);
         assert_ne!(done.code, Some(0), "{command}");
-        done.says(&["which is no name that codeteam gives a run"]);
+        done.says(&["which is not a name that codeteam gives runs"]);
     }
     assert!(project.home().join("precious/file").exists());
 }
@@ -199,6 +199,40 @@ fn trust_is_for_exactly_what_was_shown() {
 }
 
 #[test]
+fn a_log_that_a_pull_replaces_is_kept_and_can_be_put_back() {
+    let project = Project::new();
+    let script = project.script(ONE_TASK);
+    project.run(&["run", "x", "--script", &script]).expect(0);
+    let own = project.json(&["status", "--json"]);
+    let log = project.path(".codeteam/state.db");
+    // What somebody else has committed comes in its place, as a checkout of git writes it.
+    let theirs = project.path("theirs.db");
+    std::fs::copy(&log, &theirs).unwrap();
+    let blob = project.git(&["hash-object", "-w", "theirs.db"]);
+    std::fs::remove_file(&theirs).unwrap();
+    let entry = format!("100644,{blob},.codeteam/state.db");
+    project.git(&["update-index", "--add", "--cacheinfo", &entry]);
+    project.git(&["commit", "--quiet", "-m", "theirs"]);
+    project.git(&["rm", "--quiet", "--cached", ".codeteam/state.db"]);
+    project.git(&[
+        "checkout",
+        "--quiet",
+        "--force",
+        "HEAD",
+        "--",
+        ".codeteam/state.db",
+    ]);
+    let refused = project.run(&["status"]).expect(3);
+    let refused = refused.says(&["is part of a commit", "which codeteam has kept"]);
+    // What it says puts the own log back.
+    let told = refused.stderr.replace('\n', " ");
+    let told = told.split('`').find(|text| text.starts_with("git rm "));
+    let command = told.unwrap().split_whitespace().collect::<Vec<_>>();
+    project.paste(&command.join(" ")).expect(0);
+    assert_eq!(project.json(&["status", "--json"]), own);
+}
+
+#[test]
 fn the_user_can_forbid_it_for_good() {
     let project = cloned();
     project.trust();
@@ -232,7 +266,7 @@ fn a_run_at_a_terminal_asks() {
     terminal.line("w");
     terminal.end(0);
     assert!(
-        project.shown()["confinement"]
+        project.shown_run()["confinement"]
             .as_str()
             .unwrap()
             .starts_with("confined by")
@@ -242,7 +276,7 @@ fn a_run_at_a_terminal_asks() {
     terminal.line("y");
     terminal.end(0);
     assert!(
-        project.shown()["confinement"]
+        project.shown_run()["confinement"]
             .as_str()
             .unwrap()
             .starts_with("not confined")

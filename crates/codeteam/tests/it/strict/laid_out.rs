@@ -96,7 +96,7 @@ fn start(project: &Project, with: &[(&str, &str)]) -> CommandResult {
 }
 
 fn prompts(project: &Project) -> Vec<String> {
-    let run = project.shown()["run"].as_str().unwrap().to_owned();
+    let run = project.shown_run()["run"].as_str().unwrap().to_owned();
     let audit = project.path(&format!(".codeteam/runs/{run}/audit"));
     let mut files: Vec<PathBuf> = fs::read_dir(audit)
         .unwrap()
@@ -134,7 +134,7 @@ fn a_project_is_laid_out_and_used() {
     let before = project.checkout();
     start(&project, &[]).expect(0).says(&["2 of 2 tasks done"]);
     assert_eq!(
-        project.made_files(),
+        project.committed_files(),
         ["workspace/src/stats.py", "workspace/tests/test_stats.py"]
     );
     // Nothing of the checkout is touched but the logs, which git does not see.
@@ -218,7 +218,7 @@ fn a_failing_test_of_pytest_halts_the_run() {
         "failed: `report` rejected it: the tests failed: 1 failed, 1 passed in ",
         "  log     runs/20",
     ]);
-    assert_eq!(project.made_files(), ["workspace/src/stats.py"]);
+    assert_eq!(project.committed_files(), ["workspace/src/stats.py"]);
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn tasks_may_be_given_and_agents_cast() {
         .run(&["run", "--script", &script])
         .expect(0)
         .says(&["1 of 1 task done"]);
-    assert_eq!(project.shown()["goal"], "Given");
+    assert_eq!(project.shown_run()["goal"], "Given");
     let files = left(&project.path("runs"));
     assert!(files[0].1.starts_with(r#"{"role":"orchestrator","type":"plan","data":{"plan_id":"plan_0001","tasks":[{"id":"T1","title":"Add","#), "{}", files[0].1);
     assert_eq!(files[1].0, "plan_0001.json");

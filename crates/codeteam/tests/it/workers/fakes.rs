@@ -17,7 +17,7 @@ const FLAGS: &str = "--print --output-format --json-schema --permission-mode --t
 /// A claude that says nothing.
 pub(super) const CLAUDE: &str = "case \"$1\" in --version) echo 2.1.197;; esac\n";
 
-/// Where made-up programs are.
+/// Returns the folder of the made-up programs.
 pub(super) fn bin(project: &Project) -> PathBuf {
     project.home().join("bin")
 }
@@ -64,7 +64,7 @@ pub(super) fn say(events: &[Value]) -> String {
     lines.join("\n")
 }
 
-/// What claude says before anything else, and a word that tests wait for.
+/// Returns claude's first output, with a word that tests wait for.
 pub(super) fn hello() -> String {
     let content = json!([{ "type": "text", "text": "here I am" }]);
     say(&[

@@ -60,7 +60,7 @@ fn a_command_that_takes_too_long_is_killed() {
     assert_eq!(error, "killed after 1 s, no output");
 }
 
-/// Whether nobody holds the other end of a pipe any more. Waits for it, but not for ever.
+/// Returns true once nobody holds the other end of a pipe any more; gives up after a while.
 fn is_closed(pipe: &File) -> bool {
     let patience = Timespec::try_from(Duration::from_secs(20)).unwrap();
     let mut fds = [PollFd::new(pipe, PollFlags::empty())];
@@ -75,13 +75,13 @@ fn a_command_is_killed_with_its_children() {
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     // The grandchild holds the pipe open for as long as it lives.
     let command = "(sh -c 'exec 3>pipe; echo there >&3; sleep 1000') & wait";
-    let spawn = || process::shell(command, dir.path(), ProcessGroup::Own);
-    let (child, output, killed) = interrupt::start(spawn).unwrap();
+    let spawn = || process::spawn_shell(command, dir.path(), ProcessGroup::Own);
+    let (child, output, killed) = interrupt::spawn_group(spawn).unwrap();
     let mut reader = BufReader::new(File::open(pipe).unwrap());
     let mut line = String::new();
     reader.read_line(&mut line).unwrap();
     assert_eq!(line, "there\n");
-    let ended = watch(child, output, &killed, Duration::ZERO).unwrap();
+    let ended = wait_with_timeout(child, output, &killed, Duration::ZERO).unwrap();
     assert_eq!(ended.status, None);
     assert!(is_closed(reader.get_ref()), "it is gone");
 }

@@ -1,0 +1,21 @@
+//! Serialises a map whose keys are not text as a list of pairs, which JSON can hold.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub(crate) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
+    map: &BTreeMap<K, V>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(map)
+}
+
+pub(crate) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+where
+    K: Deserialize<'de> + Ord,
+    V: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Ok(Vec::deserialize(deserializer)?.into_iter().collect())
+}

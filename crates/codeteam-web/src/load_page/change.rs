@@ -1,0 +1,139 @@
+//! Changes, and the questions about them.
+
+use codeteam_core::ids::RunId;
+use codeteam_engine::patches::{patch_between, task_patch};
+use codeteam_engine::problem::Problem;
+use codeteam_host::git::Oid;
+use codeteam_report::view::{ChangeView, LoadedRun};
+
+use super::run::{find_question, is_grave};
+use super::{PageSources, draft_key};
+use crate::drafts::KeptDraft;
+use crate::form_data::FormData;
+use crate::page::{DiffOptions, DiffPage, Page, QuestionPage, ReviewDraft};
+use crate::projects::WatchedProject;
+
+impl PageSources<'_> {
+    /// Returns what was judged about a change, if anything was.
+    pub(super) fn read_change(
+        project: &WatchedProject,
+        run: &LoadedRun,
+        place: &str,
+    ) -> Option<ChangeView> {
+        let records = project.engine.records();
+        let frame = run.frame_named(place).map(|frame| frame.path.clone());
+        let current = frame.and_then(|frame| ChangeView::of_frame(records, run, &frame));
+        current.or_else(|| {
+            let history = project.engine.read_judgements(&run.id, Some(place)).ok()?;
+            ChangeView::from_history(records, &history, Some(place))
+        })
+    }
+
+    /// Returns the patch of a task, or of the run.
+    fn read_patch(
+        project: &WatchedProject,
+        run: &LoadedRun,
+        place: &str,
+    ) -> Result<Vec<u8>, Problem> {
+        let frame = run.frame_named(place);
+        let has_own = frame.is_some_and(|frame| frame.diff.is_some());
+        if place == "run" && !has_own {
+            return Ok(patch_between(&project.engine, &run.base, &run.tip)?.text);
+        }
+        Ok(task_patch(&project.engine, run, place)?.text)
+    }
+
+    pub(super) fn load_diff(
+        &self,
+        project: &WatchedProject,
+        run: &RunId,
+        place: &str,
+        query: &FormData,
+    ) -> Result<Page, Problem> {
+        let loaded = Self::history(project, run, super::super::run_history::RunHistory::run)?;
+        let change = Self::read_change(project, &loaded, place);
+        let version = change_version(change.as_ref());
+        let since = query.filled("since").filter(|since| *since != version);
+        let since = since.and_then(|since| Some((Oid::parse(since)?, Oid::parse(&version)?)));
+        let patch = match &since {
+            Some((from, to)) => project.engine.repo.diff(from, to)?.text,
+            None => Self::read_patch(project, &loaded, place)?,
+        };
+        let key = draft_key(project, run, place);
+        let draft = self.drafts.read(&key);
+        let last_seen = draft
+            .seen
+            .iter()
+            .rev()
+            .find(|seen| **seen != version)
+            .cloned();
+        // Bringing a page up to date is not a look at it.
+        if !version.is_empty() && query.get("part").is_empty() {
+            let kept = self.drafts.mark_seen(&key, &version);
+            kept.map_err(|e| Problem::environment("could not keep what was seen").caused_by(&e))?;
+        }
+        let mut questions = loaded.questions.iter();
+        let question = questions.find(|asked| asked.place() == place).cloned();
+        Ok(Page::Diff(Box::new(DiffPage {
+            head: Self::head(project, loaded)?,
+            place: place.to_owned(),
+            patch,
+            version,
+            change,
+            review: review_draft(draft, last_seen),
+            question,
+            options: DiffOptions {
+                is_split: query.get("split") == "1",
+                ignores_blanks: query.get("w") == "1",
+                file: query.filled("file").map(ToOwned::to_owned),
+                since: since.map(|(from, _)| from.to_string()),
+            },
+        })))
+    }
+
+    pub(super) fn load_question(
+        &self,
+        project: &WatchedProject,
+        run: &RunId,
+        id: &str,
+    ) -> Result<Page, Problem> {
+        let loaded = Self::history(project, run, super::super::run_history::RunHistory::run)?;
+        let question = find_question(&loaded, id).cloned().ok_or_else(|| {
+            Problem::user("this question was answered meanwhile, or was withdrawn")
+                .hint("the inbox has what is open now")
+        })?;
+        let place = question.place().to_owned();
+        let change = Self::read_change(project, &loaded, &place);
+        let patch = if question.about_change {
+            Self::read_patch(project, &loaded, &place)?
+        } else {
+            Vec::new()
+        };
+        let draft = self.drafts.read(&draft_key(project, run, &place));
+        Ok(Page::Question(Box::new(QuestionPage {
+            head: Self::head(project, loaded)?,
+            is_grave: is_grave(&question),
+            question,
+            change,
+            review: review_draft(draft, None),
+            patch,
+            people: project.engine.people_names(),
+        })))
+    }
+}
+
+/// Names a version of a change: by the tree that was judged.
+fn change_version(change: Option<&ChangeView>) -> String {
+    change.map_or_else(String::new, |change| change.report.tree.to_string())
+}
+
+fn review_draft(draft: KeptDraft, last_seen: Option<String>) -> ReviewDraft {
+    let comments = draft.comments.iter();
+    ReviewDraft {
+        comments: comments
+            .map(|kept| (kept.id, kept.to_line_comment()))
+            .collect(),
+        viewed: draft.viewed,
+        last_seen,
+    }
+}
