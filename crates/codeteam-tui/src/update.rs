@@ -50,6 +50,7 @@ pub(crate) fn update(app: &mut App, now: EpochMillis, message: Message) -> Vec<S
         }
         Message::DriverEnded(text) => {
             app.driven_here = None;
+            decide::ask_again_whether_to_leave(app);
             app.note(text);
             Vec::new()
         }

@@ -586,8 +586,27 @@ pub(super) fn go_on(app: &mut App) -> Vec<ScreenAction> {
     Vec::new()
 }
 
+/// Closes the question whether to leave if leaving no longer ends anything, because the run that it
+/// asked about has ended meanwhile. Comments that were not sent are still asked about.
+pub(super) fn ask_again_whether_to_leave(app: &mut App) {
+    if let Some(Overlay::Confirm(asked)) = &app.overlay
+        && matches!(asked.then, ConfirmedCommand::Leave)
+    {
+        app.overlay = leave_question(app).map(Overlay::Confirm);
+    }
+}
+
 /// Leaves, and asks first if that ends something.
 pub(super) fn leave(app: &mut App) -> Vec<ScreenAction> {
+    let Some(question) = leave_question(app) else {
+        return vec![ScreenAction::Quit];
+    };
+    app.overlay = Some(Overlay::Confirm(question));
+    Vec::new()
+}
+
+/// Returns what leaving would end, as a question; nothing if it would end nothing.
+fn leave_question(app: &App) -> Option<ConfirmBox> {
     let drafts: usize = app.comments.values().map(Vec::len).sum();
     let mut lines = Vec::new();
     let driven = app.driven_here.as_ref();
@@ -600,14 +619,11 @@ pub(super) fn leave(app: &mut App) -> Vec<ScreenAction> {
         let drafts = count(drafts, "comment");
         lines.push(format!("{drafts} were not sent, and are not kept."));
     }
-    if lines.is_empty() {
-        return vec![ScreenAction::Quit];
-    }
-    app.overlay = Some(Overlay::Confirm(ConfirmBox {
+    let has_reason = !lines.is_empty();
+    has_reason.then(|| ConfirmBox {
         title: "Leave?".to_owned(),
         lines,
         typed: None,
         then: ConfirmedCommand::Leave,
-    }));
-    Vec::new()
+    })
 }

@@ -544,6 +544,13 @@ fn leaving_says_what_is_lost() {
     screen.send(Message::DriverEnded("the run is done".to_owned()));
     screen.press(&["q"]);
     assert_eq!(screen.actions, [ScreenAction::Quit]);
+    // A question that is open when the run ends is closed: there is nothing left to lose.
+    let mut screen = TestScreen::new(80, 24);
+    screen.app.driven_here = screen.app.selected.clone();
+    screen.press(&["q"]);
+    screen.send(Message::DriverEnded("the run is done".to_owned()));
+    assert!(!screen.text().contains("Leave?"), "{}", screen.text());
+    assert!(screen.text().contains("the run is done"));
 }
 
 #[test]
