@@ -530,6 +530,8 @@ impl From<store::Error> for Problem {
                     .caused_by(&error)
                     .hint("nothing was lost; `codeteam log -f` watches it")
             }
+            store::Error::Removed { .. } => Self::environment(error.to_string())
+                .hint("if the project was moved, `codeteam resume` goes on where it is now; its workers were ended"),
             store::Error::DiskFull { .. } => Self::environment(error.to_string())
                 .hint("make room, then try again; a run that has begun goes on with `codeteam resume`, and everything acknowledged is kept"),
             store::Error::ReadOnly { .. } => Self::environment(error.to_string())

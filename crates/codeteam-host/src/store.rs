@@ -22,6 +22,7 @@ mod writer_cache;
 mod tests;
 
 use std::ops::RangeInclusive;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -64,10 +65,24 @@ pub struct Store {
 #[derive(Debug)]
 struct StoreInner {
     path: PathBuf,
+    /// The file that was opened, whatever is at the path by now.
+    file: Option<FileIdentity>,
     readers: ReaderPool,
     /// `PRAGMA data_version` is only comparable within one connection, so one is kept for it.
     versions: Mutex<Option<Connection>>,
     writer: StoreWriter,
+}
+
+/// The device and the inode of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileIdentity(u64, u64);
+
+impl FileIdentity {
+    /// Returns `None` if there is no file, or nothing can be said about it.
+    fn read(path: &Path) -> Option<Self> {
+        let found = path.metadata().ok()?;
+        Some(Self(found.dev(), found.ino()))
+    }
 }
 
 /// The events of one input, which are written together or not at all.
@@ -326,8 +341,15 @@ impl Store {
         })
     }
 
-    /// Renews the lease's heartbeat. Fails with [`Error::Fenced`] if the lease was taken over.
+    /// Renews the lease's heartbeat. Fails with [`Error::Fenced`] if the lease was taken over, and
+    /// with [`Error::Removed`] if the database was removed or moved: `SQLite` would go on writing to
+    /// the file that nobody finds any more.
     pub fn heartbeat(&self, lease: &Lease, now: i64) -> Result<(), Error> {
+        if self.shared.file != FileIdentity::read(&self.shared.path) {
+            return Err(Error::Removed {
+                path: self.shared.path.clone(),
+            });
+        }
         let lease = lease.clone();
         self.write("renew a lease in", move |conn| {
             lease::heartbeat(conn, &lease, now)
@@ -358,6 +380,7 @@ impl Store {
     fn new(path: &Path, reader: Connection) -> Self {
         let shared = StoreInner {
             path: path.into(),
+            file: FileIdentity::read(path),
             readers: ReaderPool::new(path, reader),
             versions: Mutex::new(None),
             writer: StoreWriter::new(path),

@@ -92,6 +92,14 @@ pub enum Error {
         /// The operation, as a verb.
         doing: &'static str,
     },
+    /// The database is no longer at its path, or another file is.
+    #[error(
+        "`{path}` was removed, moved or replaced while it was in use: this process lets go of the run"
+    )]
+    Removed {
+        /// The path of the database.
+        path: PathBuf,
+    },
     /// The disk holding the database is full. Nothing was written.
     #[error("the disk is full: could not {doing} `{path}`; free some space and try again")]
     DiskFull {

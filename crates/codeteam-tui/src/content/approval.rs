@@ -24,6 +24,14 @@ const MOST_FINDINGS: usize = 8;
 pub(crate) fn approval_facts(app: &App, panel: &ApprovalPanel, columns: usize) -> Vec<ScreenLine> {
     let run = panel.run.as_str();
     let Some(asked) = app.question(run, &panel.question) else {
+        // Until the command has ended, nobody knows whose answer was taken.
+        let mut commands = app
+            .commands
+            .iter()
+            .filter(|command| command.ended.is_none());
+        if commands.any(|command| command.decides.as_ref() == Some(&panel.question)) {
+            return vec![line(TextTone::Strong, "Your answer is being sent …")];
+        }
         return vec![
             line(TextTone::Strong, "This question is no longer open."),
             line(

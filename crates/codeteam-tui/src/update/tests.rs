@@ -188,6 +188,22 @@ fn what_is_answered_elsewhere_is_not_decided_here() {
 }
 
 #[test]
+fn whoever_has_just_answered_is_not_told_that_somebody_else_has() {
+    let mut screen = TestScreen::new(80, 24);
+    screen.press(&["Enter", "a"]);
+    assert!(screen.has_command());
+    let mut update = history_update(usize::MAX);
+    update.run = history_update(50).run;
+    screen.app.runs.clear();
+    screen.send(Message::HistoryRead(Box::new(update)));
+    let text = screen.text();
+    assert!(
+        text.contains("being sent") && !text.contains("no longer open"),
+        "{text}"
+    );
+}
+
+#[test]
 fn the_questions_of_an_analyst_are_answered_one_by_one_and_sent_together() {
     let update = asking_history(&["Which language?", "Loud or quiet?"]);
     let mut screen = TestScreen::with_history(80, 24, update);

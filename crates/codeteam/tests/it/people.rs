@@ -118,6 +118,20 @@ fn nothing_is_open_once_it_is_answered() {
 }
 
 #[test]
+fn a_run_whose_project_is_removed_is_let_go() {
+    let (project, _) = asked();
+    let mut waiting = project.start(&["resume", "--wait"]);
+    waiting.until("waiting on: a person");
+    std::fs::remove_dir_all(project.root()).unwrap();
+    let ended = waiting.end();
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    ended.says(&[
+        "state.db` was removed, moved or replaced",
+        "codeteam resume",
+    ]);
+}
+
+#[test]
 fn a_decision_from_another_process_is_picked_up_at_once() {
     let project = Project::new();
     let (script, workflow) = (project.script(CODER), project.workflow(ASKED));

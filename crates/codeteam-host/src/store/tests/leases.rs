@@ -44,6 +44,22 @@ fn a_held_lease_is_refused_and_names_its_holder() {
 }
 
 #[test]
+fn a_database_that_was_removed_or_replaced_is_let_go() {
+    let f = fixture();
+    let lease = f.lease();
+    f.store.heartbeat(&lease, NOW + 1).unwrap();
+    let moved = f.dir.path().join("elsewhere.db");
+    std::fs::rename(f.path(), &moved).unwrap();
+    let error = f.store.heartbeat(&lease, NOW + 2).unwrap_err();
+    assert!(matches!(error, Error::Removed { .. }), "{error}");
+    std::fs::copy(&moved, f.path()).unwrap();
+    let error = f.store.heartbeat(&lease, NOW + 3).unwrap_err();
+    assert!(matches!(error, Error::Removed { .. }), "{error}");
+    std::fs::rename(&moved, f.path()).unwrap();
+    f.store.heartbeat(&lease, NOW + 4).unwrap();
+}
+
+#[test]
 fn the_lease_of_a_dead_process_is_taken_over_at_once() {
     let f = fixture();
     let theirs = take(&f.store, &dead(), NOW).unwrap();
