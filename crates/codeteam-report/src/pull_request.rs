@@ -44,14 +44,14 @@ fn body_from_events(events: &[Event]) -> String {
         commits.record(&run, event);
     }
     let mut body = format!("{}\n", shorten(run.goal.trim(), LONGEST_GOAL));
-    push_section(&mut body, "Tasks", done_tasks(&run, &earlier));
-    push_section(&mut body, "Verified", commits.lines(&run));
-    push_section(&mut body, "Left to do", left_to_do(&run));
+    push_section(&mut body, "Tasks", &done_tasks(&run, &earlier));
+    push_section(&mut body, "Verified", &commits.lines(&run));
+    push_section(&mut body, "Left to do", &left_to_do(&run));
     let _ = write!(body, "\nCodeteam-Run: {}\n", run.id);
     body
 }
 
-fn push_section(body: &mut String, title: &str, lines: Vec<String>) {
+fn push_section(body: &mut String, title: &str, lines: &[String]) {
     if lines.is_empty() {
         return;
     }
@@ -128,7 +128,7 @@ mod tests {
     fn a_text_is_never_longer_than_what_forges_take() {
         let mut body = shorten(&"ä".repeat(100_000), LONGEST_GOAL);
         for title in ["Tasks", "Verified", "Left to do"] {
-            push_section(&mut body, title, vec!["ö".repeat(5_000); 5_000]);
+            push_section(&mut body, title, &vec!["ö".repeat(5_000); 5_000]);
         }
         assert!(body.len() < 60_000, "{}", body.len());
         assert!(body.contains("- and 49"), "{body}");
