@@ -6,7 +6,7 @@ use crate::ids::StepId;
 use crate::operator::Operator;
 use crate::repin::PinnedWorkflow;
 use crate::run::Run;
-use crate::workflow::{EachItem, Step, StepKind};
+use crate::workflow::{EachItem, ExitTarget, PersonAnswer, Step, StepKind, Workflow};
 
 /// Returns why a run cannot go on with another workflow; empty if it can.
 ///
@@ -43,6 +43,12 @@ fn frame_problem(run: &Run, pinned: &PinnedWorkflow, frame: &Frame) -> Option<St
     if !is_same_kind || before.scope != now.scope || item_kind(before) != item_kind(now) {
         return Some(format!("the step `{id}` that it is at does something else"));
     }
+    // A person has seen the command that publishes, and agreed to that one.
+    if publish_command(Some(before)) != publish_command(Some(now)) {
+        return Some(format!(
+            "it is at `{id}`, which publishes with another command now"
+        ));
+    }
     let mut visited = frame.visits.keys().filter(|step| is_each(run.step(step)));
     if let Some(gone) = visited.find(|step| !is_each(pinned.workflow.steps.get(*step))) {
         return Some(format!(
@@ -76,11 +82,41 @@ fn frame_problem(run: &Run, pinned: &PinnedWorkflow, frame: &Frame) -> Option<St
             if matches!(question.kind, QuestionKind::Step | QuestionKind::Rebound) =>
         {
             let names: Vec<&str> = answers.iter().map(|answer| answer.name.as_str()).collect();
-            (names != question.answers)
-                .then(|| format!("the open question at `{id}` has other answers; answer it first"))
+            if names != question.answers {
+                return Some(format!(
+                    "the open question at `{id}` has other answers; answer it first"
+                ));
+            }
+            let shown = published_by_answers(before, &run.workflow);
+            (published_by_answers(now, &pinned.workflow) != shown).then(|| {
+                format!(
+                    "the open question at `{id}` shows another command for publishing; answer it \
+                     first"
+                )
+            })
         }
         _ => None,
     }
+}
+
+/// Returns the command with which a step publishes.
+fn publish_command(step: Option<&Step>) -> Option<&str> {
+    match &step?.kind {
+        StepKind::Publish { command } => Some(command),
+        _ => None,
+    }
+}
+
+/// Returns the command with which each answer of a person's step publishes, in order.
+fn published_by_answers<'w>(person: &Step, workflow: &'w Workflow) -> Vec<Option<&'w str>> {
+    let StepKind::Person { answers, .. } = &person.kind else {
+        return Vec::new();
+    };
+    let command = |answer: &PersonAnswer| match &answer.next {
+        ExitTarget::Step(step) => publish_command(workflow.steps.get(step)),
+        ExitTarget::Done | ExitTarget::Fail => None,
+    };
+    answers.iter().map(command).collect()
 }
 
 fn is_each(step: Option<&Step>) -> bool {

@@ -56,7 +56,7 @@ use codeteam_core::operator::Operator;
 use codeteam_core::role::RoleKind;
 use codeteam_core::run::HeldFiles;
 use codeteam_core::submission;
-use codeteam_core::workflow::{Check, CheckClass, DeliveryMethod, StepKind};
+use codeteam_core::workflow::{Check, CheckClass, CheckKind, DeliveryMethod, StepKind};
 use codeteam_core::{Effect, Run};
 
 use codeteam_sandbox::egress;
@@ -304,6 +304,8 @@ pub struct ChangeFacts {
     pub others: Vec<(String, PatchId, BodyId)>,
     /// What the gate has found out about the tests of the same patch on another base.
     pub known_evidence: Vec<CheckResult>,
+    /// The commands of the other gates that judge the same change: what they rest on has to stay as well.
+    pub other_commands: Vec<String>,
 }
 
 /// The environment of a running job: the engine, cancellation, and callbacks.
@@ -474,6 +476,7 @@ pub(crate) fn job_for_effect(run: &Run, effect: &Effect) -> Option<Job> {
                 checks: checks.clone(),
                 about: Box::new(ChangeFacts {
                     known_evidence: known_evidence(frame, step, tree),
+                    other_commands: commands_of_other_gates(run, step),
                     ..change_facts(run, frame)
                 }),
             }
@@ -614,7 +617,26 @@ fn change_facts(run: &Run, frame: &Frame) -> ChangeFacts {
         claimed: frame.outputs.change.clone(),
         others: others.collect(),
         known_evidence: Vec::new(),
+        other_commands: Vec::new(),
     }
+}
+
+/// Returns the commands of the gates beside a gate, which judge the changes of the same frames.
+fn commands_of_other_gates(run: &Run, gate: &StepId) -> Vec<String> {
+    let Some(own) = run.step(gate) else {
+        return Vec::new();
+    };
+    let steps = run.workflow.steps.values();
+    let others = steps.filter(|step| step.id != *gate && step.scope == own.scope);
+    let checks = others.flat_map(|step| match &step.kind {
+        StepKind::Gate { checks } => checks.as_slice(),
+        _ => &[],
+    });
+    let commands = checks.filter_map(|check| match &check.what {
+        CheckKind::Command(command) => Some(command.clone()),
+        _ => None,
+    });
+    commands.collect()
 }
 
 /// The name of the git index used to read the user's checkout, in the folder of a run's worktrees.

@@ -179,7 +179,7 @@ fn event_text(run: &Run, event: &Event) -> Option<String> {
             passed,
             results,
             ..
-        } => checks_line(*passed, results, &not_run(run, step, results)),
+        } => checks_line(run, *passed, results, &not_run(run, step, results)),
         Event::FindingsChanged {
             opened, resolved, ..
         } => findings_text(opened.len(), resolved.len()),
@@ -947,7 +947,7 @@ fn failure_line(summary: &str) -> Option<String> {
 
 /// Summarises the results of checks: the user's own by name or number, and whatever else deserves
 /// attention.
-fn checks_line(passed: bool, results: &[CheckResult], not_run: &[&str]) -> String {
+fn checks_line(run: &Run, passed: bool, results: &[CheckResult], not_run: &[&str]) -> String {
     let named = |wanted: &dyn Fn(&&CheckResult) -> bool| -> Vec<&str> {
         let found = results.iter().filter(wanted);
         found.map(|result| result.name.as_str()).collect()
@@ -965,17 +965,16 @@ fn checks_line(passed: bool, results: &[CheckResult], not_run: &[&str]) -> Strin
             more => format!("check failed: {failed} ({})", more.join("; ")),
         };
     }
-    let is_own = |class: CheckClass| {
-        matches!(
-            class,
-            CheckClass::Honesty | CheckClass::Proof | CheckClass::Evidence
-        )
-    };
     let said = match &named(&|r| !is_own(r.class))[..] {
         [] if results.is_empty() => "there was nothing to check".to_owned(),
         [] => {
             let rules = plural(results.len(), "1 rule", "all", "rules");
-            format!("{rules} of codeteam's own passed; no checks are configured")
+            let none = if has_project_checks(run) {
+                ""
+            } else {
+                "; no checks are configured"
+            };
+            format!("{rules} of codeteam's own passed{none}")
         }
         [one] => format!("check passed: {one}"),
         [_, _] => "both checks passed".to_owned(),
@@ -996,6 +995,22 @@ fn checks_line(passed: bool, results: &[CheckResult], not_run: &[&str]) -> Strin
         return said;
     }
     format!("{said} ({})", marks.join("; "))
+}
+
+fn is_own(class: CheckClass) -> bool {
+    matches!(
+        class,
+        CheckClass::Honesty | CheckClass::Proof | CheckClass::Evidence
+    )
+}
+
+/// Returns true if any gate of the workflow has a check that is not codeteam's own.
+fn has_project_checks(run: &Run) -> bool {
+    let mut steps = run.workflow.steps.values();
+    steps.any(|step| match &step.kind {
+        StepKind::Gate { checks } => checks.iter().any(|check| !is_own(check.what.class())),
+        _ => false,
+    })
 }
 
 /// Describes how many tests failed before a run and still fail; `None` if none does.

@@ -10,7 +10,7 @@ mod cobertura;
 mod coverage_py;
 mod lcov;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use codeteam_core::checks::ChangedCoverage;
 
@@ -22,13 +22,23 @@ use crate::source::is_source;
 pub const LONGEST: usize = 32 << 20;
 /// The largest number of places that are listed.
 const LISTED: usize = 20;
+/// How many bytes of file names of a report are compared with those of the change. A report of a
+/// hundred thousand files that are called like some of the change needs less; one that was made to
+/// take for ever is read so far.
+const MOST_COMPARED: usize = 64 << 20;
+/// How long the path of a file usually is at most.
+const USUAL_PATH: usize = 128;
 
 /// The lines of the changed files that a report knows, and whether the tests have run them.
 #[derive(Debug)]
 struct LineHits<'c> {
     change: &'c ChangeSet,
+    /// The positions of the changed files, by the last part of their paths.
+    by_name: HashMap<&'c str, Vec<usize>>,
     /// By the position of the file in the change.
     files: BTreeMap<usize, BTreeMap<u32, bool>>,
+    /// How many bytes of names may still be compared.
+    left: usize,
 }
 
 /// Reads a report and returns how much of the changed lines the tests have run. Returns `None` if it
@@ -39,10 +49,7 @@ pub fn read_coverage(
     change: &ChangeSet,
     tests: &TestPatterns,
 ) -> Option<ChangedCoverage> {
-    let mut hits = LineHits {
-        change,
-        files: BTreeMap::new(),
-    };
+    let mut hits = LineHits::new(change);
     let start = text.trim_start();
     if start.starts_with('{') {
         coverage_py::read(text, &mut hits);
@@ -92,24 +99,49 @@ fn ranges(numbers: &[u32]) -> impl Iterator<Item = String> {
     })
 }
 
-impl LineHits<'_> {
+impl<'c> LineHits<'c> {
+    fn new(change: &'c ChangeSet) -> Self {
+        let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, file) in change.files.iter().enumerate() {
+            by_name.entry(last_part(&file.path)).or_default().push(at);
+        }
+        Self {
+            change,
+            by_name,
+            files: BTreeMap::new(),
+            left: MOST_COMPARED,
+        }
+    }
+
     /// Returns the position of the changed file that a report calls by this path: relative to the
     /// top of the repository, or somewhere above it.
-    fn find(&self, path: &str) -> Option<usize> {
-        let path = path.trim().trim_start_matches("./");
+    fn find(&mut self, path: &str) -> Option<usize> {
+        self.find_below("", path)
+    }
+
+    /// Does the same for a path below a folder.
+    fn find_below(&mut self, folder: &str, path: &str) -> Option<usize> {
+        let path = path.trim();
+        let known = self.by_name.get(last_part(path))?;
+        let cost = folder.len() + path.len() + known.len() * USUAL_PATH;
+        let Some(left) = self.left.checked_sub(cost) else {
+            self.left = 0;
+            return None;
+        };
+        self.left = left;
+        let joined = match folder {
+            "" => path.to_owned(),
+            folder => format!("{}/{path}", folder.trim_end_matches('/')),
+        };
+        let path = joined.trim_start_matches("./");
         let is_called = |file: &ChangedFile| {
             let before = path.strip_suffix(file.path.as_str());
             before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
         };
-        let mut found =
-            (0..self.change.files.len()).filter(|at| is_called(&self.change.files[*at]));
+        let found = known.iter().copied();
+        let found = found.filter(|at| is_called(&self.change.files[*at]));
         // Of several, the longest name is meant: `a/b.py` rather than `b.py`.
-        let first = found.next()?;
-        let length = |at: usize| self.change.files[at].path.len();
-        Some(found.fold(
-            first,
-            |best, at| if length(at) > length(best) { at } else { best },
-        ))
+        found.max_by_key(|at| self.change.files[*at].path.len())
     }
 
     /// Records a line. A line that is listed several times was run if any of them says so.
@@ -120,6 +152,10 @@ impl LineHits<'_> {
             *lines.entry(line).or_default() |= is_run;
         }
     }
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 #[cfg(test)]
@@ -208,5 +244,34 @@ mod tests {
             text + &format!("DA:{n},0\n")
         });
         check(&many, 0, 4, &["src/a.py:3-6"]);
+    }
+
+    /// A hundred folders, and classes of files that are all called like the changed ones: whoever is
+    /// tested can write such a report, and nothing ends the comparison but itself.
+    #[test]
+    fn a_report_that_was_made_to_take_for_ever_is_read_so_far() {
+        let paths: Vec<String> = (0..200)
+            .map(|n| format!("src/part{n}/__init__.py"))
+            .collect();
+        let files: Vec<_> = paths
+            .iter()
+            .map(|path| (path.as_str(), None, Some("x = 1\n")))
+            .collect();
+        let change = ChangeSet::between_texts(&files);
+        let folder = format!("<source>/{}</source>", "x/".repeat(50_000));
+        let lines = "<line number=\"1\" hits=\"1\"/>";
+        let class = "<class filename=\"other/__init__.py\">";
+        let last = format!("<class filename=\"src/part7/__init__.py\">{lines}</class>");
+        let tests = TestPatterns::new(&[]);
+        let read = |classes: usize| {
+            let text = format!(
+                "<coverage><sources>{}</sources>{}{last}</coverage>",
+                folder.repeat(40),
+                class.repeat(classes)
+            );
+            read_coverage("cov", &text, &change, &tests)
+        };
+        assert_eq!(read(0).map(|found| found.covered), Some(1));
+        assert_eq!(read(20_000), None);
     }
 }

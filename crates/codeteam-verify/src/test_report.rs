@@ -69,7 +69,7 @@ impl TestReport {
 
     /// Returns the number of tests that were run.
     pub fn ran(&self) -> u64 {
-        self.passed + self.failed
+        self.passed.saturating_add(self.failed)
     }
 
     fn add_runner(&mut self, name: &str) {

@@ -20,7 +20,7 @@ pub(crate) const CODE_MILLIS: u64 = 2 * 60 * 1000;
 const SESSION_MILLIS: u64 = 7 * 24 * 60 * 60 * 1000;
 /// The most codes that wait to be used.
 const MOST_CODES: usize = 16;
-/// The most sessions; the oldest one goes.
+/// The most sessions; the oldest one of a link for reading goes, or else the oldest one.
 const MOST_SESSIONS: usize = 200;
 
 /// What a session may do.
@@ -167,7 +167,9 @@ impl SessionRegistry {
         let sessions = &mut inner.state.sessions;
         sessions.retain(|session| session.until.0 > now.0);
         if sessions.len() >= MOST_SESSIONS {
-            sessions.remove(0);
+            // Whoever opens a link again and again signs nobody out but other readers.
+            let reader = sessions.iter().position(|session| session.link.is_some());
+            sessions.remove(reader.unwrap_or(0));
         }
         sessions.push(KeptSession {
             hash: hash(&cookie),
@@ -364,6 +366,20 @@ mod tests {
         assert!(second.revoke_link(&id).unwrap());
         assert_eq!(second.session(&reader, NOW), None);
         assert_eq!(second.open_link(&secret, NOW).unwrap(), None);
+    }
+
+    #[test]
+    fn who_opens_a_link_again_and_again_signs_nobody_out() {
+        let home = tempfile::tempdir().unwrap();
+        let registry = registry(&home);
+        let code = registry.mint_code(NOW).unwrap();
+        let cookie = registry.sign_in(&code, NOW).unwrap().unwrap();
+        let until = EpochMillis(NOW.0 + 1_000);
+        let secret = registry.create_link("key", "run", until, false).unwrap();
+        for _ in 0..=MOST_SESSIONS {
+            assert!(registry.open_link(&secret, NOW).unwrap().is_some());
+        }
+        assert!(registry.session(&cookie, NOW).is_some());
     }
 
     #[test]

@@ -162,6 +162,19 @@ impl RiskCondition {
         }
     }
 
+    /// Returns the sets of paths that a change has to touch for the condition to hold, or, if
+    /// `touched` is false, that it must not touch.
+    pub fn sets_that_matter(&self, touched: bool) -> Vec<String> {
+        match self {
+            Self::Flag { flag, wanted } if *wanted == touched => match flag {
+                RiskFlag::Touches(set) => vec![set.clone()],
+                RiskFlag::TouchesSensitive => SENSITIVE_SETS.map(str::to_owned).to_vec(),
+                _ => Vec::new(),
+            },
+            Self::Flag { .. } | Self::Count { .. } => Vec::new(),
+        }
+    }
+
     /// Evaluates the condition on a change.
     pub fn evaluate(&self, profile: &RiskProfile) -> ConditionOutcome {
         match self {
@@ -431,6 +444,21 @@ mod tests {
         });
         assert_eq!(holds("test_coverage > 80", &measured), Some(true));
         assert_eq!(holds("test_coverage > 81", &measured), Some(false));
+    }
+
+    #[test]
+    fn sets_matter_in_one_direction() {
+        let sets = |text: &str, touched| {
+            RiskCondition::parse(text)
+                .unwrap()
+                .sets_that_matter(touched)
+        };
+        assert_eq!(sets("docs_changes", true), ["docs"]);
+        assert_eq!(sets("docs_changes", false), [""; 0]);
+        assert_eq!(sets("no_changes_tests", false), ["tests"]);
+        assert_eq!(sets("no_changes_tests", true), [""; 0]);
+        assert!(sets("no_security_sensitive_files", false).contains(&"auth".to_owned()));
+        assert_eq!(sets("file_count < 3", true), [""; 0]);
     }
 
     #[test]

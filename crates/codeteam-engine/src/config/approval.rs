@@ -31,7 +31,7 @@ const MIN_APPROVERS: u32 = 2;
 pub struct RiskConfig {
     /// Named sets of paths. A condition `changes_NAME` is true if a change touches one of them;
     /// upper and lower case do not matter. A repository can add paths to the sets, but not remove
-    /// any.
+    /// any; to a set by which your policy lets changes go on, only if you trust it with that.
     pub paths: BTreeMap<String, Vec<String>>,
 }
 
@@ -264,6 +264,20 @@ impl Config {
             }
         }
         Ok(found)
+    }
+
+    /// Returns the sets of paths by which the user's own policy lets changes go on: a change that
+    /// touches such a set needs less than one that does not.
+    pub(super) fn lenient_path_sets(&self) -> BTreeSet<String> {
+        let levels = self.approval_gates.values();
+        let sets = levels.flat_map(|level| {
+            // A level that requires an approval does so if any condition holds, the others if all do.
+            let is_lenient = !level.requires_approval();
+            let conditions = level.conditions.iter();
+            let conditions = conditions.filter_map(|text| RiskCondition::parse(text).ok());
+            conditions.flat_map(move |condition| condition.sets_that_matter(is_lenient))
+        });
+        sets.collect()
     }
 
     /// Returns what is wrong with these keys: the path of a key, and the message.

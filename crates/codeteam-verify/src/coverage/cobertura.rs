@@ -37,12 +37,10 @@ pub(super) fn read(text: &str, hits: &mut LineHits<'_>) {
     }
 }
 
-fn find(hits: &LineHits<'_>, sources: &[&str], name: &str) -> Option<usize> {
-    let below = sources
-        .iter()
-        .filter(|source| !source.is_empty())
-        .find_map(|source| hits.find(&format!("{}/{name}", source.trim_end_matches('/'))));
-    below.or_else(|| hits.find(name))
+fn find(hits: &mut LineHits<'_>, sources: &[&str], name: &str) -> Option<usize> {
+    let mut below = sources.iter().filter(|source| !source.is_empty());
+    let found = below.find_map(|source| hits.find_below(source, name));
+    found.or_else(|| hits.find(name))
 }
 
 /// Returns the value of an attribute. Names of files with `&` or quotes in them are not found.

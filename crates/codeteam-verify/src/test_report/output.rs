@@ -34,7 +34,7 @@ impl OutputReading {
             && let Some((failed, skipped)) = unittest_outcome(text)
         {
             self.unittest = None;
-            let passed = ran.saturating_sub(failed + skipped);
+            let passed = ran.saturating_sub(failed.saturating_add(skipped));
             self.add("unittest", [passed, failed, skipped]);
             return;
         }
@@ -68,9 +68,9 @@ impl OutputReading {
 
     fn add(&mut self, runner: &str, [passed, failed, skipped]: OutcomeCounts) {
         self.report.add_runner(runner);
-        self.report.passed += passed;
-        self.report.failed += failed;
-        self.report.skipped += skipped;
+        self.report.passed = self.report.passed.saturating_add(passed);
+        self.report.failed = self.report.failed.saturating_add(failed);
+        self.report.skipped = self.report.skipped.saturating_add(skipped);
     }
 }
 
@@ -95,7 +95,8 @@ fn count_parts<'a>(
     for part in parts {
         let (number, word) = part.trim().split_once(' ')?;
         let number: u64 = number.parse().ok()?;
-        counts[kind(word.trim())?] += number;
+        let count = &mut counts[kind(word.trim())?];
+        *count = number.saturating_add(*count);
     }
     let [passed, failed, skipped, _] = counts;
     Some([passed, failed, skipped])
@@ -146,8 +147,10 @@ fn unittest_outcome(text: &str) -> Option<(u64, u64)> {
         };
         let count: u64 = count.parse().ok()?;
         match kind {
-            "failures" | "errors" | "unexpected successes" => found.0 += count,
-            "skipped" => found.1 += count,
+            "failures" | "errors" | "unexpected successes" => {
+                found.0 = count.saturating_add(found.0);
+            }
+            "skipped" => found.1 = count.saturating_add(found.1),
             _ => {}
         }
     }
@@ -270,8 +273,9 @@ fn maven_summary(text: &str) -> Option<OutcomeCounts> {
         return None;
     }
     let [all, failures, errors, skipped] = numbers;
-    let failed = failures + errors;
-    Some([all.saturating_sub(failed + skipped), failed, skipped])
+    let failed = failures.saturating_add(errors);
+    let passed = all.saturating_sub(failed.saturating_add(skipped));
+    Some([passed, failed, skipped])
 }
 
 /// Parses the lines that begin with `ok` or `FAIL` and name a package. Packages without tests do not count.
@@ -360,6 +364,22 @@ mod tests {
         assert_eq!(report.to_string(), says, "{output}");
         let found: Vec<&str> = report.names.keys().map(String::as_str).collect();
         assert_eq!(found, names, "{output}");
+    }
+
+    #[test]
+    fn forged_numbers_do_not_overflow() {
+        let most = u64::MAX;
+        for output in [
+            format!("{most} failed, {most} error, {most} passed in 0.15s\n"),
+            format!(
+                "Ran 3 tests in 0.001s\n\nFAILED (failures={most}, errors={most}, skipped={most})\n"
+            ),
+            format!("[INFO] Tests run: 5, Failures: {most}, Errors: {most}, Skipped: {most}\n"),
+            format!("# fail {most}\n# fail {most}\n# pass {most}\n# pass {most}\n"),
+        ] {
+            let report = read_output(&output).unwrap();
+            assert_eq!((report.failed, report.ran()), (most, most), "{output}");
+        }
     }
 
     #[test]

@@ -221,7 +221,9 @@ pub(crate) struct FileStep {
     /// `true`: several roles work in parallel; `false`: one after the other.
     pub(super) parallel: Option<bool>,
     /// Checks of the orchestrator: a list, the name of one, or the project's own: `project` for all of them,
-    /// `project_commands` for its commands, `project_rules` for everything but them.
+    /// `project_commands` for its commands, `project_rules` for everything but them, `project_interfaces`
+    /// for its commands and the rules `gate_kept`, `tests_kept` and `secrets`, which interfaces must keep
+    /// to.
     pub(super) gate: Option<WithPosition<ScalarOr<Vec<ScalarOr<FileCheck>>>>>,
     /// `orchestrator_gate` runs `command`; `human_gate` asks a person.
     #[serde(rename = "type", alias = "gate_type")]

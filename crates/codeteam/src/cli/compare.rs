@@ -30,7 +30,12 @@ pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         let id = engine.find_run(Some(name))?;
         Ok(engine.load_run_view(&id)?)
     };
-    let compared = RunComparison::new(&load(&args.one)?, &load(&args.other)?);
+    let (one, other) = (load(&args.one)?, load(&args.other)?);
+    if one.id == other.id {
+        let same = Problem::user(format!("both names mean the run {}", one.id));
+        return Err(same.hint("`codeteam status` lists the runs"));
+    }
+    let compared = RunComparison::new(&one, &other);
     let files = differing_files(&engine, &compared)?;
     if scene.json {
         let report = serde_json::json!({ "comparison": compared, "files": files });
@@ -115,6 +120,7 @@ fn print_tasks(compared: &RunComparison) -> Result<(), Problem> {
     let word = |status: Option<TaskStatus>, rounds: u32| match status {
         None => "not in the plan".to_owned(),
         Some(status) if rounds == 0 => status.as_str().to_owned(),
+        Some(status) if rounds == 1 => format!("{} after 1 round", status.as_str()),
         Some(status) => format!("{} after {rounds} rounds", status.as_str()),
     };
     for task in differing {

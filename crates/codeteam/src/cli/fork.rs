@@ -128,7 +128,10 @@ fn print_origin(source: &ForkSource) {
     let done = source.plan.as_ref().map_or(0, |(_, done)| done.len());
     let tasks = match &source.plan {
         None => "there was no plan yet".to_owned(),
-        Some((plan, _)) => format!("{done} of {} tasks are done already", plan.tasks.len()),
+        Some((plan, _)) => match plan.tasks.len() {
+            1 => format!("{done} of 1 task is done already"),
+            all => format!("{done} of {all} tasks are done already"),
+        },
     };
     output::eprint_wrapped(&format!(
         "{}: forked from {} at event {}, on {}; {tasks}",

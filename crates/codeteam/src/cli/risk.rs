@@ -48,7 +48,7 @@ fn print_explanation(found: &RiskExplanation) -> Result<(), Problem> {
     let facts = &found.facts;
     let lines = facts.lines.map_or_else(
         || "lines not counted".to_owned(),
-        |lines| format!("{lines} lines"),
+        |lines| format!("{lines} line{}", if lines == 1 { "" } else { "s" }),
     );
     let s = if facts.files == 1 { "" } else { "s" };
     print_line(&one_line(&format!(

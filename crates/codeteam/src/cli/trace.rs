@@ -81,7 +81,7 @@ pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
 fn missing_attempt(view: &TraceView, args: &Args) -> Problem {
     let run = &view.run;
     match (&args.task, view.attempts.len(), args.attempt) {
-        (None, 0, _) => Problem::user(format!("no worker has started in {run} yet")),
+        (None, 0, _) => Problem::user(format!("no worker has started in {run}")),
         (Some(task), 0, _) => Problem::user(format!("no worker has started on `{task}` in {run}"))
             .hint(format!("`codeteam show {run}` names its tasks")),
         (_, _, number) => {

@@ -53,6 +53,10 @@ fn a_fork_goes_on_from_a_task_and_leaves_the_other_run_alone() {
         project.git(&["show", &format!("{own}:two.txt")]),
         "right too"
     );
+    project
+        .run(&["compare", id, id])
+        .expect(2)
+        .says(&["both names mean the run"]);
     let compared = project
         .run(&["compare", id, fork["run"].as_str().unwrap()])
         .expect(0);
@@ -110,4 +114,18 @@ fn what_cannot_be_forked_is_refused_before_anything_begins() {
         .says(&["there is no task, phase or event"]);
     project.run(&["fork", "--workflow", "nothing"]).expect(2);
     assert_eq!(project.json(&["status", "--json"]), runs);
+}
+
+#[test]
+fn a_fork_of_what_is_done_has_spent_nothing() {
+    let project = done();
+    project
+        .run(&["fork"])
+        .expect(0)
+        .says(&["3 of 3 tasks are done already"]);
+    let costs = project.run(&["show", "--cost"]).expect(0).stdout;
+    assert_eq!(
+        costs,
+        "no worker has finished an attempt, so there is nothing to show\n"
+    );
 }

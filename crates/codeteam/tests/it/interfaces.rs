@@ -87,6 +87,32 @@ fn a_change_to_a_locked_file_goes_back_with_what_differs() {
 }
 
 #[test]
+fn an_interface_does_not_take_the_place_of_what_the_checks_run() {
+    let project = Project::new();
+    let config = project.read(".codeteam/config.yml");
+    project.config(&format!(
+        "{config}    - {{ name: lint, command: sh ci/run.sh }}\n"
+    ));
+    project.write("ci/run.sh", "grep -q hello hello.txt\n");
+    project.commit("a script of the checks");
+    let first = format!(
+        r#"
+  - match: {{ role: tech_lead, round: 1 }}
+    do:
+      - submit:
+          design: One model
+          components: [ {{ id: model, title: The model, files: [model.txt] }} ]
+          interfaces: [ {{ name: User, type: text, file: ci/run.sh, definition: "exit 0" }} ]
+  - match: {{ kind: implementer }}
+    do:{BUILDS}"#
+    );
+    start(&project, &script(&first), &[], 0)
+        .says(&["check failed: gate_kept", "back to interface_definition"]);
+    let kept = project.committed_file("ci/run.sh");
+    assert_eq!(kept, "grep -q hello hello.txt");
+}
+
+#[test]
 fn whoever_accepts_a_breakdown_sees_its_tasks_and_the_interfaces() {
     let project = Project::new();
     let script = project.script(&script(&format!(

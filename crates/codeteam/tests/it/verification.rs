@@ -275,3 +275,44 @@ fn a_proof_can_run_only_the_files_that_changed_and_only_be_told() {
         .expect(0)
         .says(&["rules of codeteam's own passed; no checks are configured"]);
 }
+
+/// The commands are in one gate, and codeteam's rules in another.
+#[test]
+fn rules_in_a_gate_of_their_own_protect_what_the_other_gate_runs() {
+    let project = Project::new();
+    project.config(
+        "worker: scripted\nverification:\n  commands: [ { name: lint, command: sh ci/lint.sh } ]\n",
+    );
+    let lint = "grep -q hello hello.txt\n";
+    project.write("ci/lint.sh", lint);
+    project.commit("a script of the checks");
+    let both = |lint: &str, hello: &str| write("ci/lint.sh", lint) + &write("hello.txt", hello);
+    let script = project.script(&rounds(
+        &both("exit 0\n", "bye\n"),
+        &both(lint, "hello, bye\n"),
+    ));
+    let workflow = project.workflow(
+        "start: code\nroles: { coder: { kind: implementer } }\nsteps:\n  code: { role: coder, next: lint }\n  \
+         lint: { gate: project_commands, on_fail: code, next: rules }\n  rules: { gate: project_rules, \
+         on_fail: code, next: commit }\n  commit: { commit: branch, next: done }\n",
+    );
+    let args = [
+        "run",
+        "Say bye",
+        "--script",
+        &script,
+        "--workflow",
+        &workflow,
+    ];
+    let done = project.run(&args).expect(0).says(&[
+        "check failed: gate_kept",
+        "`ci/lint.sh` is what `sh ci/lint.sh` runs",
+        "rules of codeteam's own passed",
+    ]);
+    assert!(
+        !done.stderr.contains("no checks are configured"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(project.committed_file("ci/lint.sh"), lint.trim_end());
+}

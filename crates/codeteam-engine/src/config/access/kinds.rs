@@ -33,6 +33,9 @@ pub(super) const KINDS: &[fn(&AccessComparison<'_>) -> Vec<FoundRequest>] = &[
     baseline,
     metrics,
     small_change,
+    commands,
+    judges,
+    risk_paths,
     git,
     prices,
 ];
@@ -57,6 +60,13 @@ pub(super) const KEYS: &[&str] = &[
     "verification.baseline",
     "verification.metrics",
     "verification.small_change",
+    "verification.commands",
+    "verification.keep_worktree",
+    "quality_threshold",
+    "verifier_instances",
+    "security_role",
+    "rules",
+    "risk.paths",
     "git.mode",
     "git.auto_commit",
     "prices",
@@ -565,6 +575,98 @@ fn small_change(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
         found.push(value("verification.small_change.risky_paths", known, asks));
     }
     found
+}
+
+/// Finds checks of the user's that the project takes back, and leftovers in the worktrees of checks.
+fn commands(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let mut found = Vec::new();
+    let named = |config: &Config| -> Vec<String> {
+        let all = config.verification.commands.iter();
+        all.map(|check| check.command.clone()).collect()
+    };
+    let (full, allowed) = (named(c.full), named(c.allowed));
+    let gone: Vec<&str> = missing(&full, &allowed);
+    if is_set_by_user(c, &["verification", "commands"]) && !gone.is_empty() {
+        let asks = format!("leave out checks of yours: `{}`", gone.join("`, `"));
+        found.push(value("verification.commands", full.join("\n"), asks));
+    }
+    let keeps = |config: &Config| config.verification.keep_worktree;
+    if keeps(c.full) && !keeps(c.allowed) && is_set_by_user(c, &["verification", "keep_worktree"]) {
+        let asks = "let checks reuse what they have built before, where you say otherwise";
+        found.push(value("verification.keep_worktree", "true", asks.to_owned()));
+    }
+    found
+}
+
+/// Finds fewer or other judges, a lower score, and rules for roles that are taken back, where the user
+/// has set them.
+fn judges(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let mut found = Vec::new();
+    let key = "quality_threshold";
+    let (full, allowed) = (c.full.quality_threshold, c.allowed.quality_threshold);
+    let is_lower = |allowed: &f64| full.is_none_or(|full| full < *allowed);
+    if let Some(allowed) = allowed
+        .filter(is_lower)
+        .filter(|_| is_set_by_user(c, &[key]))
+    {
+        let known = full.map_or_else(|| "none".to_owned(), |full| full.to_string());
+        let asks = format!("take a result with a score of `{known}` where you say {allowed}");
+        found.push(value(key, known, asks));
+    }
+    for (role, allowed) in &c.allowed.verifier_instances {
+        let full = c.full.verifier_instances.get(role).copied().unwrap_or(1);
+        if full < *allowed && is_set_by_user(c, &["verifier_instances", role]) {
+            let asks = format!("let {full} instead of {allowed} workers judge as `{role}`");
+            found.push(FoundRequest {
+                path: vec!["verifier_instances".to_owned(), role.clone()],
+                ..value("verifier_instances", full.to_string(), asks)
+            });
+        }
+    }
+    if let Some(allowed) = &c.allowed.security_role
+        && c.full.security_role.as_ref() != Some(allowed)
+        && is_set_by_user(c, &["security_role"])
+    {
+        let known = c.full.security_role.clone().unwrap_or_default();
+        let asks = format!("have `{known}` judge the security of changes instead of `{allowed}`");
+        found.push(value("security_role", known, asks));
+    }
+    let gone: Vec<&str> = missing(&c.full.rules, &c.allowed.rules);
+    if !gone.is_empty() && is_set_by_user(c, &["rules"]) {
+        let asks = format!("leave out rules of yours: `{}`", gone.join("`, `"));
+        found.push(value("rules", c.full.rules.join("\n"), asks));
+    }
+    found
+}
+
+/// Returns the texts of the user's that are not in the whole.
+fn missing<'a>(full: &[String], allowed: &'a [String]) -> Vec<&'a str> {
+    let gone = allowed.iter().filter(|text| !full.contains(text));
+    gone.map(String::as_str).collect()
+}
+
+/// Finds paths that are added to a set by which the user's policy lets changes go on: more paths make
+/// such a policy less strict. Other sets may grow.
+fn risk_paths(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
+    let sets = c.allowed.lenient_path_sets();
+    let none = Vec::new();
+    let mut found = Vec::new();
+    for set in sets {
+        let of = |config: &Config| config.risk.paths.get(&set).cloned();
+        let allowed = of(c.allowed).unwrap_or_default();
+        let full = of(c.full);
+        let new = full.as_ref().unwrap_or(&none).iter();
+        found.extend(new.filter(|path| !allowed.contains(path)).map(|path| {
+            let asks = format!(
+                "count `{path}` as `{set}`, by which your approval policy lets changes go on"
+            );
+            FoundRequest {
+                path: vec!["risk".to_owned(), "paths".to_owned(), set.clone()],
+                ..item("risk.paths", path.clone(), asks)
+            }
+        }));
+    }
+    dedup_requests(found)
 }
 
 /// Finds modes that do more with the user's branch, or ask less often before commits, than the user

@@ -244,6 +244,54 @@ const MORE: &[(&str, &str, &str)] = &[
         "prices: { m: { input: 0, output: 0 } }\n",
         "prices.m = (0.0, 0.0, None)",
     ),
+    (
+        "quality_threshold: 90\n",
+        "quality_threshold: 10\n",
+        "quality_threshold = 10",
+    ),
+    (
+        "quality_threshold: 90\n",
+        "quality_threshold: ~\n",
+        "quality_threshold = none",
+    ),
+    (
+        "verifier_instances: { reviewer: 3 }\n",
+        "verifier_instances: { reviewer: 2 }\n",
+        "verifier_instances.reviewer = 2",
+    ),
+    (
+        "verifier_instances: { reviewer: 3 }\n",
+        "verifier_instances: ~\n",
+        "verifier_instances.reviewer = 1",
+    ),
+    (
+        "security_role: auditor\n",
+        "security_role: reviewer\n",
+        "security_role = reviewer",
+    ),
+    ("rules: [keep to it]\n", "rules: ~\n", "rules = "),
+    (
+        "verification: { commands: [ { command: scan } ] }\n",
+        "verification: { commands: ~ }\n",
+        "verification.commands = ",
+    ),
+    (
+        "verification: { keep_worktree: false }\n",
+        "verification: { keep_worktree: true }\n",
+        "verification.keep_worktree = true",
+    ),
+    (
+        "risk: { paths: { docs: ['docs/**'] } }\napproval_gates: { low: { conditions: [docs_changes], \
+         action: auto_approve } }\n",
+        "risk: { paths: { docs: ['**'] } }\n",
+        "risk.paths.docs = **",
+    ),
+    (
+        "risk: { paths: { docs: ['docs/**'] } }\napproval_gates: { high: { conditions: \
+         [no_changes_docs], action: require_approval } }\n",
+        "risk: { paths: { docs: ['src/**'] } }\n",
+        "risk.paths.docs = src/**",
+    ),
 ];
 
 #[test]
@@ -255,7 +303,7 @@ fn every_kind_of_more_is_a_request() {
         let alone = AccessFixture::new(user, "");
         let parts = |config: &Config| {
             format!(
-                "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+                "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
                 config.sandbox,
                 config.limits,
                 config.git,
@@ -268,6 +316,16 @@ fn every_kind_of_more_is_a_request() {
                 config.verification.baseline,
                 config.verification.metrics,
                 config.verification.small_change,
+                (
+                    &config.verification.commands,
+                    config.verification.keep_worktree
+                ),
+                (
+                    &config.quality_threshold,
+                    &config.verifier_instances,
+                    &config.security_role
+                ),
+                (&config.rules, &config.risk),
             )
         };
         assert_eq!(parts(&repository.load()), parts(&alone.load()), "{project}");
@@ -337,6 +395,19 @@ fn less_is_no_request_and_neither_is_what_the_user_allows() {
         (
             "sandbox: { caches: [{ path: ~/.npm }] }\n",
             "sandbox: { caches: [{ path: ~/.npm, mode: copy }] }\n",
+        ),
+        (
+            "quality_threshold: 50\nverifier_instances: { reviewer: 2 }\nrules: [mine]\n\
+             verification: { commands: [ { command: scan } ] }\n",
+            "quality_threshold: 60\nverifier_instances: { reviewer: 3, auditor: 1 }\nrules: [theirs]\n\
+             security_role: auditor\nverification: { commands: [ { command: test } ], \
+             keep_worktree: true }\n",
+        ),
+        (
+            "risk: { paths: { docs: ['docs/**'], db: ['db/**'] } }\napproval_gates: { low: { conditions: \
+             [docs_changes, no_changes_db], action: auto_approve }, high: { conditions: [db_changes], \
+             action: require_approval } }\n",
+            "risk: { paths: { db: ['**/*.sql'], more: ['x/**'] } }\n",
         ),
     ] {
         assert_eq!(asked(user, project), [""; 0], "{user}{project}");

@@ -123,7 +123,13 @@ impl GateChecks<'_> {
         let begun = Instant::now();
         let cancel = &self.look.context.cancel;
         let go_on = || begun.elapsed() < LONGEST && !cancel.is_cancelled();
-        let commands: Vec<String> = self.checks.iter().flat_map(|c| commands(&c.what)).collect();
+        let mut commands: Vec<String> =
+            self.checks.iter().flat_map(|c| commands(&c.what)).collect();
+        let is_command = |check: &Check| matches!(check.what, CheckKind::Command(_));
+        if !self.checks.iter().any(is_command) {
+            // A gate of rules alone protects what the other gates run.
+            commands.extend(self.about.other_commands.iter().cloned());
+        }
         let has_old_files = change.files.iter().any(|file| !file.is_new());
         let scripts = if rule == HonestyRule::GateKept && has_old_files {
             self.look.gate_scripts(&commands)?

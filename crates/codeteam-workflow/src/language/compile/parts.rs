@@ -3,15 +3,20 @@
 use codeteam_core::ids::StepId;
 use codeteam_core::retry;
 use codeteam_core::spelling::{nearest, suggest_word};
-use codeteam_core::workflow::{Check, CheckKind, StepKind};
+use codeteam_core::workflow::{Check, CheckKind, HonestyRule, StepKind};
 
 use super::super::file::{FileCheck, FileRetry};
 use super::{CHECK_TIMEOUT_MS, WorkflowCompiler};
 use crate::yaml::{Diagnostic, ScalarOr, WithPosition};
 
-/// The gates made of the project's own checks: all of them, only its commands, or everything but
-/// its commands.
-const PROJECT_GATES: [&str; 3] = ["project", "project_commands", "project_rules"];
+/// The gates made of the project's own checks: all of them, only its commands, everything but its
+/// commands, or what judges interfaces that codeteam writes.
+const PROJECT_GATES: [&str; 4] = [
+    "project",
+    "project_commands",
+    "project_rules",
+    "project_interfaces",
+];
 
 impl WorkflowCompiler<'_> {
     pub(super) fn retry(
@@ -68,6 +73,7 @@ impl WorkflowCompiler<'_> {
                     .filter(|check| match name.as_str() {
                         "project_commands" => is_command(check),
                         "project_rules" => !is_command(check),
+                        "project_interfaces" => is_command(check) || keeps_checks(check),
                         _ => true,
                     });
                 let checks = checks.cloned().collect();
@@ -80,8 +86,8 @@ impl WorkflowCompiler<'_> {
                     let hint = nearest(name, known.chain(own).chain(PROJECT_GATES));
                     let hint = hint.map(|word| format!("did you mean `{word}`?"));
                     let hint = hint.unwrap_or_else(|| {
-                        "a list of checks, the name of one in `checks`, `project`, `project_commands` or \
-                         `project_rules`"
+                        "a list of checks, the name of one in `checks`, `project`, `project_commands`, \
+                         `project_rules` or `project_interfaces`"
                             .to_owned()
                     });
                     let fault = Diagnostic::at(gate.place, format!("`{name}` is not a gate"));
@@ -185,4 +191,16 @@ impl WorkflowCompiler<'_> {
             timeout_ms: timeout_seconds.map_or(CHECK_TIMEOUT_MS, |s| s.saturating_mul(1_000)),
         })
     }
+}
+
+/// Returns true for the rules that hold for whatever is committed, also where nobody was asked for code:
+/// what the checks rest on stays, and no secret comes in.
+fn keeps_checks(check: &Check) -> bool {
+    matches!(
+        check.what,
+        CheckKind::Honest {
+            rule: HonestyRule::GateKept | HonestyRule::TestsKept | HonestyRule::Secrets,
+            ..
+        }
+    )
 }

@@ -23,6 +23,11 @@ pub(super) fn print_costs(
     if scene.json {
         return output::print_json(&costs);
     }
+    if costs.total.sum.attempts == 0 {
+        return output::print_line(
+            "no worker has finished an attempt, so there is nothing to show",
+        );
+    }
     let style = TerminalStyle::detect();
     let mut text = String::new();
     for (word, lines) in costs.sides() {
