@@ -40,6 +40,9 @@ pub struct RoleSummary {
     /// The maximum cost of one attempt in millionths of a US dollar, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_microusd: Option<u64>,
+    /// The price of a million tokens of the model, in words. Only the engine knows prices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<String>,
 }
 
 impl RoleSummary {
@@ -57,6 +60,7 @@ impl RoleSummary {
             workers: role.workers.clone(),
             model: role.model.clone(),
             max_cost_microusd: role.max_cost_microusd,
+            price: None,
         }
     }
 }

@@ -213,6 +213,9 @@ pub struct ExecutionOptions {
     /// Whether the worker makes a plan before it acts, if it can.
     #[serde(skip_serializing_if = "is_false")]
     pub use_planner: bool,
+    /// Whether the worker uses its small model, if it has one and the role names none.
+    #[serde(skip_serializing_if = "is_false")]
+    pub small_model: bool,
     /// Who serves the model, if not the worker's own default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<ModelProvider>,

@@ -494,6 +494,7 @@ impl Config {
             retry: Some(usual.policy(&below)),
             max_steps: limits.workflow_max_steps,
             max_parallel_tasks: limits.max_parallel_tasks,
+            max_turns: limits.max_turns,
             test_paths: self.verification.test_paths.clone(),
             security_role: self.security_role.clone(),
             small_change: Some(self.verification.small_change.clone()),

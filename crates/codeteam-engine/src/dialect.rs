@@ -91,6 +91,8 @@ pub struct FoldSettings {
     pub clock: LocalClock,
     /// Whether its message must consist of the answer only, without a fence around it.
     pub bare: bool,
+    /// Whether it was asked to write a plan before it uses a tool.
+    pub plans_first: bool,
 }
 
 /// An MCP server that a worker starts for itself, in its sandbox.
@@ -160,6 +162,17 @@ pub trait Dialect: Send + Sync {
         false
     }
 
+    /// Returns true if it makes the plan that a role asks for by itself, so that its prompt need not
+    /// ask for one.
+    fn plans_by_itself(&self) -> bool {
+        false
+    }
+
+    /// Returns the name of a small and cheap model that its provider always has, if there is one.
+    fn small_model(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Returns the folder in which the CLI keeps its sessions, relative to the home.
     fn session_folder(&self) -> Option<&'static str> {
         None
@@ -194,6 +207,12 @@ pub trait OutputFold: Send {
 
     /// Returns the usage reported so far.
     fn usage(&self) -> Usage;
+
+    /// Returns how often the model has been asked so far, if the CLI cannot be given a limit and has
+    /// to be ended by codeteam.
+    fn turns(&self) -> Option<u32> {
+        None
+    }
 
     /// Returns the model that did the work, if it was reported.
     fn model(&self) -> Option<&str>;

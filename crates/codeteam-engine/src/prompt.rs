@@ -76,6 +76,8 @@ pub struct PromptAttachments {
     pub input: Option<String>,
     /// Whether the worker gets the schema of its answer separately from the prompt.
     pub schema_given: bool,
+    /// Whether the worker is asked to write a plan before it uses a tool.
+    pub plans_first: bool,
 }
 
 /// A part of the project that is shown.

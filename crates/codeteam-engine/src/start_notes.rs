@@ -48,7 +48,7 @@ pub fn start_notes(engine: &Engine, started: &RunStarted) -> Result<Vec<StartNot
              and reviewers judge alone",
         );
     }
-    for said in workers::usage_warnings(&engine.config, started) {
+    for said in workers::usage_warnings(&engine.config, &engine.env.keys, started) {
         note(&said);
     }
     let warnings = engine.warnings(started).into_iter();

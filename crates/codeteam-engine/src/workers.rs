@@ -12,7 +12,7 @@ use codeteam_core::Run;
 use codeteam_core::event::{RunStarted, SandboxKind};
 use codeteam_core::failure::{FailureCause, FailureFacts};
 use codeteam_core::ids::{Account, WorkerName};
-use codeteam_core::role::Role;
+use codeteam_core::role::{EditMode, ExecutionOptions, ModelProvider, Role};
 
 use crate::api_keys::ApiKeys;
 use crate::config::Config;
@@ -35,6 +35,8 @@ pub struct Worker {
     pub dialect: dialect::DialectName,
     /// Its model, unless the role names one.
     pub model: Option<String>,
+    /// Its small and cheap model, for roles that ask for one.
+    pub small_model: Option<String>,
     /// The account whose quota it uses.
     pub account: Account,
     /// The API it uses, where it supports several.
@@ -57,6 +59,44 @@ impl Worker {
         worker.is_some_and(|worker| worker.dialect.dialect().takes_schema())
     }
 
+    /// Returns true if a worker has to be told to write the plan that its role asks for. In an answer
+    /// with edits it has no tools before which it could plan.
+    pub(crate) fn needs_to_plan(
+        config: &Config,
+        name: &WorkerName,
+        means: &ExecutionOptions,
+    ) -> bool {
+        let worker = Self::find(config, name);
+        means.use_planner
+            && means.mode == EditMode::Tools
+            && worker.is_some_and(|worker| !worker.dialect.dialect().plans_by_itself())
+    }
+
+    /// Returns the model that carries out a role: the one that the role names, its own small one if
+    /// the role asks for that, or else its own.
+    pub(crate) fn choose_model(
+        &self,
+        named: Option<&str>,
+        means: &ExecutionOptions,
+        keys: &ApiKeys,
+    ) -> Option<String> {
+        let small = || self.small_model(means, keys).filter(|_| means.small_model);
+        let named = named.map(str::to_owned);
+        named.or_else(small).or_else(|| self.model.clone())
+    }
+
+    /// Returns its small model: the configured one, or one that its provider always has. Another
+    /// server may have other models.
+    pub(crate) fn small_model(&self, means: &ExecutionOptions, keys: &ApiKeys) -> Option<String> {
+        let is_moved =
+            self.base_url.is_some() || self.cli().is_some_and(|cli| keys.has_server(cli));
+        let is_provider =
+            !is_moved && matches!(means.provider, None | Some(ModelProvider::Anthropic));
+        let usual = self.dialect.dialect().small_model();
+        let usual = usual.filter(|_| is_provider).map(str::to_owned);
+        self.small_model.clone().or(usual)
+    }
+
     /// Finds a worker by its name.
     pub fn find(config: &Config, name: &WorkerName) -> Option<Self> {
         let said = config.workers.get(name.as_str());
@@ -68,6 +108,7 @@ impl Worker {
             name: name.clone(),
             dialect,
             model: said.model,
+            small_model: said.small_model,
             account: Account(said.account.unwrap_or_else(|| name.0.clone())),
             protocol: said.protocol,
             base_url: said.base_url,
@@ -206,6 +247,16 @@ pub(crate) fn speaks_claude(config: &Config, role: &Role) -> bool {
     })
 }
 
+/// Returns true if a role that names no model is carried out with its first worker's small one.
+pub(crate) fn uses_small_model(config: &Config, role: &Role, keys: &ApiKeys) -> bool {
+    let first = role
+        .workers
+        .first()
+        .and_then(|name| Worker::find(config, name));
+    let small = first.and_then(|worker| worker.small_model(&role.means, keys));
+    role.means.small_model && small.is_some()
+}
+
 /// Returns true if an account of a run is used with a model. A script has no quota: a limit that it
 /// reports applies to its own run, and a repository's script cannot park one of the user's
 /// accounts.
@@ -233,7 +284,7 @@ pub fn accounts<'r>(
 
 /// Returns warnings for a person who limits money or tokens: the workers whose usage cannot be
 /// counted, or not while they work.
-pub(crate) fn usage_warnings(config: &Config, started: &RunStarted) -> Vec<String> {
+pub(crate) fn usage_warnings(config: &Config, keys: &ApiKeys, started: &RunStarted) -> Vec<String> {
     let limits = &started.limits;
     let limits_money = limits
         .money_microusd
@@ -251,9 +302,9 @@ pub(crate) fn usage_warnings(config: &Config, started: &RunStarted) -> Vec<Strin
             };
             let own = role
                 .model
-                .clone()
+                .as_deref()
                 .filter(|_| role.workers.first() == Some(name));
-            let model = own.or(worker.model);
+            let model = worker.choose_model(own, &role.means, keys);
             let tells_late = matches!(
                 worker.dialect,
                 dialect::DialectName::Codex | dialect::DialectName::Gemini
@@ -305,4 +356,58 @@ pub(crate) fn login_instructions(cli: &WorkerCli, worker: &Worker) -> String {
         });
     let place = place.unwrap_or_default();
     format!("log in with `{place}{}`, or set `{key}`", needs.login)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The model with which a worker carries out a role with these options.
+    fn model(
+        config: &str,
+        worker: &str,
+        means: &str,
+        environment: &[(&str, &str)],
+    ) -> Option<String> {
+        let config: Config = serde_json::from_str(config).unwrap();
+        let means: ExecutionOptions = serde_json::from_str(means).unwrap();
+        let keys = ApiKeys::from_env(
+            environment
+                .iter()
+                .map(|(name, value)| ((*name).into(), (*value).into())),
+        );
+        let worker = Worker::find(&config, &worker.into()).unwrap();
+        worker.choose_model(None, &means, &keys)
+    }
+
+    #[test]
+    fn a_role_can_ask_for_the_small_model_of_its_worker() {
+        let small = r#"{ "small_model": true }"#;
+        let asked = |config: &str, worker: &str| model(config, worker, small, &[]);
+        assert_eq!(asked("{}", "claude").as_deref(), Some("haiku"));
+        assert_eq!(asked("{}", "gemini").as_deref(), Some("gemini-2.5-flash"));
+        assert_eq!(asked("{}", "codex"), None);
+        let own = r#"{ "workers": {
+            "claude": { "model": "opus" },
+            "codex": { "model": "large", "small_model": "mini" },
+            "mine": { "dialect": "claude", "model": "large", "base_url": "http://127.0.0.1:1" },
+            "builtin": { "model": "large" }
+        } }"#;
+        assert_eq!(asked(own, "claude").as_deref(), Some("haiku"));
+        assert_eq!(asked(own, "codex").as_deref(), Some("mini"));
+        // Another server need not have the provider's models.
+        assert_eq!(asked(own, "mine").as_deref(), Some("large"));
+        assert_eq!(asked(own, "builtin").as_deref(), Some("large"));
+        let moved = [("ANTHROPIC_BASE_URL", "https://models.example.org")];
+        assert_eq!(model(own, "claude", small, &moved).as_deref(), Some("opus"));
+        let cloud = r#"{ "small_model": true, "provider": "bedrock" }"#;
+        assert_eq!(model("{}", "claude", cloud, &[]), None);
+        // Nobody else gets it.
+        assert_eq!(model(own, "claude", "{}", &[]).as_deref(), Some("opus"));
+        let config: Config = serde_json::from_str(own).unwrap();
+        let worker = Worker::find(&config, &"claude".into()).unwrap();
+        let means = serde_json::from_str(small).unwrap();
+        let named = worker.choose_model(Some("sonnet"), &means, &ApiKeys::default());
+        assert_eq!(named.as_deref(), Some("sonnet"));
+    }
 }

@@ -72,7 +72,7 @@ pub use self::task::{CriterionView, QualityView, TaskView};
 pub use self::trace::{
     AttemptHistory, AttemptTrace, TraceOutcome, TraceStep, TraceStepKind, TraceView,
 };
-pub use self::workflow::{WorkflowLine, workflow_lines, workflow_svg};
+pub use self::workflow::{WorkflowLine, workflow_graph, workflow_lines, workflow_svg};
 use crate::describe;
 use crate::published::published_url;
 

@@ -4,6 +4,7 @@
 //! work flows through them, and the edges between them, with the edges that lead back marked. The
 //! names and texts of a workflow are untrusted input, so each writer escapes what it writes.
 
+mod assignments;
 mod back_edges;
 mod layers;
 mod mermaid;
@@ -13,6 +14,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
+use codeteam_core::Run;
 use codeteam_core::ids::{RoleName, StepId};
 use codeteam_core::role::Role;
 use codeteam_core::untrusted_text::spell_out_lines;
@@ -50,14 +52,22 @@ impl WorkflowGraph {
         }
     }
 
-    /// Builds the graph of the workflow that a run has pinned.
-    pub fn new(workflow: &Workflow, roles: &BTreeMap<RoleName, Role>) -> Self {
+    fn new(workflow: &Workflow, roles: &BTreeMap<RoleName, Role>) -> Self {
         Self {
             name: clean(&workflow.name),
             about: String::new(),
             limits: limits(workflow),
             root: ScopeGraph::from_workflow(workflow, roles, None, &workflow.start),
         }
+    }
+
+    /// Builds the graph of the workflow that a run has pinned, with the roles that its plan assigns.
+    pub fn for_run(run: &Run) -> Self {
+        let mut graph = Self::new(&run.workflow, &run.roles);
+        if let Some(plan) = &run.plan {
+            graph.root.add_assignments(&run.workflow, plan);
+        }
+        graph
     }
 
     /// Returns the steps as text, line by line, so that whoever shows them can mark some. The lines
@@ -146,6 +156,8 @@ struct StepNode {
     shape: NodeShape,
     /// A few words on what the step does.
     action: String,
+    /// The tasks with the roles that the plan assigns to them, a line for each.
+    assignments: Vec<String>,
     /// The condition under which the step runs; otherwise it is left out.
     when: Option<String>,
     /// The sub-graph of an `each` step.
@@ -319,6 +331,7 @@ fn node(workflow: &Workflow, roles: &BTreeMap<RoleName, Role>, step: &Step) -> S
         id: clean(step.id.as_str()),
         shape,
         action: clean(&does),
+        assignments: Vec::new(),
         when: step.when.as_ref().map(|when| clean(&condition(when))),
         inner,
     }

@@ -315,6 +315,10 @@ pub struct LimitsConfig {
     /// Tasks that run in parallel, instead of the `cap` of the workflow's steps; also
     /// `--max-parallel`. A step with `cap: 1` still runs its tasks one after the other.
     pub max_parallel_tasks: Option<usize>,
+    /// The most times that a worker may ask its model in one attempt, for roles without `max_turns`;
+    /// it replaces what the workflow says. If neither says anything, the built-in worker has 30, and
+    /// the CLIs have no limit.
+    pub max_turns: Option<u32>,
     /// Seconds of one attempt, if its step does not set them.
     pub step_timeout_seconds: Option<u64>,
     /// The most times that a failed attempt is retried, if its step does not set it. If left out,

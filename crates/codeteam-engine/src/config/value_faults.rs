@@ -263,6 +263,7 @@ fn numbers(config: &Config, faults: &mut FaultCollector<'_>) {
             "max_parallel_tasks",
             limits.max_parallel_tasks.map(|most| most as u64),
         ),
+        ("max_turns", limits.max_turns.map(u64::from)),
         (
             "workflow_max_steps",
             limits.workflow_max_steps.map(u64::from),

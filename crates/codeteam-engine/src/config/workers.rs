@@ -16,6 +16,10 @@ pub struct WorkerConfig {
     pub dialect: Option<dialect::DialectName>,
     /// The model it asks.
     pub model: Option<String>,
+    /// The model of roles with `small_model: true`, such as the one that scores results in `team`.
+    /// If left out, it is `haiku` for `claude` and `gemini-2.5-flash` for `gemini`, unless another
+    /// server than the provider's is asked; other workers use their `model`.
+    pub small_model: Option<String>,
     /// The account whose quota it uses; its own name if left out.
     pub account: Option<String>,
     /// The API that the built-in worker speaks.

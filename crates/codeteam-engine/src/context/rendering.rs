@@ -67,6 +67,8 @@ pub(crate) struct PromptRequest<'a> {
     pub(crate) budget: u64,
     /// Whether the worker gets the schema of its answer separately from the prompt.
     pub(crate) schema_given: bool,
+    /// Whether the worker is asked to write a plan before it uses a tool.
+    pub(crate) plans_first: bool,
 }
 
 /// A rendered prompt, and a record of how its context was packed.
@@ -110,6 +112,7 @@ pub(crate) fn render_prompt(asked: &PromptRequest<'_>) -> Result<RenderedPrompt,
     let budget = usize::try_from(asked.budget).unwrap_or(usize::MAX);
     let mut fixed = PromptAttachments {
         schema_given: asked.schema_given,
+        plans_first: asked.plans_first,
         ..PromptAttachments::default()
     };
     named_variables(asked, &needs, budget, &mut fixed)?;

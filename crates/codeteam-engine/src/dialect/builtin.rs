@@ -107,6 +107,10 @@ impl Dialect for BuiltinDialect {
         }
     }
 
+    fn plans_by_itself(&self) -> bool {
+        true
+    }
+
     fn trace_event(&self, event: &Value, trace: &mut TraceBuilder) {
         agent::trace::trace_event(event, trace);
     }

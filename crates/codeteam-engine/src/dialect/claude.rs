@@ -141,6 +141,10 @@ impl Dialect for ClaudeDialect {
         true
     }
 
+    fn small_model(&self) -> Option<&'static str> {
+        Some("haiku")
+    }
+
     fn session_folder(&self) -> Option<&'static str> {
         Some(".claude/projects")
     }

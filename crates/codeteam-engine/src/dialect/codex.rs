@@ -2,9 +2,11 @@
 //!
 //! Observed in 0.166.0. Its traps: usage is counted from the beginning of the thread; an `error`
 //! item can be a mere warning, and an `error` event is not the end; a refusal is a turn without any
-//! message; it has no limit for turns or money and no list of tools, only switches for some.
+//! message; it has no limit for turns or money and no list of tools, only switches for some. What it
+//! calls a turn is the whole work on a prompt; how often it asks its model is counted here.
 
 mod trace;
+mod turns;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -17,6 +19,7 @@ use codeteam_core::role::{EditMode, RoleKind};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use self::turns::TurnCount;
 use super::fold_state::{FoldState, clipped, first_line};
 use super::tools::{self, ToolWord};
 use super::{
@@ -185,6 +188,7 @@ impl Dialect for CodexDialect {
         Box::new(CodexFold {
             heard,
             listening: listening.clone(),
+            turns: TurnCount::default(),
         })
     }
 
@@ -314,6 +318,7 @@ fn nullable(mut schema: Value) -> Value {
 struct CodexFold {
     heard: FoldState,
     listening: FoldSettings,
+    turns: TurnCount,
 }
 
 /// One line of its output, with the fields of all events that matter.
@@ -362,9 +367,10 @@ impl OutputFold for CodexFold {
                 .item
                 .as_ref()
                 .map_or_else(Vec::new, |item| self.handle_item_started(item)),
-            "item.completed" => event
-                .item
-                .map_or_else(Vec::new, |item| self.handle_item_completed(&item)),
+            "item.completed" => event.item.map_or_else(Vec::new, |item| {
+                self.turns.end_item(&item);
+                self.handle_item_completed(&item)
+            }),
             "turn.completed" => self.handle_turn_completed(event.usage.unwrap_or_default()),
             "turn.failed" => {
                 let message = event
@@ -392,6 +398,10 @@ impl OutputFold for CodexFold {
         self.heard.usage
     }
 
+    fn turns(&self) -> Option<u32> {
+        Some(self.turns.asked())
+    }
+
     fn model(&self) -> Option<&str> {
         self.heard.model.as_deref()
     }
@@ -415,8 +425,7 @@ impl OutputFold for CodexFold {
 
 impl CodexFold {
     fn handle_item_started(&mut self, item: &Value) -> Vec<WorkerEvent> {
-        let is_word = ["agent_message", "reasoning", "todo_list", "plan"];
-        if !is_word.iter().any(|word| item["type"] == *word) {
+        if self.turns.begin_item(item) {
             // If a tool is used after a message, that message was not the last.
             self.heard.message = None;
         }

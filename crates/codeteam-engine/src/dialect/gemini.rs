@@ -130,6 +130,10 @@ impl Dialect for GeminiDialect {
         })
     }
 
+    fn small_model(&self) -> Option<&'static str> {
+        Some("gemini-2.5-flash")
+    }
+
     fn session_folder(&self) -> Option<&'static str> {
         Some(".gemini/tmp")
     }

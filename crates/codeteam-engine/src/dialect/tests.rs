@@ -33,6 +33,7 @@ fn listening() -> FoldSettings {
             zone: TimeZone::UTC,
         },
         bare: false,
+        plans_first: false,
     }
 }
 
@@ -531,4 +532,37 @@ fn a_key_that_is_not_accepted_gets_no_better_by_asking_again() {
         classify(facts).1,
         codeteam_core::failure::FailureAction::Escalate
     );
+}
+
+#[test]
+fn how_often_codex_has_asked_its_model_is_counted_from_what_it_tells() {
+    let item = |event: &str, id: u32, kind: &str| {
+        serde_json::json!({"type": format!("item.{event}"), "item": {
+            "id": format!("item_{id}"), "type": kind, "command": "ls", "text": "I look",
+            "aggregated_output": "", "status": "completed"}})
+        .to_string()
+    };
+    let mut lines = vec![serde_json::json!({"type": "turn.started"}).to_string()];
+    let mut turns = |more: Vec<String>| {
+        lines.extend(more);
+        told(DialectName::Codex, &lines).turns()
+    };
+    assert_eq!(turns(Vec::new()), Some(0));
+    // Words, and two calls that belong to the same answer.
+    let answer = vec![
+        item("completed", 1, "reasoning"),
+        item("completed", 2, "agent_message"),
+        item("started", 3, "command_execution"),
+        item("started", 4, "command_execution"),
+        item("completed", 3, "command_execution"),
+        item("completed", 4, "command_execution"),
+    ];
+    assert_eq!(turns(answer), Some(1));
+    // A remark of the CLI is no answer of the model.
+    assert_eq!(turns(vec![item("completed", 5, "error")]), Some(1));
+    // A change is reported when it is made.
+    assert_eq!(turns(vec![item("completed", 6, "file_change")]), Some(2));
+    assert_eq!(turns(vec![item("completed", 7, "agent_message")]), Some(3));
+    // The other CLIs are given the limit.
+    assert_eq!(told(DialectName::Claude, &[]).turns(), None);
 }

@@ -31,6 +31,8 @@ pub struct TraceBuilder {
     message: String,
     /// The tools of calls that have no result yet, by the ids of the calls.
     calls: BTreeMap<String, String>,
+    /// Whether a plan may come: the worker was asked for one, and has not used a tool yet.
+    expects_plan: bool,
 }
 
 impl TraceBuilder {
@@ -43,7 +45,14 @@ impl TraceBuilder {
             text_bytes,
             message: String::new(),
             calls: BTreeMap::new(),
+            expects_plan: false,
         }
+    }
+
+    /// Takes the first message that begins as a plan does for the worker's plan, if it comes before
+    /// the first call of a tool.
+    pub(crate) fn expect_plan(&mut self) {
+        self.expects_plan = true;
     }
 
     /// Adds a text, unless it is empty.
@@ -103,6 +112,11 @@ impl TraceBuilder {
     }
 
     fn push(&mut self, kind: TraceStepKind, tool: &str, text: &str, failed: bool) {
+        let is_plan = self.expects_plan && kind == TraceStepKind::Message && begins_as_plan(text);
+        if is_plan || matches!(kind, TraceStepKind::Call | TraceStepKind::File) {
+            self.expects_plan = false;
+        }
+        let kind = if is_plan { TraceStepKind::Plan } else { kind };
         let mut step = TraceStep::new(kind, tool, text.trim_end(), self.text_bytes);
         step.failed = failed;
         if self.first.len() < FIRST_STEPS {
@@ -115,6 +129,13 @@ impl TraceBuilder {
             self.left_out += 1;
         }
     }
+}
+
+/// Returns true if a message begins with the line that announces a plan, with or without markup.
+fn begins_as_plan(text: &str) -> bool {
+    let line = text.trim_start().lines().next().unwrap_or_default();
+    let words = line.trim_matches(|c: char| !c.is_alphanumeric());
+    words.eq_ignore_ascii_case("plan")
 }
 
 /// Returns the input of a tool as text: the only argument as it is, several as JSON.
@@ -162,6 +183,31 @@ mod tests {
         assert_eq!(steps[99].text, "0099");
         assert_eq!(steps[100].text, "1100");
         assert_eq!(steps[999].text, "1999");
+    }
+
+    #[test]
+    fn the_message_before_the_first_call_is_the_plan_that_was_asked_for() {
+        let kinds = |expects: bool, messages: &[&str]| {
+            let mut trace = TraceBuilder::new(100);
+            if expects {
+                trace.expect_plan();
+            }
+            for (at, message) in messages.iter().enumerate() {
+                trace.add(TraceStepKind::Message, message);
+                trace.add_call(&at.to_string(), "read", "a.txt");
+            }
+            let (steps, _) = trace.finish();
+            let kinds = steps.iter().map(|step| step.kind.as_str());
+            kinds.collect::<Vec<_>>().join(" ")
+        };
+        let plan = "**Plan:**\n1. Look, to see what there is: read a.txt";
+        assert_eq!(kinds(true, &[plan, plan]), "plan call message call");
+        assert_eq!(kinds(true, &["## Plan\n1. Look"]), "plan call");
+        assert_eq!(
+            kinds(true, &["I look first.", plan]),
+            "message call message call"
+        );
+        assert_eq!(kinds(false, &[plan]), "message call");
     }
 
     #[test]

@@ -75,6 +75,7 @@ impl Project {
             history: &history,
         };
         let sight = LazyProject::new(&files, about);
+        let worker = self.first_worker(role);
         let told = context::render_prompt(&context::PromptRequest {
             assignment: &assignment,
             templates: &templates,
@@ -94,7 +95,8 @@ impl Project {
             feedback_output: Vec::new(),
             outputs: Vec::new(),
             budget: self.config.token_budget(role, &strategies),
-            schema_given: Worker::takes_schema(&self.config, &self.first_worker(role)),
+            schema_given: Worker::takes_schema(&self.config, &worker),
+            plans_first: Worker::needs_to_plan(&self.config, &worker, &role.means),
         })?;
         Ok(told.prompt)
     }

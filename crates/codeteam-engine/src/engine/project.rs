@@ -499,7 +499,8 @@ impl Project {
             if role.model.is_none() && role.workers.iter().all(|w| w.as_str() == "scripted") {
                 role.model.clone_from(&script);
             }
-            if role.model.is_none() && workers::speaks_claude(&self.config, role) {
+            let uses_small = workers::uses_small_model(&self.config, role, &self.env.keys);
+            if role.model.is_none() && !uses_small && workers::speaks_claude(&self.config, role) {
                 role.model.clone_from(&self.config.llm.model);
             }
         }

@@ -25,7 +25,7 @@ use codeteam_core::failure::{FailureCause, FailureFacts, FailureStage};
 use codeteam_core::frame::FrameChange;
 use codeteam_core::ids::{BodyId, Tree};
 use codeteam_core::input::{Input, WorkerOutcome, WorkerReport};
-use codeteam_core::role::{Contract, EditMode, RoleKind};
+use codeteam_core::role::{Contract, EditMode, ExecutionOptions, RoleKind};
 use codeteam_core::submission::strict;
 use codeteam_core::untrusted_text::one_line;
 use codeteam_sandbox::{MountAccess, MountEntry, policy};
@@ -104,6 +104,23 @@ fn write_upstream_texts(
     Ok(())
 }
 
+/// Adds to the roles of which some are to be chosen what the configuration says about their workers:
+/// the model, and the price of its tokens.
+fn add_models_and_prices(assignment: &mut Assignment, engine: &Engine) {
+    let config = &engine.config;
+    for role in &mut assignment.team.roles {
+        let first = role.workers.first();
+        let Some(worker) = first.and_then(|name| Worker::find(config, name)) else {
+            continue;
+        };
+        let (named, usual) = (role.model.as_deref(), ExecutionOptions::default());
+        role.model = worker.choose_model(named, &usual, &engine.env.keys);
+        let price = prices::find_price(role.model.as_deref(), &config.prices);
+        role.price =
+            price.map(|price| format!("${} read and ${} written", price.input, price.output));
+    }
+}
+
 /// One attempt of a worker at an assignment, with everything that it needs.
 ///
 /// `prepare` checks the program and sets up the worktree; `run_to_end` then grants the access to
@@ -132,7 +149,8 @@ impl<'a> WorkerAttempt<'a> {
         let workspace = job.prepare(engine, &assignment.tree)?;
         let worker = Worker::find(&engine.config, &assignment.worker)
             .ok_or_else(|| Error::UnknownWorker(assignment.worker.0.clone()))?;
-        let model = assignment.model.as_ref().or(worker.model.as_ref()).cloned();
+        let keys = &engine.env.keys;
+        let model = worker.choose_model(assignment.model.as_deref(), &assignment.means, keys);
         let worker = match worker.with_protocol(&engine.env.keys, model.as_deref()) {
             Ok(worker) => worker,
             Err(facts) => return Ok(Err(facts)),
@@ -156,6 +174,7 @@ impl<'a> WorkerAttempt<'a> {
             assignment.session = None;
         }
         write_upstream_texts(&mut assignment, &workspace, engine)?;
+        add_models_and_prices(&mut assignment, engine);
         let before = assignment.session.as_ref().map(|session| session.usage);
         let listening = FoldSettings {
             account: worker.account.clone(),
@@ -163,6 +182,7 @@ impl<'a> WorkerAttempt<'a> {
             before: before.unwrap_or_default(),
             clock: LocalClock::read(),
             bare: assignment.expected.contract == Contract::Strict,
+            plans_first: Worker::needs_to_plan(&engine.config, &worker.name, &assignment.means),
         };
         let transcript = Transcript::create(&files.transcript, worker.dialect, &listening)?;
         Ok(Ok(Self {

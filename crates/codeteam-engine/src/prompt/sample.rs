@@ -180,6 +180,7 @@ fn sample_team(role: &Role) -> TeamContext {
             workers: vec!["worker".into()],
             model: Some(text()),
             max_cost_microusd: Some(1_000_000),
+            price: Some(text()),
         }],
         unassigned: vec!["task-001".into()],
         next_roles: vec![role.name.clone()],
@@ -365,6 +366,7 @@ fn everything(role: &Role) -> (Assignment, PromptAttachments) {
         relevant: vec![file()],
         input: Some(text()),
         schema_given: false,
+        plans_first: true,
     };
     (assignment, attached)
 }

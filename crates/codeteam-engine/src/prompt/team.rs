@@ -16,6 +16,7 @@ pub(super) fn put_team(assignment: &Assignment, put: &mut impl FnMut(&str, Value
             "name": role.name, "description": role.description, "kind": role.kind,
             "tools": role.tools, "strengths": role.strengths, "workers": role.workers,
             "model": role.model.as_deref().unwrap_or(""), "cost": cost,
+            "price": role.price.as_deref().unwrap_or(""),
         })
     });
     put("roles", roles.collect());

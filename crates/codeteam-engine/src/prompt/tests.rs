@@ -430,6 +430,32 @@ fn a_schema_that_the_worker_has_is_not_said_again() {
 }
 
 #[test]
+fn a_worker_is_told_to_plan_first_and_how_many_turns_it_has() {
+    let limited = assignment(
+        "implementer",
+        &serde_json::json!({ "means": { "max_turns": 12 } }),
+    );
+    let asked = PromptAttachments {
+        plans_first: true,
+        ..PromptAttachments::default()
+    };
+    let user = told(&limited, &asked).user;
+    for wanted in [
+        "Plan before you act: begin your first message with a line `Plan:`",
+        "You have 12 turns;",
+        "name among your concerns what is missing",
+    ] {
+        assert!(user.contains(wanted), "{wanted}: {user}");
+    }
+    let free = assignment("gatekeeper", &serde_json::json!({}));
+    let user = told(&free, &PromptAttachments::default()).user;
+    assert!(
+        !user.contains("Plan before") && !user.contains("turns;"),
+        "{user}"
+    );
+}
+
+#[test]
 fn what_was_made_to_fit_is_told_whole() {
     let middle = "+the middle of it\n";
     let long = [&"+a\n".repeat(100_000), middle, &"+b\n".repeat(100_000)].concat();

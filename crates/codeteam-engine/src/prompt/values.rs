@@ -87,6 +87,7 @@ fn place(assignment: &Assignment, put: &mut impl FnMut(&str, Value)) {
     put("config", json!(assignment.instructions.config));
     put("contract", json!(assignment.expected.contract));
     put("mode", json!(assignment.means.mode));
+    put("max_turns", json!(assignment.means.max_turns));
     put("step", json!(assignment.place.step));
     put("round", json!(assignment.place.round));
     put("attempt", json!(assignment.place.attempt));
@@ -219,6 +220,7 @@ fn shown(attached: &PromptAttachments, put: &mut impl FnMut(&str, Value)) {
     put("unshown", json!(attached.unshown));
     put(variables::REPO_MAP, json!(attached.repo_map));
     put("schema_given", json!(attached.schema_given));
+    put("plans_first", json!(attached.plans_first));
 }
 
 /// Lists the names of a part's items, limited to as many as anybody reads.

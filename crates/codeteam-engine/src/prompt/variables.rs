@@ -91,6 +91,10 @@ pub const VARIABLES: &[TemplateVariable] = &[
     plain("config", "the role's own `config`, by key"),
     plain("contract", "the wire form of the answer: `native`, …"),
     plain("mode", "`tools`, or `edits` for whole files in the answer"),
+    plain(
+        "max_turns",
+        "how often the worker may ask its model, if that is limited",
+    ),
     plain("step", "the step of the workflow"),
     plain("round", "the round, from 1"),
     plain("attempt", "the attempt, from 1"),
@@ -187,9 +191,10 @@ pub const VARIABLES: &[TemplateVariable] = &[
             "workers",
             "model",
             "cost",
+            "price",
         ],
         "the roles of which some are to be chosen; `cost` is the most that one attempt may cost, in US \
-         dollars",
+         dollars; `price` is that of a million tokens of the model, in words",
     ),
     list("unassigned", "the tasks that need a role"),
     list("next_roles", "the roles that continue the task afterwards"),
@@ -276,6 +281,11 @@ pub const VARIABLES: &[TemplateVariable] = &[
         "whether the worker gets that schema in addition to the prompt, as `claude` and `codex` do",
     ),
     plain("example", "an example of the answer"),
+    plain(
+        "plans_first",
+        "whether the worker has to write a plan before it uses a tool: its role has `use_planner`, and \
+         it does not make one by itself, as `builtin` does",
+    ),
 ];
 
 /// The fields of a task.

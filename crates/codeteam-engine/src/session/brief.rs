@@ -106,6 +106,7 @@ fn choose(engine: &Engine, run: &Run, assignment: &Assignment) -> Result<Vec<Str
         outputs: Vec::new(),
         budget: 0,
         schema_given: false,
+        plans_first: false,
     };
     Ok(context::list_context_files(&asked, NAMES)?)
 }

@@ -1,4 +1,4 @@
-//! The workflow of a run, with the places where it is.
+//! The workflow of a run, with the places where it is and the roles that its plan assigns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +24,11 @@ pub struct WorkflowLine {
     pub was_reached: bool,
 }
 
+/// Returns the graph of the workflow that a run follows, with the roles that its plan assigns.
+pub fn workflow_graph(run: &LoadedRun) -> WorkflowGraph {
+    WorkflowGraph::for_run(run.as_run())
+}
+
 /// Returns the workflow of a run as lines of at most so many columns where names allow it. `reached`
 /// are the steps at which attempts were made.
 pub fn workflow_lines<'a>(
@@ -34,7 +39,7 @@ pub fn workflow_lines<'a>(
     let run = run.as_run();
     let reached: BTreeSet<&StepId> = reached.collect();
     let here = frames_by_step(run);
-    let graph = WorkflowGraph::new(&run.workflow, &run.roles);
+    let graph = WorkflowGraph::for_run(run);
     let lines = graph.outline(columns).into_iter();
     lines
         .map(|line| {
@@ -100,7 +105,7 @@ pub fn workflow_svg<'a>(
         };
         (step.clone(), mark)
     });
-    WorkflowGraph::new(&run.workflow, &run.roles).linked_svg(&marks.collect())
+    WorkflowGraph::for_run(run).linked_svg(&marks.collect())
 }
 
 /// Returns who is at each step: tasks and phases by their names, or `run`.

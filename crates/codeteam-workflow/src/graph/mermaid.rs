@@ -63,6 +63,9 @@ fn shaped(node: &StepNode) -> String {
 fn label(node: &StepNode) -> String {
     let mut text = escaped(&node.id);
     let _ = write!(text, "<br/>{}", escaped(&node.action));
+    for line in &node.assignments {
+        let _ = write!(text, "<br/>{}", escaped(line));
+    }
     if let Some(when) = &node.when {
         let _ = write!(text, "<br/>{}", escaped(&format!("only if {when}")));
     }

@@ -248,6 +248,7 @@ fn figure(node: &StepNode) -> SvgFigure<'_> {
             last.push('…');
         }
     }
+    lines.extend(node.assignments.iter().flat_map(|line| wrap(line, WRAP)));
     let inner = node
         .inner
         .as_ref()

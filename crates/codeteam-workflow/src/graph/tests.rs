@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use codeteam_core::plan::{Plan, Task};
 use codeteam_core::retry;
 use codeteam_core::role::{ExecutionOptions, RoleKind};
 use codeteam_core::workflow::{CheckKind, ExitTarget, PersonAnswer, Rebound};
@@ -76,6 +77,72 @@ fn steps_come_in_the_order_of_the_flow_with_all_their_exits() {
                    ✗ on_fail → push-it ↑
     "#]]
     .assert_eq(&graph(FLOW).text());
+}
+
+const TEAM: &str = "
+name: team
+start: tasks
+roles:
+  writer: { kind: implementer }
+  coder: { kind: implementer }
+  judge: { kind: gatekeeper }
+steps:
+  tasks:
+    each: task
+    next: done
+    steps:
+      work: { role: assigned, default_role: coder, next: judge }
+      judge: { role: judge, next: done, on_reject: work, max_rounds: 2 }
+";
+
+#[test]
+fn the_roles_of_a_plan_are_drawn_at_the_step_that_they_carry_out() {
+    let compiled = compile_file("flow.yml", TEAM, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let task = |id: &str, roles: &[&str]| Task {
+        id: id.into(),
+        roles: roles.iter().map(|&role| role.into()).collect(),
+        ..Task::default()
+    };
+    let attack = "x\u{202e}\"]";
+    let few = [
+        task("research", &["writer", attack]),
+        task("report", &[]),
+        task("page", &["coder"]),
+    ];
+    let drawn = |tasks: Vec<Task>| {
+        let mut graph = WorkflowGraph::from_compiled(&compiled);
+        let plan = Plan {
+            tasks,
+            ..Plan::default()
+        };
+        graph.root.add_assignments(&compiled.workflow, &plan);
+        graph
+    };
+    let graph = drawn(few.to_vec());
+    expect_test::expect![[r#"
+        team
+        at most 100 steps, then it fails
+
+        ■ tasks  each task, one after the other
+        │ ● work   implementer: as assigned, or coder
+        │ │        research: writer, then x "]
+        │ │        page: coder
+        │ │        → judge
+        │ ● judge  gatekeeper: judge
+        │          → done
+        │          ↩ on_reject → work ↑ (at most 2 times)
+        └        → done
+    "#]]
+    .assert_eq(&graph.text());
+    let mermaid = graph.mermaid();
+    assert!(mermaid.lines().all(is_own), "{mermaid}");
+    assert!(mermaid.contains("<br/>page: coder"), "{mermaid}");
+    let svg = graph.svg().unwrap();
+    let text = without_tags(&svg);
+    assert!(text.contains("page: coder"), "{text}");
+    let many = (0..1_000).map(|n| task(&format!("t{n}"), &["coder"]));
+    let text = drawn(many.collect()).text();
+    assert!(text.contains("and 980 more tasks"), "{text}");
 }
 
 #[test]

@@ -65,6 +65,7 @@ impl Outline {
             let last = i + 1 == scope.nodes.len();
             let line = if last { " " } else { "│" };
             let mut lines = wrap(&node.action, room);
+            lines.extend(node.assignments.iter().flat_map(|line| hung(line, room)));
             if let Some(when) = &node.when {
                 lines.extend(wrap(&format!("only if {when}"), room));
             }

@@ -93,6 +93,9 @@ pub struct CompileInputs {
     pub max_steps: Option<u32>,
     /// The number of tasks that run in parallel; this overrules the workflow.
     pub max_parallel_tasks: Option<usize>,
+    /// The number of times that a worker may ask its model in one attempt, where a role does not set
+    /// it; this overrules the workflow.
+    pub max_turns: Option<u32>,
     /// The patterns of files that are tests.
     pub test_paths: Vec<String>,
     /// The role that reviews where the setting `security_review` is on.
@@ -255,6 +258,12 @@ impl WorkflowCompiler<'_> {
         let max_steps = self.surroundings.max_steps.unwrap_or(MAX_STEPS);
         self.add_demanded_checks();
         self.check_locked_files();
+        let turns = file.limits.max_turns.resolve(None);
+        if let Some(most) = self.surroundings.max_turns.or(turns) {
+            for role in self.roles.values_mut() {
+                role.means.max_turns.get_or_insert(most);
+            }
+        }
         let max_rounds = file.limits.max_rounds.resolve(file.max_iterations);
         let stagnant = max_rounds
             .is_none()

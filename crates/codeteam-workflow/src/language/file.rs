@@ -79,7 +79,7 @@ pub struct WorkflowFile {
     pub(super) version: Option<f64>,
 }
 
-/// Bounds for one frame.
+/// Bounds for one frame, and for one attempt of a worker.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_field_names, reason = "they are keys of a file")]
@@ -93,6 +93,9 @@ pub(crate) struct FileLimits {
     /// After them, the same happens as after `max_rounds`. If left out, 3 without `max_rounds`, and
     /// no limit with it.
     pub(super) max_stagnant_rounds: LimitValue,
+    /// The most times that a worker may ask its model in one attempt, for roles without `max_turns`.
+    /// `limits.max_turns` of the configuration replaces it.
+    pub(super) max_turns: LimitValue,
 }
 
 /// A number, or no bound at all.

@@ -47,6 +47,9 @@ pub struct RoleFile {
     pub workers: Vec<String>,
     /// The model, if not the worker's own default.
     pub model: Option<String>,
+    /// `true`: where the role names no `model`, its worker uses its small and cheap one, if it has
+    /// one (`workers.*.small_model`).
+    pub small_model: Option<bool>,
     /// The provider of the model.
     pub provider: Option<ModelProvider>,
     /// The parts of the repository it is shown; a list is what is included.
@@ -71,11 +74,13 @@ pub struct RoleFile {
     pub strengths: Vec<String>,
     /// The way in which files are changed: with tools, or as whole files in the answer.
     pub mode: Option<EditMode>,
-    /// The most times that the model may be asked in one attempt.
+    /// The most times that the model may be asked in one attempt. If left out, `limits.max_turns` of
+    /// the configuration or of the workflow applies.
     pub max_turns: Option<u32>,
     /// `true`: the next attempt may continue the session of the last one.
     pub continues: Option<bool>,
-    /// `true`: a plan is made before anything is done, where the worker can do that.
+    /// `true`: the worker makes a plan before it does anything. The built-in worker asks its model
+    /// for it separately; the others write it before they use their first tool.
     pub use_planner: Option<bool>,
     /// `false`: its results are not scored, even where the workflow scores results.
     pub enable_quality_check: Option<bool>,
@@ -253,6 +258,7 @@ impl RoleFile {
                 continues: self.continues.unwrap_or_default(),
                 max_continuations: None,
                 use_planner: self.use_planner.unwrap_or_default(),
+                small_model: self.small_model.unwrap_or_default(),
                 provider: self.provider,
                 root: None,
                 max_chars: None,

@@ -454,6 +454,39 @@ fn a_person_takes_what_a_leader_has_given_up() {
     assert_eq!(project.committed_file("one.txt"), "a page");
 }
 
+#[test]
+fn the_roles_that_a_plan_assigns_are_in_the_graph_of_the_run() {
+    let project = Project::new();
+    let script = project.script(GIVEN_UP);
+    let args = ["run", "x", "--workflow", "team", "--script", &script];
+    project.run(&args).expect(1);
+    let run = project.shown_run()["run"].as_str().unwrap().to_owned();
+    let drawn = |more: &[&str]| {
+        let args = [&["workflow", "graph"], more].concat();
+        project.run(&args).expect(0).stdout
+    };
+    let line = "implementer: as assigned, or developer";
+    let text = drawn(&["--run", &run]);
+    let work = text.lines().position(|text| text.contains(line)).unwrap();
+    assert!(
+        text.lines()
+            .nth(work + 1)
+            .unwrap()
+            .ends_with(" one: developer"),
+        "{text}"
+    );
+    let mermaid = drawn(&["--run", &run, "--format", "mermaid"]);
+    assert!(mermaid.contains("one: developer"), "{mermaid}");
+    // The workflow itself knows nothing of tasks.
+    let own = drawn(&["team"]);
+    assert!(
+        own.contains(line) && !own.contains("one: developer"),
+        "{own}"
+    );
+    let both = ["workflow", "graph", "team", "--run", &run];
+    project.run(&both).expect(2).says(&["cannot be used with"]);
+}
+
 /// A workflow that names who does the work.
 const NAMED: &str = r"
 roles:

@@ -244,6 +244,8 @@ fn three_clis_take_a_goal_from_research_to_a_page() {
   team/quality_validator: { worker: codex }
   team/leader: { worker: claude }
   team/reporter: { worker: gemini }
+workers: { codex: { model: model-large, small_model: model-small } }
+prices: { model-large: { input: 1.25, output: 10 } }
 ",
     );
     run(&project, &[]).expect(0);
@@ -261,6 +263,27 @@ fn three_clis_take_a_goal_from_research_to_a_page() {
         let of_role = asked.of_role(role);
         assert!(!of_role.is_empty(), "{role}");
         assert_eq!(of_role.of_protocol(protocol).len(), of_role.len(), "{role}");
+    }
+    // Scores are given by a small model, and by nobody else.
+    for request in &asked {
+        let model = &request.asked.as_ref().unwrap().model;
+        let is_small = request.marks.role.as_deref() == Some("quality_validator");
+        assert_eq!(
+            model == "model-small",
+            is_small,
+            "{}",
+            request.summary_line()
+        );
+    }
+    // Whoever assigns roles is told what they cost.
+    let assembler = asked.of_role("assembler").0[0].user_text();
+    let price = "worker: codex (model-large); a million tokens cost $1.25 read and $10 written";
+    assert!(assembler.contains(price), "{assembler}");
+    // A role with a planner is asked for a plan, by whichever worker carries it out.
+    for (role, task) in [("market_researcher", "research"), ("developer", "page")] {
+        let told = told(&asked, role, task, 1);
+        assert!(told.contains("Plan before you act:"), "{role}: {told}");
+        assert!(told.contains("You have 30 turns;"), "{role}: {told}");
     }
     let deliverable = run_file(&project, "DELIVERABLE.md");
     for file in ["docs/research.md", "docs/report.md", "page.html"] {

@@ -335,7 +335,7 @@ fn limits(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     wider.collect()
 }
 
-fn amounts(limits: &LimitsConfig) -> [(&'static str, Option<f64>); 14] {
+fn amounts(limits: &LimitsConfig) -> [(&'static str, Option<f64>); 15] {
     #[expect(clippy::cast_precision_loss, reason = "no limit is as large as that")]
     let whole = |limit: Option<u64>| limit.map(|limit| limit as f64);
     let count = |limit: Option<usize>| whole(limit.map(|limit| limit as u64));
@@ -351,6 +351,7 @@ fn amounts(limits: &LimitsConfig) -> [(&'static str, Option<f64>); 14] {
         ("max_outage_minutes", whole(limits.max_outage_minutes)),
         ("max_tasks", count(limits.max_tasks)),
         ("max_parallel_tasks", count(limits.max_parallel_tasks)),
+        ("max_turns", few(limits.max_turns)),
         ("step_timeout_seconds", whole(limits.step_timeout_seconds)),
         ("step_max_retries", few(limits.step_max_retries)),
         ("workflow_max_steps", few(limits.workflow_max_steps)),

@@ -1,4 +1,5 @@
-//! Monitors a running worker: what it spends, and whether it is stuck in a loop.
+//! Monitors a running worker: what it spends, how often it asks its model, and whether it is stuck in
+//! a loop.
 //!
 //! The budget of the assignment is a limit like its time: a worker that exceeds it is ended. What
 //! all workers of a run may spend together is not known here, so each worker's spending is reported
@@ -23,6 +24,7 @@ pub(super) struct WorkerMonitor<'a> {
     context: &'a JobContext<'a>,
     max_cost_microusd: Option<u64>,
     max_tokens: Option<u64>,
+    max_turns: Option<u32>,
     reported: Usage,
     /// Measures what a worker uses that reports it only when it ends.
     session: Option<SessionUsageReader>,
@@ -44,6 +46,7 @@ impl<'a> WorkerMonitor<'a> {
             context,
             max_cost_microusd: assignment.limits.max_cost_microusd,
             max_tokens: assignment.limits.max_tokens,
+            max_turns: assignment.means.max_turns,
             reported: Usage::default(),
             session,
             cancel: context.cancel.child(),
@@ -62,6 +65,10 @@ impl<'a> WorkerMonitor<'a> {
         }
         if let Some(why) = fold.describe_loop() {
             return self.end(FailureCause::Loop, why);
+        }
+        if let Some(most) = self.max_turns.filter(|most| fold.turns() > Some(*most)) {
+            let why = format!("it was not done after {most} turns, and may not have more");
+            return self.end(FailureCause::Turns, why);
         }
         if self.max_cost_microusd.is_none() && self.max_tokens.is_none() {
             return;

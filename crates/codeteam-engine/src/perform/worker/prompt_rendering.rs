@@ -86,6 +86,7 @@ pub(super) fn render_assignment(
         },
         budget: assignment.shown.context.budget.unwrap_or(TOKEN_BUDGET),
         schema_given: Worker::takes_schema(&engine.config, &assignment.worker),
+        plans_first: Worker::needs_to_plan(&engine.config, &assignment.worker, &assignment.means),
     })?)
 }
 

@@ -79,6 +79,9 @@ struct TranscriptHeader {
     dialect: dialect::DialectName,
     model: Option<String>,
     before: Usage,
+    /// Whether the worker was asked to write a plan before it uses a tool.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    plans_first: bool,
 }
 
 impl Transcript {
@@ -107,6 +110,7 @@ impl Transcript {
             dialect,
             model: listening.model.clone(),
             before: listening.before,
+            plans_first: listening.plans_first,
         };
         let spoken = serde_json::to_string(&spoken).unwrap_or_default();
         transcript.write(HEADER, spoken.into());
@@ -262,6 +266,9 @@ pub(crate) fn trace_transcript(transcript: &str, trace: &mut TraceBuilder) {
     let Some(header) = header else {
         return trace.add(TraceStepKind::Error, "its transcript cannot be read");
     };
+    if header.plans_first {
+        trace.expect_plan();
+    }
     let dialect = header.dialect.dialect();
     for line in lines {
         match line.stream {
@@ -395,6 +402,7 @@ fn header_fold(header: TranscriptHeader) -> Box<dyn OutputFold> {
         before: header.before,
         clock: LocalClock::read(),
         bare: false,
+        plans_first: header.plans_first,
     })
 }
 
@@ -446,6 +454,7 @@ mod tests {
             before: Usage::default(),
             clock: LocalClock::read(),
             bare: false,
+            plans_first: false,
         };
         let path = folder.join("7.jsonl");
         Transcript::create(&path, dialect::DialectName::Scripted, &listening).unwrap()

@@ -945,3 +945,36 @@ fn what_cannot_be_said_gets_advice() {
             | ^"]],
     );
 }
+
+#[test]
+fn turns_are_limited_by_the_role_then_the_configuration_then_the_workflow() {
+    let turns = |limits: &str, configured: Option<u32>| {
+        let text = format!(
+            "{limits}steps:\n  imp: {{ role: imp, next: own }}\n  own: {{ role: own, next: done }}\n"
+        );
+        let mut sources = SourceFiles::default();
+        let mut surroundings = CompileInputs {
+            max_turns: configured,
+            ..CompileInputs::default()
+        };
+        for (name, role) in [
+            ("imp", "{ kind: implementer }"),
+            ("own", "{ kind: implementer, max_turns: 7 }"),
+        ] {
+            let role = read(&mut sources, name, role).unwrap();
+            surroundings.roles.add(SourceLayer::BuiltIn, name, role);
+        }
+        let node = read(&mut sources, "flow.yml", &text).unwrap();
+        let built =
+            compile_workflow("flow", node, &mut surroundings, &mut |_, _| Ok(None)).unwrap();
+        let of = |name: &str| built.roles[&name.into()].means.max_turns;
+        (of("imp"), of("own"))
+    };
+    assert_eq!(turns("", None), (None, Some(7)));
+    let limited = "limits: { max_turns: 30 }\n";
+    assert_eq!(turns(limited, None), (Some(30), Some(7)));
+    assert_eq!(turns(limited, Some(60)), (Some(60), Some(7)));
+    assert_eq!(turns("", Some(60)), (Some(60), Some(7)));
+    let unlimited = "limits: { max_turns: unlimited }\n";
+    assert_eq!(turns(unlimited, None), (None, Some(7)));
+}

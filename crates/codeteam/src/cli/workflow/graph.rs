@@ -1,9 +1,11 @@
-//! `codeteam workflow graph`: draws a workflow.
+//! `codeteam workflow graph`: draws a workflow, or the one that a run follows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::ValueEnum;
+use codeteam_report::view::{LoadedRun, workflow_graph};
 use codeteam_workflow::graph::WorkflowGraph;
 use serde_json::json;
 
@@ -20,6 +22,9 @@ pub(super) struct Args {
     /// A workflow: its name or its file. The project's own if left out.
     #[arg(value_name = "NAME|FILE")]
     workflow: Option<String>,
+    /// The workflow that this run follows, with the roles that its plan assigns.
+    #[arg(long, value_name = "RUN", conflicts_with = "workflow")]
+    run: Option<String>,
     /// The format. If left out, the extension of the output file decides, or else it is text.
     #[arg(long)]
     format: Option<GraphFormat>,
@@ -67,12 +72,7 @@ pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         Some(format) => format,
         None => GraphFormat::from_path(args.output.as_deref())?,
     };
-    let library = WorkflowLibrary::open(scene)?;
-    let compiled = library.find_workflow(args.workflow.as_deref(), &scene.folder)?;
-    let (name, graph) = (
-        &compiled.workflow.name,
-        WorkflowGraph::from_compiled(&compiled),
-    );
+    let (name, graph) = load_graph(args, scene)?;
     let drawn = match format {
         GraphFormat::Text => graph.text(),
         GraphFormat::Mermaid => graph.mermaid(),
@@ -101,4 +101,18 @@ pub(super) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         output::print_text(&drawn)?;
     }
     Ok(Exit::Done)
+}
+
+/// Returns the graph of the workflow or the run that is named, and the name of the workflow.
+fn load_graph(args: &Args, scene: &CliContext) -> Result<(String, WorkflowGraph), Problem> {
+    if let Some(name) = &args.run {
+        let engine = scene.engine_with_runs()?;
+        let snapshot = engine.load_snapshot(&engine.find_run(Some(name))?)?;
+        let run = LoadedRun::new(Arc::clone(&snapshot.run));
+        return Ok((run.workflow.clone(), workflow_graph(&run)));
+    }
+    let library = WorkflowLibrary::open(scene)?;
+    let compiled = library.find_workflow(args.workflow.as_deref(), &scene.folder)?;
+    let graph = WorkflowGraph::from_compiled(&compiled);
+    Ok((compiled.workflow.name, graph))
 }
