@@ -43,6 +43,12 @@ fn frame_problem(run: &Run, pinned: &PinnedWorkflow, frame: &Frame) -> Option<St
     if !is_same_kind || before.scope != now.scope || item_kind(before) != item_kind(now) {
         return Some(format!("the step `{id}` that it is at does something else"));
     }
+    if let Some(request) = &frame.interface_request
+        && !pinned.workflow.steps.contains_key(&request.step)
+    {
+        let id = &request.step;
+        return Some(format!("it returns to the step `{id}`, which is gone"));
+    }
     let mut visited = frame.visits.keys().filter(|step| is_each(run.step(step)));
     if let Some(gone) = visited.find(|step| !is_each(pinned.workflow.steps.get(*step))) {
         return Some(format!(
