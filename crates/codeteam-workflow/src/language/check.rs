@@ -351,7 +351,7 @@ fn unbounded_exits(workflow: &Workflow, step: &Step) -> Vec<StepId> {
     let mut exits = step.exits();
     // A task may ask for changes of interfaces a few times only.
     let bounded = ["answers", "on_interface_change"];
-    exits.retain(|(key, _)| !bounded.contains(key) && !(counted && rejection(key)));
+    exits.retain(|(key, _)| !(bounded.contains(key) || (counted && rejection(key))));
     let targets = exits.into_iter().filter_map(|(_, target)| match target {
         ExitTarget::Step(to) => Some(to),
         ExitTarget::Done | ExitTarget::Fail => None,
