@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 pub use self::phase::{PhaseContext, ToldInterface};
+pub(crate) use self::phase::{builds_on_phase, phases_depended_on};
 pub use self::team::{TaskSpending, TeamContext, WaitingTask};
 pub use self::upstream::UpstreamResult;
 use crate::budget::{self, BudgetReservation};
@@ -23,7 +24,7 @@ use crate::frame::{
     SlotWork,
 };
 use crate::ids::{AttemptId, RoleName, RunId, StepId, Tree, WorkerName};
-use crate::locks::InterfaceLock;
+use crate::locks::{InterfaceLock, RequestedInterface};
 use crate::message::CommitFacts;
 use crate::plan::{Plan, Task};
 use crate::requirements::{PartialAnalysis, known_requirements};
@@ -123,6 +124,9 @@ pub struct ExpectedAnswer {
     /// Whether a planner may ask a person first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks: bool,
+    /// Whether an implementer may ask for a change of a locked interface.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requests: bool,
 }
 
 /// What the role is told to do, whatever the task.
@@ -231,6 +235,9 @@ pub struct EarlierResults {
     /// The interfaces to keep to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<ToldInterface>,
+    /// The change of a locked interface that the task asks for, for those who decide about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested: Option<RequestedInterface>,
     /// The last message of a scribe in this frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -320,6 +327,7 @@ fn earlier_results(run: &Run, frame: &Frame, role: &Role, writes: ScribeOutput) 
             .cloned(),
         phase: phase::phase_context(run, frame),
         interfaces: phase::told_interfaces(run, frame, role),
+        requested: frame.interface_request.as_deref().cloned(),
         text: own.text.clone(),
         brief: own.brief.clone().filter(|_| implements),
         log: Some(&frame.work_log)
@@ -375,6 +383,7 @@ pub fn build_assignment(run: &Run, id: &AttemptId) -> Option<Assignment> {
             shortens,
             candidates: candidates(frame),
             asks: form.asks,
+            requests: form.requests,
         },
         instructions: RoleInstructions {
             prompt: role.prompt.clone(),
@@ -483,7 +492,11 @@ fn feedback(frame: &Frame, slot: &Slot, judges: bool) -> Vec<String> {
         .filter(|_| !judges)
         .map(format_feedback);
     let of_tries = slot.feedback.iter().map(AttemptFailure::feedback_text);
-    of_change.chain(of_tries).collect()
+    let notices = frame.notices.iter().filter(|_| !judges);
+    of_change
+        .chain(notices.map(format_feedback))
+        .chain(of_tries)
+        .collect()
 }
 
 /// Returns the open findings. A judge sees those of its own step, which it answers for, and those
@@ -518,6 +531,10 @@ pub(crate) fn answer_form(run: &Run, frame: &Frame, role: &Role) -> AnswerForm {
         (role.kind, role.contract, step)
     {
         form.asks = !frame.outputs.settled && may_ask(run, frame, step);
+    }
+    if let (RoleKind::Implementer, Some(StepKind::Role(step))) = (role.kind, step) {
+        let is_decided = step.on_interface_change.is_some() && role.contract != Contract::Strict;
+        form.requests = is_decided && !run.interface_locks().is_empty();
     }
     form
 }

@@ -21,8 +21,8 @@ impl CommitFacts {
         };
         let of_interfaces = interfaces_headline(run, frame);
         let headline = match (run.frame_task(frame), &of_interfaces) {
-            (Some(task), _) => task.headline(),
-            (None, Some(headline)) => headline,
+            (Some(task), None) => task.headline(),
+            (_, Some(headline)) => headline,
             (None, None) => run.goal.trim().lines().next().unwrap_or_default(),
         };
         let known = run.plan.as_ref().map(|plan| plan.plan_id.as_str());
@@ -44,9 +44,11 @@ impl CommitFacts {
                 empty if empty.is_empty() => "Reach the goal".to_owned(),
                 line => line,
             },
-            description: run
-                .frame_task(frame)
-                .map_or_else(String::new, |task| task.description.trim().to_owned()),
+            description: match (&frame.interface_request, run.frame_task(frame)) {
+                (Some(request), _) => request.reason.clone(),
+                (None, Some(task)) => task.description.trim().to_owned(),
+                (None, None) => String::new(),
+            },
             files: frame.change.iter().flat_map(|c| c.files.clone()).collect(),
             marks: if in_session {
                 verdict_marks(run, frame)
@@ -130,6 +132,11 @@ fn interfaces_headline(run: &Run, frame: &Frame) -> Option<String> {
     match (&run.step(&step)?.kind, &frame.item) {
         (StepKind::Lock, FrameItem::Phase(phase)) => {
             Some(format!("Settle the interfaces of phase {phase}"))
+        }
+        (StepKind::Lock, FrameItem::Task(_)) => {
+            let request = frame.interface_request.as_ref()?;
+            let (name, phase) = (&request.before.name, &request.phase);
+            Some(format!("Change the interface {name} of phase {phase}"))
         }
         _ => None,
     }

@@ -8,7 +8,7 @@
 //! `commits` (integration), `approvals` (votes on changes), `answers` (people's decisions),
 //! `transfer` (handing a run over), `rollback` (taking one back), `flow` (moving through the graph),
 //! `outputs` (what an answer has to bring), `plan_checks` (what a plan may say),
-//! `team` (roles of tasks, scores), `phases` (a designer breaks one down; phases side by side),
+//! `interface_requests` (tasks ask for other interfaces), `team` (roles of tasks, scores), `phases` (a designer breaks one down; phases side by side),
 //! `interventions` (what a leader decides), `limits`, `outages`, and `settle`, which runs
 //! after every input.
 
@@ -18,6 +18,7 @@ pub mod approvals;
 mod attempts;
 mod commits;
 mod flow;
+mod interface_requests;
 mod interventions;
 mod judge;
 mod limits;

@@ -28,7 +28,7 @@ use crate::ids::{
     Account, AttemptId, BodyId, Commit, EpochMillis, FramePath, PersonName, PhaseId, RoleName,
     RunId, StepId, TaskId, Tree, WorkerName,
 };
-use crate::locks::LockedFile;
+use crate::locks::{LockedFile, RequestedInterface};
 use crate::message::MessageFormat;
 use crate::operator::Operator;
 use crate::park::ParkReason;
@@ -311,6 +311,26 @@ pub enum Event {
         /// The frames whose changes gates must judge again.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rejudged: Vec<FramePath>,
+    },
+    /// A task asked for a change of a locked interface. Its own change is put aside until that is
+    /// decided; `feedback` gives it back.
+    InterfaceChangeRequested {
+        id: AttemptId,
+        request: Box<RequestedInterface>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        feedback: Vec<Feedback>,
+    },
+    /// A locked interface was changed on the branch, as a task had asked.
+    InterfaceChanged {
+        id: AttemptId,
+        phase: PhaseId,
+        interface: Interface,
+        file: LockedFile,
+        /// What those are told who build on it.
+        notice: Feedback,
+        /// The frames that are told; gates judge their changes again.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        told: Vec<FramePath>,
     },
     /// Roles were assigned to tasks of the plan.
     TeamAssembled {
@@ -849,6 +869,8 @@ impl Event {
             NoteGiven => "note_given", DecisionRefused => "decision_refused", FrameRebased => "frame_rebased",
             RebaseConflicted => "rebase_conflicted", TipMoved => "tip_moved",
             InterfacesLocked => "interfaces_locked",
+            InterfaceChangeRequested => "interface_change_requested",
+            InterfaceChanged => "interface_changed",
             Committed => "committed", NothingToCommit => "nothing_to_commit",
             RollbackRequested => "rollback_requested", RunRolledBack => "run_rolled_back",
             RollbackAbandoned => "rollback_abandoned",

@@ -23,7 +23,7 @@ use crate::ids::{
     Tree, WorkerName,
 };
 use crate::judgements::FrameJudgements;
-use crate::locks::LockedFile;
+use crate::locks::{LockedFile, RequestedInterface};
 use crate::loop_detection::SubmittedPatches;
 use crate::park::ParkReason;
 use crate::requirements::{PartialAnalysis, known_requirements};
@@ -146,6 +146,11 @@ pub struct Frame {
     pub commits: Vec<Commit>,
     /// The files of the interfaces that it has locked, if it is for a phase.
     pub locked: Vec<LockedFile>,
+    /// The change of a locked interface that it has asked for. Its `locked` has the file then, once
+    /// that is written.
+    pub interface_request: Option<Box<RequestedInterface>>,
+    /// What has happened around it since it began: implementers are told until the frame ends.
+    pub notices: Vec<Feedback>,
     /// The child frames, while it is at an `each` step.
     pub children: Option<ChildFrames>,
     /// The last conversation of each slot of each step.
@@ -185,6 +190,9 @@ pub struct FrameCounts {
     pub spent: Spending,
     /// Interventions of a leader.
     pub interventions: InterventionCounts,
+    /// Requests for changes of locked interfaces.
+    #[serde(default)]
+    pub interface_requests: u32,
 }
 
 /// What a person has done to a frame's change.
@@ -656,6 +664,8 @@ impl Frame {
             answers: PersonAnswers::default(),
             commits: Vec::new(),
             locked: Vec::new(),
+            interface_request: None,
+            notices: Vec::new(),
             children: None,
             conversations: BTreeMap::new(),
             work_log: WorkLog::default(),

@@ -2,6 +2,7 @@
 
 mod interface;
 mod measurable;
+mod phase_start;
 mod phases;
 mod priority;
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::interface::Interface;
 pub(crate) use self::measurable::{UNMEASURABLE, criteria_problems};
+pub use self::phase_start::PhaseStart;
 pub use self::priority::TaskPriority;
 use crate::ids::{PhaseId, RoleName, TaskId, is_valid_name};
 
@@ -53,6 +55,10 @@ pub struct Phase {
     /// Phases with the same number run side by side.
     #[serde(default)]
     pub sequence: u32,
+    /// `interfaces`: it starts as soon as the interfaces of the phases before it are locked, while
+    /// their tasks are still being built. `completion`, if left out: when those phases are complete.
+    #[serde(default, skip_serializing_if = "PhaseStart::is_usual")]
+    pub starts_after: PhaseStart,
     /// What its tasks rely on, and the phases after it. A designer settles them where the workflow
     /// has one for each phase.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

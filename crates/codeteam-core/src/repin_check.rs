@@ -49,6 +49,12 @@ fn frame_problem(run: &Run, pinned: &PinnedWorkflow, frame: &Frame) -> Option<St
             "it is at `{id}`, which publishes with another command now"
         ));
     }
+    if let Some(request) = &frame.interface_request
+        && !pinned.workflow.steps.contains_key(&request.step)
+    {
+        let id = &request.step;
+        return Some(format!("it returns to the step `{id}`, which is gone"));
+    }
     let mut visited = frame.visits.keys().filter(|step| is_each(run.step(step)));
     if let Some(gone) = visited.find(|step| !is_each(pinned.workflow.steps.get(*step))) {
         return Some(format!(

@@ -32,6 +32,7 @@ use crate::ids::{
     Account, AttemptId, Commit, EpochMillis, FramePath, PhaseId, RoleName, RunId, StepId, TaskId,
     WorkerName, fnv_hash,
 };
+use crate::locks::InterfaceRevision;
 use crate::message::MessageFormat;
 use crate::operator::{Operator, is_session_worker};
 use crate::park::{ApiOutage, ParkedAccounts};
@@ -167,6 +168,9 @@ pub struct Run {
     pub ended_frames: RedBlackTreeMapSync<FramePath, EndedFrame>,
     /// The frames of phases that were completed: a rollback may resume them.
     pub ended_phases: RedBlackTreeMapSync<FramePath, Arc<Frame>>,
+    /// The changes of locked interfaces that still count, in order.
+    #[serde(default)]
+    pub interface_revisions: Vec<Arc<InterfaceRevision>>,
     /// The events that no longer count, because the run was taken back to before them.
     pub taken_back: Vec<TakenBackEvents>,
     /// The rollback that is under way: the branch has still to be moved.
@@ -291,6 +295,7 @@ impl Default for Run {
             branch_moves: VectorSync::new_sync(),
             ended_frames: RedBlackTreeMapSync::new_sync(),
             ended_phases: RedBlackTreeMapSync::new_sync(),
+            interface_revisions: Vec::new(),
             taken_back: Vec::new(),
             rollback: None,
             delivery_outcome: None,

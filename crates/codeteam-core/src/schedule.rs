@@ -178,6 +178,18 @@ impl Schedule {
             && self.contended(id).is_none()
     }
 
+    /// Returns true if a task could start now, if those that it waits for, by dependency or by phase,
+    /// were complete.
+    pub fn may_start_early(&self, task: usize) -> bool {
+        let id = index(task);
+        let runs_alone = |task: u32| self.graph.alone.get(task as usize) == Some(&true);
+        self.status(task) == TaskStatus::Pending
+            && self.running.len() < self.cap
+            && !self.running.first().is_some_and(|first| runs_alone(*first))
+            && !runs_alone(id)
+            && self.contended(id).is_none()
+    }
+
     /// Marks a task as started.
     pub fn start(&mut self, task: usize) {
         let id = index(task);
@@ -234,13 +246,21 @@ impl Schedule {
         freed
     }
 
-    /// Reopens a failed task: it and what it blocked become pending again. Returns the tasks that
-    /// are no longer blocked.
+    /// Reopens a failed task: it and what it blocked become pending again; it is blocked itself if it
+    /// waits for another one that failed. Returns the tasks that are no longer blocked.
     pub fn reopen(&mut self, task: usize) -> Vec<usize> {
         if self.status(task) != TaskStatus::Failed {
             return Vec::new();
         }
         self.set_status(task, TaskStatus::Pending);
+        let failed = (0..self.len()).filter(|t| self.status(*t) == TaskStatus::Failed);
+        let is_held_up =
+            self.count(TaskStatus::Failed) > 0 && self.tasks_behind(failed).contains(&task);
+        if is_held_up {
+            // It started early, before what it waits for failed.
+            self.set_status(task, TaskStatus::Blocked);
+            return Vec::new();
+        }
         self.make_ready(task);
         let freed = self.unblock_behind(task);
         self.queue_contended();

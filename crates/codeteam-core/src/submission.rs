@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::findings::{FindingResolution, ReportedFinding};
-use crate::ids::{RoleName, TaskId};
+use crate::ids::{PhaseId, RoleName, TaskId};
 use crate::plan::Plan;
 use crate::role::{Contract, EditMode, RoleKind};
 use crate::team::{LeaderDecision, QualityScore};
@@ -36,6 +36,10 @@ pub const MAX_BYTES: usize = 8 << 20;
 /// The reply to a worker that claims to be done and blocked at once.
 const BLOCKED_ALONE: &str = "`blocked` says that you cannot go on, so it stands alone; if you are \
     done, leave it out or make it `null`";
+
+/// The reply to a worker that asks for a change of an interface and claims to be done.
+const REQUEST_ALONE: &str = "`interface_change` asks for something that is decided before you go on, \
+    so it stands alone; if you can do without it, leave it out or make it `null`";
 
 /// The maximum number of a planner's questions quoted in the message that refuses them.
 const QUOTED_QUESTIONS: usize = 5;
@@ -73,6 +77,9 @@ pub enum Submission {
     Text(ScribeText),
     /// A scribe assigns roles to tasks.
     Assembly(TeamAssembly),
+    /// An implementer asks for a change of a locked interface.
+    #[serde(rename = "interface_change")]
+    InterfaceChange(InterfaceChangeRequest),
     /// A worker of any kind admits that it cannot continue.
     Blocked(BlockedReason),
 }
@@ -268,6 +275,29 @@ pub struct BlockedReason {
     pub blocked: String,
 }
 
+/// A request to change an interface that is locked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InterfaceChangeRequest {
+    /// What is asked for.
+    pub interface_change: ProposedInterface,
+}
+
+/// What a locked interface is to become, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProposedInterface {
+    /// The name of the interface.
+    pub interface: String,
+    /// The phase that has locked it, if several phases have one of that name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<PhaseId>,
+    /// All of its new definition, in the notation it has.
+    pub definition: String,
+    /// Why the task cannot be built against it as it is.
+    pub reason: String,
+}
+
 /// The facts that an answer has to agree with, as far as they are known. Some contracts require the
 /// worker to repeat them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -323,6 +353,14 @@ pub fn parse_constrained(
             return Err(BLOCKED_ALONE.to_owned());
         }
         Submission::Blocked(deserialize_answer(value)?)
+    } else if !strict
+        && form.kind == RoleKind::Implementer
+        && value.get("interface_change").is_some()
+    {
+        if value.as_object().is_some_and(|fields| fields.len() > 1) {
+            return Err(REQUEST_ALONE.to_owned());
+        }
+        Submission::InterfaceChange(deserialize_answer(value)?)
     } else if strict && value.get("status").is_some() {
         strict::error(value)?
     } else {
@@ -505,6 +543,11 @@ fn check(submission: &Submission, mode: EditMode) -> Result<(), String> {
         }),
         Submission::Text(t) => require_text("message", &t.message),
         Submission::Blocked(b) => require_text("blocked", &b.blocked),
+        Submission::InterfaceChange(request) => {
+            let wanted = &request.interface_change;
+            require_text("definition", &wanted.definition)
+                .and_then(|()| require_text("reason", &wanted.reason))
+        }
         Submission::Questions(_)
         | Submission::Plan(_)
         | Submission::Quality(_)

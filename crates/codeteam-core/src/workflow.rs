@@ -187,7 +187,8 @@ pub enum StepKind {
         on_conflict: Option<StepId>,
     },
     /// The interfaces of the frame's phase are written to their files. From then on, until the phase
-    /// ends, nobody else changes these files.
+    /// ends, nobody else changes these files. In a task, the interface is written whose change the
+    /// task has asked for.
     Lock,
     /// A command on the host, after a decision: push, pull request.
     Publish {
@@ -247,6 +248,10 @@ pub struct RoleStep {
     pub join: JoinRule,
     /// Where a rejection leads; without one it is a failure of the step.
     pub on_reject: Option<ExitTarget>,
+    /// Where a request for a change of a locked interface leads; without one, nobody decides about
+    /// such requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_interface_change: Option<StepId>,
     /// The policy for retries of failed attempts.
     pub retry: retry::RetryPolicy,
     /// The time limit of one attempt.
@@ -297,6 +302,7 @@ impl RoleStep {
             small_from: None,
             join: JoinRule::default(),
             on_reject: None,
+            on_interface_change: None,
             retry: retry::RetryPolicy::default(),
             timeout_ms: CHOICE_TIMEOUT_MS,
             stall_ms: stall_ms(),
@@ -407,6 +413,8 @@ impl Step {
         match &self.kind {
             StepKind::Role(role) => {
                 exits.extend(role.on_reject.iter().map(|t| ("on_reject", t.clone())));
+                let asks = role.on_interface_change.iter();
+                exits.extend(asks.map(|s| ("on_interface_change", ExitTarget::Step(s.clone()))));
             }
             StepKind::Person { answers, .. } => {
                 // Its `next` applies only if it is skipped.

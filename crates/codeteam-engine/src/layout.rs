@@ -225,6 +225,7 @@ fn plan(tasks: &TasksFile, root: Option<&str>) -> Result<Option<Plan>, Error> {
         contract: Contract::Strict,
         mode: EditMode::Edits,
         asks: false,
+        requests: false,
     };
     let plan_id = tasks.plan_id.as_deref();
     let about = SubmissionConstraints {

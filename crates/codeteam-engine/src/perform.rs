@@ -606,7 +606,7 @@ fn change_facts(run: &Run, frame: &Frame) -> ChangeFacts {
             .as_ref()
             .map(|plan| plan.forbidden.clone())
             .unwrap_or_default(),
-        locked: run.interface_locks(),
+        locked: run.interface_locks_for(frame),
         files_to_change: codeteam_core::wanted_changes::files_to_change(run, frame),
         by: frame
             .change

@@ -287,6 +287,10 @@ impl TaskHistory {
                 })).collect::<Vec<_>>(),
             }),
             Submission::Text(t) => json!({ "outcome": "written", "text": cut(&t.message) }),
+            Submission::InterfaceChange(asked) => json!({
+                "outcome": "asked", "interface": asked.interface_change.interface,
+                "reason": cut(&asked.interface_change.reason),
+            }),
             Submission::Blocked(b) => json!({ "outcome": "blocked", "reason": cut(&b.blocked) }),
             Submission::Plan(p) => json!({
                 "outcome": "planned", "summary": cut(&p.plan.description),

@@ -314,6 +314,7 @@ fn changes_plan_file(event: &Event) -> bool {
         | Event::PlanProposed { .. }
         | Event::PlanRevised { .. }
         | Event::PhasePlanned { .. }
+        | Event::InterfaceChanged { .. }
         | Event::TeamAssembled { .. }
         | Event::FrameOpened { .. }
         | Event::FrameResumed { .. }
@@ -333,6 +334,7 @@ fn changes_whole_plan(event: &Event) -> bool {
         | Event::PlanProposed { .. }
         | Event::PlanRevised { .. }
         | Event::PhasePlanned { .. }
+        | Event::InterfaceChanged { .. }
         | Event::TeamAssembled { .. }
         | Event::RunRolledBack { .. }
         | Event::RunEnded { .. } => true,

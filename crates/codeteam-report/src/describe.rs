@@ -245,6 +245,13 @@ fn event_text(run: &Run, event: &Event) -> Option<String> {
             )
         }
         Event::InterfacesLocked { id, files, .. } => phases::locked_line(&id.frame, files),
+        Event::InterfaceChangeRequested { request, .. } => phases::request_line(request),
+        Event::InterfaceChanged {
+            phase,
+            interface,
+            told,
+            ..
+        } => phases::changed_line(phase, interface, told),
         Event::TipMoved { tip, .. } => format!("the branch is at {} now", short_id(&tip.commit.0)),
         Event::Committed {
             commit, message, ..
@@ -495,6 +502,8 @@ pub fn event_frame(event: &Event) -> Option<&FramePath> {
         | Event::RebaseConflicted { id, .. }
         | Event::TipMoved { id, .. }
         | Event::InterfacesLocked { id, .. }
+        | Event::InterfaceChangeRequested { id, .. }
+        | Event::InterfaceChanged { id, .. }
         | Event::Committed { id, .. }
         | Event::RiskAssessed { id, .. }
         | Event::Published { id, .. }
@@ -854,6 +863,10 @@ fn submitted_line(who: &str, submission: &Submission, files: Option<usize>) -> S
             "tasks",
         ),
         Submission::Text(t) => format!("{who} wrote: {}", first_line(&t.message)),
+        Submission::InterfaceChange(asked) => {
+            let name = &asked.interface_change.interface;
+            format!("{who} asks for a change of the interface {name}")
+        }
         Submission::Blocked(b) => format!("{who} is blocked: {}", first_line(&b.blocked)),
     }
 }

@@ -4,7 +4,7 @@ use codeteam_context::quoted::unquote;
 use codeteam_core::Run;
 use codeteam_core::commit_message::commit_message;
 use codeteam_core::frame::Question;
-use codeteam_core::workflow::{DeliveryMethod, ExitTarget, StepKind};
+use codeteam_core::workflow::{DeliveryMethod, ExitTarget, StepKind, Workflow};
 use serde::Serialize;
 
 use crate::records::ProjectRecords;
@@ -60,17 +60,7 @@ pub fn propose_commit(
     let frame = run.frames.get(&question.id.frame)?;
     let change = frame.change.as_ref()?;
     let diff = records.bodies.get(change.diff.as_str()).unwrap_or_default();
-    let then = match run.workflow.delivery_step().map(|step| &step.kind) {
-        Some(StepKind::Deliver { how }) => match how {
-            DeliveryMethod::Forward {
-                branch: Some(branch),
-                ..
-            } => format!("at the end {branch} is moved forward to it"),
-            DeliveryMethod::Forward { branch: None, .. } => String::new(),
-            DeliveryMethod::Patch => "at the end a patch is left".to_owned(),
-        },
-        _ => "nothing is merged or pushed".to_owned(),
-    };
+    let then = describe_delivery(&run.workflow);
     // Whoever approves over an objection accepts the change, and verifies nothing.
     let overrules = !frame.objector_names().is_empty();
     let accepted_by = frame.acceptance.by.as_deref();
@@ -88,6 +78,21 @@ pub fn propose_commit(
         branch: run.branch.clone(),
         then,
     })
+}
+
+/// Describes what becomes of a run's commits at its end.
+pub fn describe_delivery(workflow: &Workflow) -> String {
+    match workflow.delivery_step().map(|step| &step.kind) {
+        Some(StepKind::Deliver { how }) => match how {
+            DeliveryMethod::Forward {
+                branch: Some(branch),
+                ..
+            } => format!("at the end {branch} is moved forward to it"),
+            DeliveryMethod::Forward { branch: None, .. } => String::new(),
+            DeliveryMethod::Patch => "at the end a patch is left".to_owned(),
+        },
+        _ => "nothing is merged or pushed".to_owned(),
+    }
 }
 
 impl CommitProposal {

@@ -213,6 +213,7 @@ enum EdgeKind {
     Answer(String),
     Fails,
     Rejects,
+    Requests,
     Rebounds(u32),
     Conflicts,
 }
@@ -226,6 +227,7 @@ impl EdgeKind {
             Self::Answer(name) => clean(name),
             Self::Fails => "on_fail".to_owned(),
             Self::Rejects => "on_reject".to_owned(),
+            Self::Requests => "on_interface_change".to_owned(),
             Self::Rebounds(after) => format!("after {after} rejections"),
             Self::Conflicts => "on_conflict".to_owned(),
         })

@@ -18,6 +18,7 @@ mod drive;
 mod edit;
 mod find;
 mod fork;
+mod git_preview;
 mod inbox;
 mod init;
 mod log;

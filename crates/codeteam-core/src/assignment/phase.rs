@@ -1,6 +1,7 @@
 //! What a worker is told about the phases of the plan: its own phase, what was designed above its
 //! frame, and the interfaces it has to keep to.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
@@ -77,21 +78,7 @@ pub(super) fn told_interfaces(run: &Run, frame: &Frame, role: &Role) -> Vec<Told
     else {
         return Vec::new();
     };
-    let own = match &frame.item {
-        FrameItem::Phase(phase) => Some(phase),
-        FrameItem::Task(task) => run.task(task).and_then(|task| task.phase.as_ref()),
-        FrameItem::Run => None,
-    };
-    let Some(own) = own.and_then(|id| plan.phase(id)) else {
-        return Vec::new();
-    };
-    let needed = phases_depended_on(plan, &own.id);
-    let is_task = matches!(frame.item, FrameItem::Task(_));
-    let told = |phase: &&Phase| {
-        let is_own = phase.id == own.id;
-        (is_own && is_task)
-            || (!is_own && (phase.sequence < own.sequence || needed.contains(&phase.id)))
-    };
+    let told = |phase: &&Phase| builds_on_phase(run, frame, &phase.id);
     let phases = plan.phases.iter().filter(told);
     let locks = run.interface_locks();
     let is_locked = |path: &str| locks.iter().any(|lock| lock.file.path == path);
@@ -107,8 +94,33 @@ pub(super) fn told_interfaces(run: &Run, frame: &Frame, role: &Role) -> Vec<Told
         .collect()
 }
 
+/// Returns true if the work of a frame rests on the interfaces of a phase: one before its own, one
+/// that its own depends on or, for a task, its own.
+pub(crate) fn builds_on_phase(run: &Run, frame: &Frame, phase: &PhaseId) -> bool {
+    let Some(plan) = run.plan.as_deref() else {
+        return false;
+    };
+    let own = match &frame.item {
+        FrameItem::Phase(phase) => Some(phase),
+        FrameItem::Task(task) => run.task(task).and_then(|task| task.phase.as_ref()),
+        FrameItem::Run => None,
+    };
+    let own = own.and_then(|id| plan.phase(id));
+    let (Some(own), Some(other)) = (own, plan.phase(phase)) else {
+        return false;
+    };
+    if own.id == other.id {
+        return matches!(frame.item, FrameItem::Task(_));
+    }
+    match other.sequence.cmp(&own.sequence) {
+        Ordering::Less => true,
+        Ordering::Equal => phases_depended_on(plan, &own.id).contains(&other.id),
+        Ordering::Greater => false,
+    }
+}
+
 /// Returns the phases that the tasks of a phase depend on.
-fn phases_depended_on<'a>(plan: &'a Plan, phase: &PhaseId) -> BTreeSet<&'a PhaseId> {
+pub(crate) fn phases_depended_on<'a>(plan: &'a Plan, phase: &PhaseId) -> BTreeSet<&'a PhaseId> {
     let positions = plan.task_positions();
     let tasks = plan
         .tasks

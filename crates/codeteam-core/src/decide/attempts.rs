@@ -138,6 +138,9 @@ impl Decider {
             (Submission::Assembly(assembly), _) => {
                 return self.assemble_team(id, assembly, report);
             }
+            (Submission::InterfaceChange(_), _) => {
+                return self.request_interface_change(id, submission, report);
+            }
             _ => {}
         }
         self.record_submission(id, submission.clone(), report, None);

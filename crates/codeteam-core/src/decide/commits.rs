@@ -43,6 +43,9 @@ impl Decider {
         if frame.stage != FrameStage::Committing || slot.state == SlotState::Running {
             return;
         }
+        if let Some(step) = self.outdated_request(&path) {
+            return self.enter_step(&path, &step, EntryReason::Stale, None);
+        }
         let first = slot.state == SlotState::Queued;
         let attempt = if first {
             slot.id.attempt
@@ -225,6 +228,7 @@ impl Decider {
                     message: message.clone(),
                     still_failing,
                 });
+                self.announce_interface_change(id);
                 self.advance(&id.frame);
             }
             IntegrationOutcome::TipMoved(tip) => {

@@ -3,6 +3,7 @@
 use codeteam_patterns::FilePatterns;
 
 use super::Decider;
+use super::interface_requests::writes_nothing;
 use crate::assembly::unassigned_tasks;
 use crate::contribution::{DIGEST_FROM_CHARS, total_chars};
 use crate::depth;
@@ -25,6 +26,9 @@ impl Decider {
     /// Moves a frame to a target, skipping steps whose condition does not hold.
     pub(super) fn transition(&mut self, frame: &FramePath, target: &ExitTarget, why: EntryReason) {
         let mut target = target.clone();
+        if let Some(step) = self.outdated_request(frame) {
+            return self.enter_step(frame, &step, EntryReason::Stale, None);
+        }
         loop {
             if why == EntryReason::Next
                 && let Some((step, roles)) = self.next_turn(frame, &target)
@@ -63,7 +67,8 @@ impl Decider {
             let holds = definition
                 .when
                 .as_ref()
-                .is_none_or(|c| condition_holds(&self.run, state, c));
+                .is_none_or(|c| condition_holds(&self.run, state, c))
+                && !writes_nothing(state, definition);
             let unscored = self.unwanted_quality_check(state, definition);
             if holds && unscored.is_none() {
                 return self.enter_step(frame, &step, why, None);
@@ -122,6 +127,7 @@ impl Decider {
                 question, answers, ..
             }) => {
                 let mut points: Vec<String> = told.into_iter().collect();
+                points.extend(self.request_points(frame));
                 points.extend(self.publish_commands(&answers));
                 let names = answers.into_iter().map(|a| a.name).collect();
                 let kind = if why == EntryReason::Rebound {

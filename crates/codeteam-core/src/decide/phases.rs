@@ -4,14 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Decider;
+use crate::assignment::phases_depended_on;
 use crate::budget::Usage;
 use crate::event::{Event, RunStarted};
-use crate::frame::{ChildFrames, Frame, FrameChange, FrameItem, SlotWork};
-use crate::ids::{AttemptId, PhaseId, TaskId, Tree};
+use crate::frame::{ChildFrames, Frame, FrameChange, FrameItem, FrameStage, SlotWork};
+use crate::ids::{AttemptId, FramePath, PhaseId, TaskId, Tree};
 use crate::locks::LockedFile;
-use crate::plan::{Interface, Plan, Task};
+use crate::plan::{Interface, Phase, PhaseStart, Plan, Task};
 use crate::schedule::TaskStatus;
 use crate::submission::{Design, PhaseComponent};
+use crate::workflow::{EachItem, StepKind};
 
 impl Decider {
     /// Returns what is wrong with a designer's answer about a phase, in words for the designer.
@@ -176,6 +178,7 @@ impl Decider {
         let schedule = &children.schedule;
         let chosen = children.chosen.filter(|i| schedule.may_start(*i));
         let first = chosen.or_else(|| schedule.next());
+        let first = first.or_else(|| self.early_phase(frame, children));
         if !self.has_phases_beside(frame) {
             return first;
         }
@@ -187,6 +190,41 @@ impl Decider {
         first
             .filter(may)
             .or_else(|| schedule.candidates().find(may))
+    }
+
+    /// Returns a phase to open although those before it are not complete: it waits for their interfaces
+    /// only, and these are settled.
+    fn early_phase(&self, frame: &Frame, children: &ChildFrames) -> Option<usize> {
+        children.schedule.running().next()?;
+        let is_over_phases = matches!(
+            self.run.frame_step(frame).map(|step| &step.kind),
+            Some(StepKind::Each { over, .. }) if *over == EachItem::Phase
+        );
+        let plan = self.run.plan.as_deref().filter(|_| is_over_phases)?;
+        let phases = plan.phases.iter();
+        let mut early = phases.filter(|phase| phase.starts_after == PhaseStart::Interfaces);
+        early.find_map(|phase| {
+            let i = children.position(phase.id.as_str())?;
+            let may = children.schedule.may_start_early(i) && self.rests_on_settled(plan, phase);
+            may.then_some(i)
+        })
+    }
+
+    /// Returns true if all interfaces that a phase rests on are settled: the phases before it, and those
+    /// that its tasks depend on, are complete or at work on their tasks.
+    fn rests_on_settled(&self, plan: &Plan, phase: &Phase) -> bool {
+        let needed = phases_depended_on(plan, &phase.id);
+        let mut others = plan.phases.iter().filter(|other| {
+            other.id != phase.id && (other.sequence < phase.sequence || needed.contains(&other.id))
+        });
+        others.all(|other| {
+            let frame = self
+                .run
+                .frames
+                .get(&FramePath::root().child(other.id.as_str()));
+            let status = self.run.phases.get(&other.id).copied().unwrap_or_default();
+            status.satisfies() || frame.is_some_and(|frame| frame.stage == FrameStage::Each)
+        })
     }
 
     /// Returns true if a frame is for a phase and other phases are, or have been, under way besides.

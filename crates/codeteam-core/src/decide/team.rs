@@ -138,6 +138,9 @@ impl Decider {
         target: &ExitTarget,
     ) -> Option<(StepId, Vec<RoleName>)> {
         let frame = self.run.frames.get(frame)?;
+        if frame.interface_request.is_some() {
+            return None; // The same role goes on when that is decided.
+        }
         let (_, rest) = frame.team.turns.split_first()?;
         let is_left = match target {
             ExitTarget::Done => true,

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Error, Interface, Phase, Plan, Task, TaskPriority, is_own_file, names, stays_inside};
+use super::{
+    Error, Interface, Phase, PhaseStart, Plan, Task, TaskPriority, is_own_file, names, stays_inside,
+};
 use crate::ids::{PhaseId, TaskId};
 
 impl Plan {
@@ -150,6 +152,18 @@ impl Plan {
         plan
     }
 
+    /// Returns the plan with one interface of a phase replaced by another of its name.
+    #[must_use]
+    pub(crate) fn with_interface(&self, phase: &PhaseId, interface: &Interface) -> Self {
+        let mut plan = self.clone();
+        let phases = plan.phases.iter_mut().filter(|known| known.id == *phase);
+        let mut interfaces = phases.flat_map(|phase| &mut phase.interfaces);
+        if let Some(known) = interfaces.find(|known| known.name == interface.name) {
+            known.clone_from(interface);
+        }
+        plan
+    }
+
     /// Checks that every interface has a file of its own, inside the repository, which no task of the
     /// phases that may be under way at the same time is to change.
     pub(super) fn check_interfaces(&self) -> Vec<Error> {
@@ -201,7 +215,10 @@ impl Plan {
     fn task_with_file(&self, path: &str, beside: &Phase) -> Option<&TaskId> {
         let is_beside = |task: &&Task| {
             let phase = task.phase.as_ref().and_then(|phase| self.phase(phase));
-            phase.is_some_and(|phase| phase.sequence == beside.sequence)
+            phase.is_some_and(|phase| {
+                let is_early = phase.starts_after == PhaseStart::Interfaces;
+                phase.sequence == beside.sequence || (is_early && phase.sequence > beside.sequence)
+            })
         };
         let mut tasks = self.tasks.iter().filter(is_beside);
         let found = tasks.find(|task| task.files.iter().any(|file| file == path));

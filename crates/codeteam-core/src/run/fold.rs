@@ -332,7 +332,10 @@ pub fn apply(run: &mut Run, event: &Event) {
             revise_plan(run, plan);
             judge_again(run, rejudged);
         }
-        Event::PhasePlanned { .. } | Event::InterfacesLocked { .. } => apply_to_phase(run, event),
+        Event::PhasePlanned { .. }
+        | Event::InterfacesLocked { .. }
+        | Event::InterfaceChangeRequested { .. }
+        | Event::InterfaceChanged { .. } => apply_to_phase(run, event),
         Event::ChecksRepinned { checks, .. } => repin(run, checks),
         Event::WorkflowRepinned {
             pinned, rejudged, ..

@@ -7,6 +7,7 @@ use crate::fork::ForkOrigin;
 use crate::frame::{Frame, FrameItem};
 use crate::ids::{FramePath, RoleName};
 use crate::locks::{InterfaceFile, InterfaceLock};
+use crate::plan::Interface;
 use crate::role::{Role, RoleKind};
 use crate::workflow::{EachItem, StepKind, Workflow};
 
@@ -17,20 +18,42 @@ impl Run {
         breaks_down_phases(&self.workflow, &self.roles)
     }
 
-    /// Returns the files that the interfaces of a frame's phase are to be written to.
+    /// Returns the files that the interfaces of a frame's phase are to be written to; for a task, that
+    /// of the interface whose change it has asked for.
     pub fn interface_files(&self, frame: &Frame) -> Vec<InterfaceFile> {
-        let FrameItem::Phase(phase) = &frame.item else {
-            return Vec::new();
+        let file = |interface: &Interface| InterfaceFile {
+            name: interface.name.clone(),
+            path: interface.path(),
+            content: interface.content(),
         };
-        let phase = self.plan.as_ref().and_then(|plan| plan.phase(phase));
-        let interfaces = phase.into_iter().flat_map(|phase| &phase.interfaces);
-        interfaces
-            .map(|interface| InterfaceFile {
-                name: interface.name.clone(),
-                path: interface.path(),
-                content: interface.content(),
-            })
-            .collect()
+        match &frame.item {
+            FrameItem::Phase(phase) => {
+                let phase = self.plan.as_ref().and_then(|plan| plan.phase(phase));
+                let interfaces = phase.into_iter().flat_map(|phase| &phase.interfaces);
+                interfaces.map(file).collect()
+            }
+            FrameItem::Task(_) => {
+                let request = frame.interface_request.iter();
+                request.map(|request| file(&request.after())).collect()
+            }
+            FrameItem::Run => Vec::new(),
+        }
+    }
+
+    /// Returns the locks that a frame's change has to keep to: all of them, with the interface that
+    /// the frame itself is about to change as it is to become.
+    pub fn interface_locks_for(&self, frame: &Frame) -> Vec<InterfaceLock> {
+        let mut locks = self.interface_locks();
+        let Some(request) = &frame.interface_request else {
+            return locks;
+        };
+        for lock in locks.iter_mut().filter(|lock| lock.phase == request.phase) {
+            let mut written = frame.locked.iter();
+            if let Some(file) = written.find(|file| file.path == lock.file.path) {
+                lock.file = file.clone();
+            }
+        }
+        locks
     }
 
     /// Returns the files that are locked now: those of the phases that have locked their interfaces

@@ -54,6 +54,37 @@ fn dependents_start_as_soon_as_their_own_dependencies_end() {
     assert_eq!(start_all(&mut s), [3]);
 }
 
+#[test]
+fn a_task_that_started_early_and_failed_waits_for_those_before_it_that_failed() {
+    let phase = |id: &str, sequence| Phase {
+        id: id.into(),
+        sequence,
+        ..Phase::default()
+    };
+    let in_phase = |id, phase: &str| Task {
+        phase: Some(phase.into()),
+        ..task(id, &[], &[if id == 0 { "a" } else { "b" }])
+    };
+    let plan = Plan {
+        phases: vec![phase("first", 1), phase("second", 2)],
+        tasks: vec![in_phase(0, "first"), in_phase(1, "second")],
+        ..Plan::default()
+    };
+    let mut s = Schedule::new(&plan, 8, &BTreeMap::new());
+    assert_eq!(start_all(&mut s), [0]);
+    assert!(!s.may_start(1) && s.may_start_early(1));
+    s.start(1);
+    s.end(1, TaskStatus::Failed);
+    s.end(0, TaskStatus::Failed);
+    assert_eq!(s.reopen(1), [] as [usize; 0]);
+    assert_eq!(s.status(1), TaskStatus::Blocked);
+    assert!(s.is_finished() && !s.may_start_early(1));
+    assert_eq!(s.reopen(0), [1]);
+    assert_eq!(start_all(&mut s), [0]);
+    s.end(0, TaskStatus::Completed);
+    assert_eq!(start_all(&mut s), [1]);
+}
+
 /// `decide` never starts two tasks that change one file, but a log is only read.
 #[test]
 fn a_file_that_two_running_tasks_hold_is_released_in_the_end() {

@@ -15,6 +15,8 @@ pub struct AnswerForm {
     pub mode: EditMode,
     /// Whether a planner may ask a person first. An analyst always may.
     pub asks: bool,
+    /// Whether an implementer may ask for a change of a locked interface.
+    pub requests: bool,
 }
 
 /// Why a form does not exist.
@@ -34,6 +36,7 @@ impl Role {
             contract: self.contract,
             mode: self.means.mode,
             asks: false,
+            requests: false,
         }
     }
 }
@@ -48,6 +51,7 @@ impl AnswerForm {
                     contract,
                     mode,
                     asks: false,
+                    requests: false,
                 };
                 let modes = [EditMode::Tools, EditMode::Edits].into_iter();
                 modes.map(form).filter(|form| form.missing_form().is_none())

@@ -218,6 +218,7 @@ mod tests {
             contract,
             mode: EditMode::Tools,
             asks: false,
+            requests: false,
         };
         let criteria = ["adds".to_owned(), "has a test".to_owned()];
         let about = SubmissionConstraints {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     AnalystQuestions, AnswerForm, BlockedReason, ClaimedChange, ConfirmedRequirements, Design,
-    PlanSubmission, ScribeText, TeamAssembly, Verdict,
+    InterfaceChangeRequest, PlanSubmission, ScribeText, TeamAssembly, Verdict,
 };
 use super::{strict, supervisor, team};
 use crate::role::{Contract, EditMode, RoleKind};
@@ -73,6 +73,9 @@ pub fn answer_schema(form: AnswerForm) -> Value {
     if form.contract != Contract::Strict {
         parts.push(generate_schema::<BlockedReason>());
     }
+    if form.requests {
+        parts.push(generate_schema::<InterfaceChangeRequest>());
+    }
     let mut properties = Map::new();
     for part in &mut parts {
         if let Some(Value::Object(own)) = part.remove("properties") {
@@ -92,6 +95,11 @@ pub fn answer_schema(form: AnswerForm) -> Value {
     if let Some(Value::Object(blocked)) = properties.get_mut("blocked") {
         let words = "Only if you cannot go on: why. No other key then.";
         blocked.insert("description".to_owned(), words.into());
+    }
+    if let Some(Value::Object(request)) = properties.get_mut("interface_change") {
+        let words = "Only if you cannot build against a locked interface: what it must become, and why. \
+            No other key then.";
+        request.insert("description".to_owned(), words.into());
     }
     let mut properties = Value::Object(properties);
     simplify_schema(&mut properties);

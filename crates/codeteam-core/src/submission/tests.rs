@@ -11,6 +11,7 @@ fn form(kind: RoleKind) -> AnswerForm {
         contract: Contract::Native,
         mode: EditMode::Tools,
         asks: false,
+        requests: false,
     }
 }
 
@@ -28,6 +29,7 @@ fn a_verdict_said_twice_approves_nothing() {
 fn a_planner_asks_or_gives_a_plan() {
     let talking = AnswerForm {
         asks: true,
+        requests: false,
         ..form(RoleKind::Planner)
     };
     let asked = parse(talking, r#"{"questions":["Which?"],"plan":null}"#);
@@ -296,6 +298,7 @@ fn edits_are_whole_files_of_the_worktree() {
     let edits = AnswerForm {
         mode: EditMode::Edits,
         asks: false,
+        requests: false,
         ..form(RoleKind::Implementer)
     };
     let said = |edit: &str| parse(edits, &format!(r#"{{"summary":"x","edits":[{edit}]}}"#));

@@ -4,11 +4,12 @@ use codeteam_core::assignment::{Assignment, build_assignment};
 use codeteam_core::failure::{FailureFacts, FailureStage};
 use codeteam_core::ids::{AttemptId, TaskId};
 use codeteam_core::input::{WorkerOutcome, WorkerReport};
+use codeteam_core::plan::PhaseStart;
 use codeteam_core::role::{Contract, RoleKind};
 use codeteam_core::{Effect, Input};
 use serde_json::{Value, json};
 
-use crate::fixture::{EACH_TASK, LED, PHASES, RunSetup, SEQUENCE};
+use crate::fixture::{EACH_TASK, LED, LOCKED, PHASES, RunSetup, SEQUENCE};
 use crate::git;
 use crate::world::{SimulatedWorld, spent};
 
@@ -101,7 +102,20 @@ fn work(world: &SimulatedWorld, id: &AttemptId) -> Input {
         _ if told.expected.contract == Contract::Intervention => intervention(&told),
         RoleKind::Analyst if told.earlier.answers.is_empty() => json!({"questions": ["How?"]}),
         RoleKind::Analyst => json!({"requirements": "by mail"}),
-        RoleKind::Designer => json!({"design": "a table"}),
+        RoleKind::Designer => match &told.earlier.phase {
+            Some(phase) => {
+                let interface = json!({"name": phase.phase.id, "type": "text", "definition": "v1"});
+                json!({"design": "in parts", "interfaces": [interface]})
+            }
+            None => json!({"design": "a table"}),
+        },
+        // One task needs another interface than the one that is locked.
+        RoleKind::Implementer
+            if told.expected.requests && who == "two" && told.place.generation == 1 =>
+        {
+            json!({"interface_change": {"interface": told.locked[0].file.name,
+                "definition": "v2", "reason": "something is missing"}})
+        }
         RoleKind::Implementer => json!({"summary": "done"}),
         RoleKind::Gatekeeper
             if told.expected.contract == codeteam_core::role::Contract::TeamMcp =>
@@ -218,6 +232,21 @@ fn a_team_with_turns_scores_and_interventions() {
 #[test]
 fn a_sequence_with_a_question_and_rejections() {
     ends_the_same_wherever_it_dies(&RunSetup::for_workflow(SEQUENCE));
+}
+
+#[test]
+fn phases_one_of_whose_locked_interfaces_is_changed() {
+    let mut start = RunSetup::for_workflow(LOCKED).plan(
+        "one@first: one.rs
+         two@first: two.rs
+         three@second: three.rs",
+    );
+    let plan = start.plan.as_mut().unwrap();
+    plan.phases[1].starts_after = PhaseStart::Interfaces;
+    let (ending, _) = run(&start, &[]);
+    let changed = |tree: &String| tree.contains("interfaces/first.md=v2");
+    assert!(ending.0.iter().any(changed), "{ending:?}");
+    ends_the_same_wherever_it_dies(&start);
 }
 
 #[test]

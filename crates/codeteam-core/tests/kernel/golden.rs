@@ -23,7 +23,7 @@ use crate::scenario::play_out;
 use crate::transcript::describe_effect;
 
 /// A name, the workflow, the plan and the script of each log.
-const LOGS: [(&str, &str, &str, &str); 6] = [
+const LOGS: [(&str, &str, &str, &str); 7] = [
     (
         "v1-tasks",
         EACH_TASK,
@@ -136,6 +136,24 @@ const LOGS: [(&str, &str, &str, &str); 6] = [
            run/backend/model make writes m.py=1
            run/backend/model test passes
            run/backend/model commit goes"#,
+    ),
+    (
+        "v1-interface-change",
+        LOCKED,
+        "",
+        r#"run plan says {"plan":{"phases":[{"id":"backend","sequence":1}],"tasks":[]}}
+           run/backend design says {"design":"x","components":[{"id":"model","files":["m.py"]},{"id":"api","files":["a.py"]}],"interfaces":[{"name":"User","type":"python","definition":"v1"}]}
+           person run/backend yes
+           run/backend lock writes
+           run/backend check passes
+           run/backend keep goes
+           run/backend/api make says {"interface_change":{"interface":"User","definition":"v2","reason":"a name is missing"}}
+           run/backend/api weigh approves
+           person run/backend/api yes
+           run/backend/api rewrite writes
+           run/backend/api recheck passes
+           run/backend/api store goes
+           run/backend/model make writes m.py=1"#,
     ),
 ];
 

@@ -12,6 +12,7 @@ use codeteam_core::workflow::StepKind;
 use codeteam_core::{Effect, Event, Run};
 
 use crate::approvals::ApprovalWatch;
+use crate::git;
 
 /// What the events alone have told so far, to hold commits against.
 #[derive(Clone, Default)]
@@ -28,6 +29,8 @@ struct FrameEvidence {
     accepted: Option<PatchId>,
     gates: BTreeMap<StepId, (Tree, bool)>,
     reviews: BTreeMap<StepId, (Option<PatchId>, bool)>,
+    /// The step that asks for a change of an interface, until that is decided.
+    asks_at: Option<StepId>,
 }
 
 impl InvariantWatch {
@@ -136,6 +139,24 @@ impl InvariantWatch {
                 let change = change.as_ref().map(|change| change.patch.clone());
                 self.told(&id.frame).patch = change;
             }
+            Event::InterfaceChangeRequested { id, .. } => {
+                // What was judged before is put aside.
+                *self.told(&id.frame) = FrameEvidence {
+                    asks_at: Some(id.step.clone()),
+                    ..FrameEvidence::default()
+                };
+            }
+            Event::InterfaceChanged { id, file, .. } => {
+                let now = git::files(&run.tip.tree);
+                assert_eq!(now.get(&file.path), Some(&file.blob));
+                *self.told(&id.frame) = FrameEvidence::default();
+            }
+            Event::StepEntered { frame, step, .. } => {
+                let told = self.told(frame);
+                if told.asks_at.as_ref() == Some(step) {
+                    *told = FrameEvidence::default();
+                }
+            }
             Event::RebaseConflicted { id, .. } => self.told(&id.frame).patch = None,
             Event::GateJudged {
                 id,
@@ -204,6 +225,7 @@ pub(crate) fn settled(run: &Run, due: &[Effect]) {
         everything_is_done(run);
     }
     no_shared_files(run);
+    locked_files_are_on_the_branch(run);
     one_writer_and_one_turn(run, due);
     schedules_match_frames(run);
     let held: u64 = run
@@ -243,6 +265,17 @@ fn everything_is_done(run: &Run) {
             task.id,
             status.as_str()
         );
+    }
+}
+
+/// While tasks are built on its interfaces, the branch has them as the phase has locked them.
+fn locked_files_are_on_the_branch(run: &Run) {
+    let now = git::files(&run.tip.tree);
+    let open = run.frames.values();
+    for frame in open.filter(|frame| frame.stage == FrameStage::Each) {
+        for file in &frame.locked {
+            assert_eq!(now.get(&file.path), Some(&file.blob), "{}", frame.path);
+        }
     }
 }
 

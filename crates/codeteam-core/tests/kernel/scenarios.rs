@@ -6,6 +6,7 @@ mod changes;
 mod contracts;
 mod depth;
 mod integration;
+mod interfaces;
 mod limits;
 mod messages;
 mod outages;

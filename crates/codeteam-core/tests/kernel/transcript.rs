@@ -302,6 +302,23 @@ pub(crate) fn describe_event(event: &Event) -> String {
                 files.collect::<Vec<_>>().join(", ")
             )
         }
+        Event::InterfaceChangeRequested { id, request, .. } => format!(
+            "{} asks for {}={}: {}",
+            id.frame,
+            request.before.path(),
+            request.definition,
+            request.reason
+        ),
+        Event::InterfaceChanged {
+            phase, file, told, ..
+        } => {
+            let told: Vec<&str> = told.iter().map(FramePath::as_str).collect();
+            let (path, blob) = (&file.path, &file.blob);
+            format!(
+                "{phase}: {path}={blob} from now on; told: {}",
+                told.join(", ")
+            )
+        }
         Event::TipMoved { tip, .. } => format!("the tip moved to {}", tip.commit),
         Event::Committed {
             commit,

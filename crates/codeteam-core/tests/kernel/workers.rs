@@ -6,7 +6,7 @@ use codeteam_core::failure::{FailureCause, FailureFacts, FailureStage, ReachedQu
 use codeteam_core::frame::{Question, QuestionKind};
 use codeteam_core::ids::AttemptId;
 use codeteam_core::input::{Decision, WorkerOutcome, WorkerReport};
-use codeteam_core::plan::{Phase, Plan, Task};
+use codeteam_core::plan::{Phase, PhaseStart, Plan, Task};
 use codeteam_core::risk::{PathSetMatch, RiskFacts};
 use codeteam_core::role::{Contract, RoleKind};
 use codeteam_core::{Effect, Input};
@@ -191,6 +191,11 @@ fn answer(luck: &mut SeededRandom, told: &Assignment, trouble: u64) -> Value {
             json!({"questions": ["Which mail service?"], "context": "By mail."})
         }
         RoleKind::Planner => json!({"plan": some_plan(luck, true)}),
+        RoleKind::Implementer if told.expected.requests && luck.percent(trouble) => {
+            let lock = luck.pick(&told.locked);
+            json!({"interface_change": {"interface": lock.file.name, "phase": lock.phase,
+                "definition": format!("v{}", luck.below(5)), "reason": "it lacks something"}})
+        }
         RoleKind::Implementer => json!({"summary": "done", "files": []}),
         RoleKind::Scribe if !told.expected.candidates.is_empty() && !luck.percent(trouble) => {
             let chosen = luck.pick(&told.expected.candidates);
@@ -438,6 +443,11 @@ pub(crate) fn some_plan(luck: &mut SeededRandom, phased: bool) -> Plan {
         .map(|i| Phase {
             id: format!("p{i}").as_str().into(),
             sequence: u32::try_from(luck.below(i + 1)).unwrap(),
+            starts_after: if luck.percent(40) {
+                PhaseStart::Interfaces
+            } else {
+                PhaseStart::Completion
+            },
             ..Phase::default()
         })
         .collect();

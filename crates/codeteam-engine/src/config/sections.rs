@@ -361,7 +361,8 @@ pub struct GitConfig {
     /// `false`: a person sees what would be committed, and confirms it, before every commit.
     pub auto_commit: Option<bool>,
     /// `true`: a person sees what would be committed, and confirms it, before the first commit of a
-    /// run.
+    /// run. The branch and the base of a run are shown before it starts, and what `merge` brings into
+    /// which branch before it does; at a terminal, both are asked about.
     pub dry_run_preview: Option<bool>,
 }
 

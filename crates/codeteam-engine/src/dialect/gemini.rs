@@ -156,6 +156,9 @@ fn settings_of(assignment: &Assignment, around: &LaunchSettings) -> Value {
     if assignment.expected.asks {
         args.push("--asks");
     }
+    if assignment.expected.requests {
+        args.push("--requests");
+    }
     let submit = json!({
         "command": around.codeteam,
         "args": args,

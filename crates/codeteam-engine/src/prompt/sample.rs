@@ -14,6 +14,7 @@ use codeteam_core::failure::FailureCategory;
 use codeteam_core::findings::{Finding, FindingState, ReportedFinding};
 use codeteam_core::frame::{Conversation, DemandLevel};
 use codeteam_core::ids::{AttemptId, FramePath, RunId, StepId, Tree};
+use codeteam_core::locks::RequestedInterface;
 use codeteam_core::plan::{Interface, Phase, Plan, Task};
 use codeteam_core::requirements::PartialAnalysis;
 use codeteam_core::role::{Role, RoleKind};
@@ -75,6 +76,7 @@ pub(crate) fn first_assignment(role: &Role, asked: AssignmentRequest) -> Assignm
             shortens: false,
             candidates: Vec::new(),
             asks: false,
+            requests: false,
         },
         instructions: RoleInstructions {
             prompt: role.prompt.clone(),
@@ -101,6 +103,7 @@ pub(crate) fn first_assignment(role: &Role, asked: AssignmentRequest) -> Assignm
             plan: asked.plan.filter(|_| asked.task.is_none()),
             phase: None,
             interfaces: Vec::new(),
+            requested: None,
             requirements: None,
             answers: Vec::new(),
             analysis: None,
@@ -293,6 +296,13 @@ fn everything(role: &Role) -> (Assignment, PromptAttachments) {
             interface: sample_interface(),
             locked: true,
         }],
+        requested: Some(RequestedInterface {
+            step: "code".into(),
+            phase: "phase-1".into(),
+            before: sample_interface(),
+            definition: text(),
+            reason: text(),
+        }),
         plan: Some(plan),
         text: Some(text()),
         brief: Some(text()),
@@ -333,6 +343,7 @@ fn everything(role: &Role) -> (Assignment, PromptAttachments) {
     assignment.team = sample_team(role);
     assignment.expected.candidates = vec![text()];
     assignment.expected.asks = true;
+    assignment.expected.requests = true;
     let shown = ShownFile {
         path: text(),
         content: Some(text()),

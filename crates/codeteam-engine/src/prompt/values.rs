@@ -136,6 +136,8 @@ fn matter(assignment: &Assignment, put: &mut impl FnMut(&str, Value)) {
         value
     });
     put("interfaces", settled.collect());
+    put("interface_request", request_value(assignment));
+    put("may_request", json!(assignment.expected.requests));
     put("text", trimmed(&assignment.earlier.text));
     put("brief", trimmed(&assignment.earlier.brief));
     put("log", json!(assignment.earlier.log.trim()));
@@ -271,6 +273,19 @@ fn interface_value(phase: &PhaseId, interface: &Interface) -> Value {
         "phase": phase, "name": interface.name, "type": interface.notation,
         "file": interface.path(), "definition": interface.definition.trim_end(),
     })
+}
+
+fn request_value(assignment: &Assignment) -> Value {
+    let Some(request) = &assignment.earlier.requested else {
+        return json!({
+            "phase": "", "name": "", "type": "", "file": "", "definition": "", "before": "",
+            "reason": "",
+        });
+    };
+    let mut value = interface_value(&request.phase, &request.after());
+    value["before"] = json!(request.before.definition.trim_end());
+    value["reason"] = json!(request.reason);
+    value
 }
 
 fn phase_value(assignment: &Assignment) -> Value {

@@ -154,6 +154,24 @@ pub const VARIABLES: &[TemplateVariable] = &[
         "the settled interfaces that the work has to keep to: those of the task's phase and of the phases \
          before it; of one that is `locked`, the file is there and must not be changed",
     ),
+    one(
+        "interface_request",
+        &[
+            "phase",
+            "name",
+            "type",
+            "file",
+            "definition",
+            "before",
+            "reason",
+        ],
+        "the change of a locked interface that the task asks for, for those who decide about it: what it \
+         would be, what it was `before`, and the `reason`; without a request, its name is empty",
+    ),
+    plain(
+        "may_request",
+        "whether an implementer may ask for a change of a locked interface",
+    ),
     plain("text", "what a scribe wrote before"),
     plain(
         "brief",

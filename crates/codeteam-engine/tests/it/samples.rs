@@ -219,6 +219,7 @@ fn load(is: SampleKind, text: &str) -> Result<LoadedSample, String> {
                 contract,
                 mode,
                 asks: false,
+                requests: false,
             };
             submission::parse(form, text).map(LoadedSample::Submission)
         }

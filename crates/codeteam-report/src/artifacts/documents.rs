@@ -191,6 +191,7 @@ fn write_submission(
         | Submission::Intervention(_)
         | Submission::Assembly(_)
         | Submission::Text(_)
+        | Submission::InterfaceChange(_)
         | Submission::Blocked(_) => Ok(()),
     }
 }

@@ -261,6 +261,10 @@ impl SummaryFacts {
                         (true, format!("Decided: {}", decision.intervention.as_str()))
                     }
                     Submission::Assembly(_) => (false, "✅ Team assembled".to_owned()),
+                    Submission::InterfaceChange(asked) => {
+                        let name = &asked.interface_change.interface;
+                        (false, format!("Asked for a change of `{}`", one_line(name)))
+                    }
                     Submission::Text(_) | Submission::Blocked(_) => return,
                 };
                 self.row(run, &id.frame, counts, who, outcome);

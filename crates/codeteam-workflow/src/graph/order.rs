@@ -143,6 +143,9 @@ fn step_exits(workflow: &Workflow, step: &Step) -> Vec<(EdgeKind, Option<String>
             if let Some(target) = &role.on_reject {
                 add(EdgeKind::Rejects, rounds, target);
             }
+            if let Some(to) = &role.on_interface_change {
+                add(EdgeKind::Requests, None, &ExitTarget::Step(to.clone()));
+            }
         }
         StepKind::Commit {
             on_conflict: Some(to),

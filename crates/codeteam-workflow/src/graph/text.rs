@@ -133,7 +133,7 @@ fn exit(scope: &ScopeGraph, edge: &StepEdge) -> String {
         EdgeKind::Next => None,
         EdgeKind::Fails => Some('✗'),
         EdgeKind::Rejects | EdgeKind::Rebounds(_) | EdgeKind::Conflicts => Some('↩'),
-        EdgeKind::Answer(_) => Some('?'),
+        EdgeKind::Answer(_) | EdgeKind::Requests => Some('?'),
         EdgeKind::Passed => Some('·'),
     };
     let way = match (sign, edge.kind.label()) {

@@ -158,6 +158,13 @@ fn kinds(step: &Step, roles: &BTreeMap<RoleName, Role>) -> Vec<(String, Option<S
         );
         wrong.push((message, None));
     }
+    if role_step.on_interface_change.is_some() && !kinds.contains(&RoleKind::Implementer) {
+        let message = format!(
+            "`{}` has `on_interface_change`, but its role is not an implementer",
+            step.id
+        );
+        wrong.push((message, None));
+    }
     wrong
 }
 
@@ -178,9 +185,16 @@ fn check_lock(workflow: &Workflow, step: &Step) -> Vec<String> {
         _ => None,
     };
     let mut wrong = Vec::new();
-    if step.scope.as_ref().and_then(over) != Some(EachItem::Phase) {
+    let asks = |other: &Step| match &other.kind {
+        StepKind::Role(role) => other.scope == step.scope && role.on_interface_change.is_some(),
+        _ => false,
+    };
+    let is_for_task = step.scope.as_ref().and_then(over) == Some(EachItem::Task)
+        && workflow.steps.values().any(asks);
+    if !is_for_task && step.scope.as_ref().and_then(over) != Some(EachItem::Phase) {
         wrong.push(format!(
-            "`{}` locks interfaces, which belong to a phase: put it among the steps of an `each: phase`",
+            "`{}` locks interfaces, which belong to a phase: put it among the steps of an `each: phase`; \
+             among those of a task, it writes the interface that a step with `on_interface_change` asks for",
             step.id
         ));
         return wrong;
@@ -189,8 +203,7 @@ fn check_lock(workflow: &Workflow, step: &Step) -> Vec<String> {
     let commits = |other: &Step| other.scope == step.scope;
     if !steps.any(|other| matches!(other.kind, StepKind::Commit { .. }) && commits(other)) {
         wrong.push(format!(
-            "`{}` writes the interfaces, but no step of the phase commits them: put a `commit: branch` \
-             after it",
+            "`{}` writes interfaces, but no step of its graph commits them: put a `commit: branch` after it",
             step.id
         ));
     }
@@ -326,7 +339,7 @@ fn unbounded_loop(workflow: &Workflow) -> Option<Vec<StepId>> {
 }
 
 /// Returns the targets that a step can lead to any number of times. A person's answers do not
-/// count, nor do rejections that have a bound. Failures and skipped steps do count, because no
+/// count, nor do rejections that have a bound, and requests to change an interface. Failures and skipped steps do count, because no
 /// bound on rejections covers them.
 fn unbounded_exits(workflow: &Workflow, step: &Step) -> Vec<StepId> {
     let counted = step.max_rounds.is_some() || workflow.max_rounds.is_some();
@@ -336,7 +349,9 @@ fn unbounded_exits(workflow: &Workflow, step: &Step) -> Vec<StepId> {
         _ => key == "on_reject" || key == "rebound",
     };
     let mut exits = step.exits();
-    exits.retain(|(key, _)| *key != "answers" && !(counted && rejection(key)));
+    // A task may ask for changes of interfaces a few times only.
+    let bounded = ["answers", "on_interface_change"];
+    exits.retain(|(key, _)| !(bounded.contains(key) || (counted && rejection(key))));
     let targets = exits.into_iter().filter_map(|(_, target)| match target {
         ExitTarget::Step(to) => Some(to),
         ExitTarget::Done | ExitTarget::Fail => None,

@@ -21,7 +21,7 @@ use super::assembly::{self, WorkflowLookup};
 use super::check;
 use super::expand;
 use super::file::{
-    FileAnswer, FileCheck, FileRetry, FileStep, OnTaskFailure, OrderedMap, WorkflowFile,
+    EXIT_KEYS, FileAnswer, FileCheck, FileRetry, FileStep, OnTaskFailure, OrderedMap, WorkflowFile,
 };
 use crate::roles::{ResolvedRole, RoleCatalog, RoleSource, SourceLayer};
 use crate::yaml::{
@@ -185,7 +185,7 @@ pub fn compile_workflow(
 fn collect_exit_positions(owner: &YamlNode, places: &mut check::ExitPositions) {
     let steps = owner.get("steps").and_then(YamlNode::as_map);
     for (name, step) in steps.unwrap_or_default() {
-        for key in ["next", "on_fail", "on_reject", "on_conflict"] {
+        for key in EXIT_KEYS {
             // Exits that codeteam added itself have no position.
             let said = step.get(key).map(|node| node.place);
             if let Some(place) = said.filter(|place| place.line > 0) {
@@ -514,6 +514,7 @@ impl WorkflowCompiler<'_> {
             small_from,
             join: raw.join.unwrap_or_default(),
             on_reject: raw.on_reject.map(ExitTarget::from),
+            on_interface_change: raw.on_interface_change.map(StepId),
             retry,
             timeout_ms: raw
                 .timeout_seconds

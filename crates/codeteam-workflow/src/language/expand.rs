@@ -239,6 +239,7 @@ fn each_target(step: &mut FileStep, f: &mut dyn FnMut(&mut String)) {
         &mut step.on_fail,
         &mut step.on_reject,
         &mut step.on_conflict,
+        &mut step.on_interface_change,
     ];
     own.into_iter().flatten().for_each(&mut *f);
     if let Some(rebound) = &mut step.rebound {

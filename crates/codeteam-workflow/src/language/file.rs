@@ -200,6 +200,15 @@ impl FileRebound {
     }
 }
 
+/// The keys of a step that name another one.
+pub(super) const EXIT_KEYS: [&str; 5] = [
+    "next",
+    "on_fail",
+    "on_reject",
+    "on_conflict",
+    "on_interface_change",
+];
+
 /// A step: one of `role`, `roles`, `gate`, `person`, `each`, `lock`, `commit`, `publish`, and the
 /// steps after it.
 #[derive(Deserialize, JsonSchema, Default)]
@@ -256,7 +265,8 @@ pub(crate) struct FileStep {
     /// The steps of the sub-graph.
     pub(super) steps: OrderedMap<FileStep>,
     /// `interfaces`: the interfaces of the phase are written to their files, which nobody else may
-    /// change until the phase ends.
+    /// change until the phase ends. In a task, the interface is written whose change the task asks
+    /// for.
     pub(super) lock: Option<LockSubject>,
     /// `branch`: the tree is integrated on the run's branch.
     pub(super) commit: Option<CommitTarget>,
@@ -272,6 +282,9 @@ pub(crate) struct FileStep {
     pub(super) on_fail: Option<String>,
     /// The next step after a rejection.
     pub(super) on_reject: Option<String>,
+    /// The step that decides when the worker asks for a change of a locked interface. Without one, nobody
+    /// does, and interfaces stay as they are until the phase ends.
+    pub(super) on_interface_change: Option<String>,
     /// The policy for retrying failed attempts: its name, or a policy.
     #[serde(alias = "retry_policy")]
     pub(super) retry: Option<WithPosition<ScalarOr<FileRetry>>>,

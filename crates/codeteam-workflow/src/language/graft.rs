@@ -4,6 +4,7 @@
 
 use codeteam_core::spelling::{nearest, suggest_word};
 
+use super::file::EXIT_KEYS;
 use crate::yaml::{Diagnostic, YamlKey, YamlNode, YamlValue, merge};
 
 /// The largest number of steps in a workflow.
@@ -123,6 +124,7 @@ fn is_reached(graph: &YamlNode, name: &str) -> bool {
     entries.any(|(_, step)| {
         leads(step, name)
             || is(step.get("on_conflict"))
+            || is(step.get("on_interface_change"))
             || is(step.get("start"))
             || step
                 .get("steps")
@@ -449,7 +451,7 @@ pub(super) fn remove_step(
 
 /// Redirects every exit of a step from one target to another.
 fn relink(step: &mut YamlNode, from: &str, to: &str) {
-    for key in ["next", "on_fail", "on_reject", "on_conflict"] {
+    for key in EXIT_KEYS {
         if step.get(key).and_then(YamlNode::as_text) == Some(from) {
             step.set(key, YamlNode::text(to));
         }

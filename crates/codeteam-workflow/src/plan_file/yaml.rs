@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use codeteam_core::ids::{PhaseId, RoleName, TaskId};
-use codeteam_core::plan::{Interface, Phase, Plan, Task, TaskPriority};
+use codeteam_core::plan::{Interface, Phase, PhaseStart, Plan, Task, TaskPriority};
 use codeteam_core::plan_layers::plan_layers;
 use codeteam_core::schedule::TaskStatus;
 use serde::Deserialize;
@@ -73,6 +73,8 @@ struct FilePhase {
     #[serde(default)]
     description: String,
     sequence: Option<u32>,
+    #[serde(default)]
+    starts_after: PhaseStart,
     #[serde(default)]
     interfaces: Vec<Interface>,
     #[serde(default, alias = "components")]
@@ -204,6 +206,7 @@ pub fn from_yaml(file: &str, text: &str, max_tasks: usize) -> Result<LoadedPlan,
             title: phase.title,
             description: phase.description,
             sequence,
+            starts_after: phase.starts_after,
             interfaces: phase.interfaces,
         });
     }
@@ -287,6 +290,9 @@ pub fn to_yaml(
                 let _ = writeln!(out, "    description: {}", quote(&phase.description));
             }
             let _ = writeln!(out, "    sequence: {}", phase.sequence);
+            if phase.starts_after != PhaseStart::default() {
+                let _ = writeln!(out, "    starts_after: {}", phase.starts_after.as_str());
+            }
             push_interfaces(&mut out, &phase.interfaces);
         }
     }
@@ -551,6 +557,7 @@ phases:
                     id: PhaseId::from("api"),
                     description: "Everything below /users".to_owned(),
                     sequence: 1,
+                    starts_after: PhaseStart::Interfaces,
                     interfaces: vec![interface],
                     ..Phase::default()
                 }],

@@ -327,6 +327,7 @@ fn every_word_can_be_said_under_every_contract() {
                 contract,
                 mode,
                 asks: false,
+                requests: false,
             };
             for act in act(kind) {
                 let said = forms::compose_answer(&act, form, &told);

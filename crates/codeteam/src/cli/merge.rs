@@ -19,7 +19,7 @@ use codeteam_report::view::LoadedRun;
 use codeteam_report::{describe, rebuild};
 
 use self::merged_result::{MergedResult, check_merged_result};
-use crate::cli::{CliContext, RunName};
+use crate::cli::{CliContext, RunName, git_preview};
 use crate::exit::Exit;
 use crate::output::{self, TerminalStyle, eprint_line};
 use codeteam_engine::problem::Problem;
@@ -65,7 +65,8 @@ pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
             author: project.env.author.as_ref(),
         };
         let merge = PreparedMerge::prepare(args, place, &run, is_done)?;
-        return perform_merge(scene, None, &merge);
+        let is_previewed = project.config.git.dry_run_preview == Some(true);
+        return perform_merge(scene, None, &merge, is_previewed);
     };
     let run = engine.load_run_view(&engine.find_work_run(args.run.run.as_deref())?)?;
     let is_done = run.status == RunStatus::Completed;
@@ -75,7 +76,8 @@ pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         author: engine.env.author.as_ref(),
     };
     let merge = PreparedMerge::prepare(args, place, &run, is_done)?;
-    perform_merge(scene, Some(&engine), &merge)
+    let is_previewed = engine.config.git.dry_run_preview == Some(true);
+    perform_merge(scene, Some(&engine), &merge, is_previewed)
 }
 
 /// Reconstructs, without a log, as much of a run as its plan and commits contain, and whether it is
@@ -111,8 +113,13 @@ fn perform_merge(
     scene: &CliContext,
     engine: Option<&Engine>,
     merge: &PreparedMerge<'_>,
+    is_previewed: bool,
 ) -> Result<Exit, Problem> {
     let (args, run) = (merge.args, merge.run);
+    if is_previewed && !merge.confirm(!scene.json)? {
+        eprint_line("nothing was merged");
+        return Ok(Exit::Done);
+    }
     let result = check_merged_result(scene, engine, merge)?;
     let done = merge.merge()?;
     let deleted = args.delete_branch && merge.delete_branch()?;
@@ -238,6 +245,22 @@ impl<'a> PreparedMerge<'a> {
             branch,
             remote,
         })
+    }
+
+    /// Shows what would be merged, and asks a person if there is one.
+    fn confirm(&self, may_ask: bool) -> Result<bool, Problem> {
+        let (repo, head) = (self.place.repo, self.place.head);
+        let mut commits = repo.commits_since(&head.commit, &self.tip)?;
+        if commits.is_empty() {
+            return Ok(true); // There is nothing to merge, and the command says so.
+        }
+        commits.reverse();
+        let base = Oid::parse(self.run.base.as_str())
+            .ok_or_else(|| Problem::internal("the run's base is not a commit"))?;
+        let files = repo.differing_files(&base, &self.tip)?;
+        let files = files.iter().map(|file| file.display().to_string());
+        let files: Vec<String> = files.collect();
+        git_preview::confirm_merge(&commits, &files, (self.branch.as_str(), head), may_ask)
     }
 
     fn merge(&self) -> Result<BranchMove, Problem> {

@@ -23,7 +23,9 @@ use codeteam_report::{describe, rebuild};
 use crate::cli::baseline::{self, BaselineArg, BaselineOutcome, BaselineStart};
 use crate::cli::drive::AnswerSourceArgs;
 use crate::cli::talk::{AnswerSource, DriveRequest};
-use crate::cli::{CliContext, config, decide, drive, read_named_file, talk, trust, tui};
+use crate::cli::{
+    CliContext, config, decide, drive, git_preview, read_named_file, talk, trust, tui,
+};
 use crate::exit::Exit;
 use crate::output::{self, TerminalStyle};
 use crate::progress::Verbosity;
@@ -440,6 +442,11 @@ fn start_run(
         && let Some(part) = describe_participation(&started)
     {
         output::eprint_wrapped(part);
+    }
+    let from = base.as_ref().map(|(branch, _)| branch.as_str());
+    if !git_preview::confirm_start(&engine, &started, from, is_there)? {
+        output::eprint_line("nothing was started");
+        return Ok(Exit::Done);
     }
     let task = DriveRequest::Start(Box::new(started));
     if args.tui {

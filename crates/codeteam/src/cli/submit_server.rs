@@ -23,6 +23,9 @@ pub(crate) struct Args {
     /// A planner may ask a person first.
     #[arg(long)]
     asks: bool,
+    /// An implementer may ask for a change of a locked interface.
+    #[arg(long)]
+    requests: bool,
 }
 
 /// Parses a word as the configuration would.
@@ -36,6 +39,7 @@ pub(crate) fn main(args: &Args) -> Result<Exit, Problem> {
         contract: args.contract,
         mode: args.mode,
         asks: args.asks,
+        requests: args.requests,
     };
     codeteam_mcp::submit::serve(form)
         .map_err(|e| Problem::environment("could not serve the `submit` tool").caused_by(&e))?;

@@ -413,6 +413,10 @@ mod asked {
     fn before_the_first_commit_with_what_it_would_be() {
         let (project, script) = project("{ dry_run_preview: true, mode: current }");
         let done = run(&project, &script).expect(3).says(&[
+            "git preview:",
+            "branch  codeteam/",
+            "base    main (",
+            "then    at the end main is moved forward to it",
             "commit  Do one",
             "files   one.txt       +1 -0",
             "tests/one.sh  +1 -0",
@@ -434,10 +438,40 @@ mod asked {
     }
 
     #[test]
+    fn before_a_run_starts_and_before_it_is_merged() {
+        let (project, script) = project("{ dry_run_preview: true, mode: branch }");
+        let mut refused = project.terminal(&["run", "x", "--script", &script]);
+        refused.until("Start the run? [Y/n]");
+        refused.line("n");
+        refused.until("nothing was started");
+        refused.end(0);
+        assert_eq!(branches(&project), ["main"]);
+        let done = run(&project, &script).expect(3);
+        project.paste(&done.commands("answer")[0]).expect(0);
+        project.run(&["resume"]).expect(0);
+        let before = head(&project);
+        let mut refused = project.terminal(&["merge"]);
+        refused.until("commit  Do one");
+        refused.until("files   one.txt");
+        refused.until("target  main (");
+        refused.until("Merge it? [Y/n]");
+        refused.line("n");
+        refused.until("nothing was merged");
+        refused.end(0);
+        assert_eq!(head(&project), before);
+        let merged = project.run(&["merge"]).expect(0);
+        merged.says(&["git preview:", "target  main ("]);
+        assert_ne!(head(&project), before);
+    }
+
+    #[test]
     fn at_a_terminal_it_is_shown_and_asked_there() {
         let (project, script) = project("{ mode: branch }");
         let args = ["run", "x", "--preview", "--script", &script];
         let mut run = project.terminal(&args);
+        run.until("base    main (");
+        run.until("Start the run? [Y/n]");
+        run.line("y");
         run.until("commit  Do one");
         run.until("tests/one.sh  +1 -0");
         run.until("This would be committed. Commit it?");

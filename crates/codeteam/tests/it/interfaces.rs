@@ -113,6 +113,44 @@ fn an_interface_does_not_take_the_place_of_what_the_checks_run() {
 }
 
 #[test]
+fn a_locked_interface_changes_when_a_task_asks_for_it() {
+    let project = Project::new();
+    let asks = format!(
+        r#"
+  - match: {{ kind: implementer, generation: 1 }}
+    do:
+      - submit:
+          interface_change: {{ interface: User, definition: "class User:\n    name: str\n    mail: str\n", reason: A user has an address }}
+  - match: {{ kind: implementer }}
+    do:
+      - run: {{ command: 'grep mail api/user.pyi && ! (echo other > api/user.pyi)', must: true }}{BUILDS}"#
+    );
+    start(&project, &script(&asks), &[], 0).says(&[
+        "another interface User of phase backend is asked for: A user has an address",
+        "the interface User of phase backend in api/user.pyi was changed",
+    ]);
+    let definition = "class User:\n    name: str\n    mail: str";
+    assert_eq!(project.committed_file("api/user.pyi"), definition);
+    let log = project.git(&[
+        "log",
+        "--branches=codeteam/*",
+        "--not",
+        "main",
+        "--format=%s",
+        "--",
+        "api",
+    ]);
+    assert_eq!(
+        log,
+        "model: Change the interface User of phase backend\nSettle the interfaces of phase backend"
+    );
+    let plans = project.path(".codeteam/planning");
+    let plan = std::fs::read_dir(plans).unwrap().next().unwrap().unwrap();
+    let plan = std::fs::read_to_string(plan.path().join("plan.yml")).unwrap();
+    assert!(plan.contains("mail: str"), "{plan}");
+}
+
+#[test]
 fn whoever_accepts_a_breakdown_sees_its_tasks_and_the_interfaces() {
     let project = Project::new();
     let script = project.script(&script(&format!(

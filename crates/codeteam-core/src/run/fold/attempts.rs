@@ -153,6 +153,7 @@ pub(super) fn apply_submission(
             }
             Submission::Questions(q) => f.outputs.record_analysis(q),
             Submission::Blocked(_)
+            | Submission::InterfaceChange(_)
             | Submission::Quality(_)
             | Submission::Intervention(_)
             | Submission::Assembly(_) => {}

@@ -1,5 +1,6 @@
 //! Applies events that open, move, end and resume frames.
 
+use super::phases::close_request;
 use super::rollback::{remember_ended, visits_before};
 use super::tasks::{is_over, set_status, sync_with_schedule, update_task_record};
 use super::update_frame;
@@ -71,6 +72,12 @@ pub(super) fn enter_step(
     update_frame(run, path, |f| {
         if f.step != *step {
             f.answers.question_rounds = 0;
+        }
+        if f.interface_request
+            .as_ref()
+            .is_some_and(|r| r.step == *step)
+        {
+            close_request(f);
         }
         if f.tree == f.base.tree {
             // It has no work of its own to lose, so it starts from what was integrated meanwhile,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::attempts::settle_usage;
+use super::phases::undo_interface_changes;
 use super::update_frame;
 use crate::approval::FrameApproval;
 use crate::budget::Usage;
@@ -159,6 +160,7 @@ fn roll_back(run: &mut Run, plan: &RollbackPlan) {
     for frame in resumed {
         run.failed_frames.insert_mut(frame.path.clone(), frame);
     }
+    undo_interface_changes(run, plan.moment);
     update_frame(run, &FramePath::root(), |f| {
         f.slots.clear();
         reset_work(f, &plan.tip, &commits);

@@ -88,7 +88,7 @@ pub(super) fn change_task(run: &mut Run, path: &FramePath, task: &TaskId, status
         remember_skipped(run, path);
         run.failed_frames.remove_mut(path);
     }
-    let freed = {
+    let (freed, held_up) = {
         let parent = run.frames.get_mut(&parent_of(path));
         let Some(children) = parent.and_then(|f| f.children.as_mut()) else {
             return;
@@ -105,8 +105,12 @@ pub(super) fn change_task(run: &mut Run, path: &FramePath, task: &TaskId, status
             | TaskStatus::Blocked => Vec::new(),
         };
         let names = freed.into_iter().filter_map(|i| children.names.get(i));
-        names.cloned().collect::<Vec<_>>()
+        let held_up = children.schedule.status(i) == TaskStatus::Blocked;
+        (names.cloned().collect::<Vec<_>>(), held_up)
     };
+    if held_up && status == TaskStatus::Pending {
+        set_status(run, task, TaskStatus::Blocked);
+    }
     for name in freed {
         set_status(run, &TaskId(name), TaskStatus::Pending);
     }

@@ -134,6 +134,7 @@ fn check(contract: Contract, kind: RoleKind, mode: EditMode, expected: &Expect) 
         contract,
         mode,
         asks: false,
+        requests: false,
     };
     assert_eq!(form.missing_form(), None);
     let mut text = String::new();
@@ -266,6 +267,7 @@ fn supervisor() {
               title?: string: What it is about.
               description?: string: What it has to achieve.
               sequence?: [integer,null]: Its place: phases with the same number run side by side, and those with a higher one later. Without it they run in the order they are listed.
+              starts_after?: ["completion","interfaces"]: `interfaces`: it starts as soon as the interfaces of the phases before it are locked, while their components are still being built. `completion`: when those phases are complete.
               components: [object]: What is built in it.
                 id: string: Its id, unique among phases and components: letters, digits, `-`, `_` and `.`.
                 title?: string: What it is, in a few words.

@@ -12,6 +12,7 @@ fn form(kind: RoleKind) -> AnswerForm {
         contract: Contract::Strict,
         mode: EditMode::Edits,
         asks: false,
+        requests: false,
     }
 }
 

@@ -53,6 +53,10 @@ struct SupervisorPhase {
     /// Without it they run in the order they are listed.
     #[serde(default)]
     sequence: Option<u32>,
+    /// `interfaces`: it starts as soon as the interfaces of the phases before it are locked, while
+    /// their components are still being built. `completion`: when those phases are complete.
+    #[serde(default)]
+    starts_after: plan::PhaseStart,
     /// What is built in it.
     components: Vec<SupervisorComponent>,
     /// What its components rely on. It is fixed before work on them starts.
@@ -116,6 +120,7 @@ pub(in crate::submission) fn plan(answer: SupervisorPlan) -> Result<Submission, 
         title: phase.title,
         description: phase.description,
         sequence: phase.sequence.unwrap_or(place),
+        starts_after: phase.starts_after,
         interfaces,
     });
     let plan = plan::Plan {

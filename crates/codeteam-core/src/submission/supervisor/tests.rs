@@ -13,6 +13,7 @@ fn form(kind: RoleKind) -> AnswerForm {
         contract: Contract::Supervisor,
         mode: EditMode::Tools,
         asks: false,
+        requests: false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Phases: broken down by a designer, carried out side by side.
 
 use codeteam_core::assignment::build_assignment;
-use codeteam_core::ids::TaskId;
+use codeteam_core::ids::{AttemptId, TaskId};
 use codeteam_core::rollback::{RollbackPoint, RollbackTarget};
 use codeteam_core::rollback_plan::plan_rollback;
 use codeteam_core::schedule::TaskStatus;
@@ -10,6 +10,7 @@ use expect_test::expect;
 
 use crate::fixture::{FEATURE, LOCKED, RunSetup};
 use crate::scenario::{play, play_out};
+use crate::world::SimulatedWorld;
 
 const TWO_PHASES: &str = r#"run plan says {"plan":{"phases":[{"id":"backend","sequence":1},{"id":"frontend","sequence":2}],"tasks":[]}}"#;
 const SIDE_BY_SIDE: &str = r#"run plan says {"plan":{"phases":[{"id":"one","sequence":1},{"id":"two","sequence":1}],"tasks":[]}}"#;
@@ -478,6 +479,157 @@ fn what_is_locked_is_told_and_cannot_be_changed_until_the_phase_ends() {
         panic!("{events:?}");
     };
     assert!(why.contains("has locked them"), "{why}");
+}
+
+#[test]
+fn a_phase_may_start_when_the_interfaces_before_it_are_locked() {
+    let script = r#"
+        run plan says {"plan":{"phases":[{"id":"backend","sequence":1},{"id":"frontend","sequence":2,"starts_after":"interfaces"},{"id":"docs","sequence":3}],"tasks":[]}}
+        run/backend design says {"design":"x","components":[{"id":"model","files":["m.py"]},{"id":"api","files":["a.py"],"depends_on":["model"]}],"interfaces":[{"name":"User","type":"python","definition":"v1"}]}
+        person run/backend yes
+        run/backend lock writes
+        run/backend check passes
+        ---
+        run/backend keep goes
+        run/frontend design says {"design":"x","components":[{"id":"form","files":["f.ts"]},{"id":"page","files":["p.ts"],"depends_on":["backend.model"]}],"interfaces":[{"name":"Form","type":"text","definition":"f1"}]}
+        person run/frontend yes
+        run/frontend lock writes
+        run/frontend check passes
+        run/frontend keep goes
+        run/backend/model make writes m.py=1
+        run/backend/model test passes
+        run/backend/model commit goes"#;
+    let setup = RunSetup::for_workflow(LOCKED);
+    let (world, transcript) = play_out(&setup, script);
+    expect![[r#"
+        > run/backend keep goes
+          c1 committed: README.md=0,interfaces/User.pyi=v1: Settle the interfaces of phase backend
+          run/backend at tasks.1 (next)
+          run/frontend opened on c1
+          run/frontend at design.1 (start)
+          run/backend/model opened on c1
+          run/backend/model at make.1 (start)
+          run/backend/model:make.1.0.1#7 started: maker on claude
+          run/frontend:design.1.0.1#8 started: lead on claude
+        > run/frontend design says {"design":"x","components":[{"id":"form","files":["f.ts"]},{"id":"page","files":["p.ts"],"depends_on":["backend.model"]}],"interfaces":[{"name":"Form","type":"text","definition":"f1"}]}
+          run/frontend:design.1.0.1#8 answered
+          frontend broken down: form, page, 1 interfaces
+          run/frontend at accept.1 (next)
+          run/frontend:accept.1.0.1#9 asks: Build it like that? [yes, no]
+        > person run/frontend yes
+          run/frontend:accept.1.0.1#9 answered: yes
+          run/frontend at lock.1 (answered)
+          run/frontend:lock.1.0.1#10 started: write the interfaces
+        > run/frontend lock writes
+          run/frontend locked interfaces/Form.md=f1
+          run/frontend at check.1 (next)
+          run/frontend:check.1.0.1#11 started: the checks of `check`
+        > run/frontend check passes
+          `check` passed on README.md=0,interfaces/Form.md=f1,interfaces/User.pyi=v1
+          run/frontend: check approved
+          run/frontend at keep.1 (next)
+          run/frontend:keep.1.0.1#12 started: integrate
+        > run/frontend keep goes
+          c2 committed: README.md=0,interfaces/Form.md=f1,interfaces/User.pyi=v1: Settle the interfaces of phase frontend
+          run/frontend at tasks.1 (next)
+          run/frontend/form opened on c2
+          run/frontend/form at make.1 (start)
+          run/frontend/form:make.1.0.1#13 started: maker on claude
+        > run/backend/model make writes m.py=1
+          run/backend/model:make.1.0.1#7 answered, tree README.md=0,interfaces/User.pyi=v1,m.py=1
+          run/backend/model at test.1 (next)
+          run/backend/model:test.1.0.1#14 started: the checks of `test`
+        > run/backend/model test passes
+          `test` passed on README.md=0,interfaces/User.pyi=v1,m.py=1
+          run/backend/model: test approved
+          run/backend/model at commit.1 (next)
+          run/backend/model:commit.1.0.1#15 started: rebase
+        > run/backend/model commit goes
+          rebased on c2: README.md=0,interfaces/Form.md=f1,interfaces/User.pyi=v1,m.py=1
+          run/backend/model:commit.1.0.2#16 started: the checks of `test`
+    "#]].assert_eq(&transcript);
+    let id = attempt_in(&world, "run/frontend/form");
+    let told = build_assignment(&world.run, &id).unwrap();
+    assert_eq!(told.earlier.interfaces[0].phase.as_str(), "backend");
+    assert!(told.earlier.interfaces[0].locked);
+}
+
+#[test]
+fn a_phase_that_waits_for_interfaces_waits_for_those_of_all_phases_before_it() {
+    let transcript = play(
+        &RunSetup::for_workflow(LOCKED),
+        r#"
+        run plan says {"plan":{"phases":[{"id":"one","sequence":1},{"id":"two","sequence":1},{"id":"three","sequence":2,"starts_after":"interfaces"}],"tasks":[]}}
+        run/one design says {"design":"x","components":[{"id":"a","files":["a"]}],"interfaces":[{"name":"A","type":"text","definition":"a1"}]}
+        person run/one yes
+        run/one lock writes
+        run/one check passes
+        ---
+        run/one keep goes
+        run/one/a make writes a=1
+        run/one/a test passes
+        run/one/a commit goes
+        run/two design says {"design":"x","components":[{"id":"b","files":["b"]}],"interfaces":[{"name":"B","type":"text","definition":"b1"}]}
+        person run/two yes
+        run/two lock writes
+        run/two check passes
+        run/two keep goes"#,
+    );
+    expect![[r#"
+        > run/one keep goes
+          c1 committed: README.md=0,interfaces/A.md=a1: Settle the interfaces of phase one
+          run/one at tasks.1 (next)
+          run/one/a opened on c1
+          run/one/a at make.1 (start)
+          run/one/a:make.1.0.1#8 started: maker on claude
+        > run/one/a make writes a=1
+          run/one/a:make.1.0.1#8 answered, tree README.md=0,a=1,interfaces/A.md=a1
+          run/one/a at test.1 (next)
+          run/one/a:test.1.0.1#9 started: the checks of `test`
+        > run/one/a test passes
+          `test` passed on README.md=0,a=1,interfaces/A.md=a1
+          run/one/a: test approved
+          run/one/a at commit.1 (next)
+          run/one/a:commit.1.0.1#10 started: integrate
+        > run/one/a commit goes
+          c2 committed: README.md=0,a=1,interfaces/A.md=a1: a: a
+          run/one/a ended: completed
+          run/one ended: completed
+        > run/two design says {"design":"x","components":[{"id":"b","files":["b"]}],"interfaces":[{"name":"B","type":"text","definition":"b1"}]}
+          run/two:design.1.0.1#3 answered
+          two broken down: b, 1 interfaces
+          run/two at accept.1 (next)
+          run/two:accept.1.0.1#11 asks: Build it like that? [yes, no]
+        > person run/two yes
+          run/two:accept.1.0.1#11 answered: yes
+          run/two at lock.1 (answered)
+          run/two:lock.1.0.1#12 started: write the interfaces
+        > run/two lock writes
+          run/two locked interfaces/B.md=b1
+          run/two at check.1 (next)
+          run/two:check.1.0.1#13 started: the checks of `check`
+        > run/two check passes
+          `check` passed on README.md=0,a=1,interfaces/A.md=a1,interfaces/B.md=b1
+          run/two: check approved
+          run/two at keep.1 (next)
+          run/two:keep.1.0.1#14 started: integrate
+        > run/two keep goes
+          c3 committed: README.md=0,a=1,interfaces/A.md=a1,interfaces/B.md=b1: Settle the interfaces of phase two
+          run/two at tasks.1 (next)
+          run/three opened on c3
+          run/three at design.1 (start)
+          run/two/b opened on c3
+          run/two/b at make.1 (start)
+          run/three:design.1.0.1#15 started: lead on claude
+          run/two/b:make.1.0.1#16 started: maker on claude
+    "#]].assert_eq(&transcript);
+}
+
+/// Returns the attempt of a frame that is under way.
+fn attempt_in(world: &SimulatedWorld, frame: &str) -> AttemptId {
+    let mut ids = world.flights.keys();
+    let found = ids.find(|id| id.frame.as_str() == frame);
+    found.unwrap().clone()
 }
 
 #[test]

@@ -38,6 +38,7 @@ pub(super) fn apply(
         contract: assignment.expected.contract,
         mode: assignment.means.mode,
         asks: assignment.expected.asks,
+        requests: assignment.expected.requests,
     };
     let parsed = submission::parse_constrained(form, answer, &assignment.submission_constraints());
     let Ok(Submission::Change(change)) = parsed else {

@@ -85,3 +85,53 @@ fn nothing_is_published_unless_a_person_has_answered() {
         assert!(said.contains("only an answer of a `person` step"), "{said}");
     }
 }
+
+#[test]
+fn an_implementer_asks_for_another_interface_and_a_lock_among_its_steps_writes_it() {
+    let problem = |asks: &str, weighs: &str| {
+        let text = format!(
+            "name: one
+start: phases
+limits: {{ max_rounds: 5 }}
+roles:
+  lead: {{ worker: claude, kind: designer }}
+  it: {{ worker: claude, kind: implementer }}
+  judge: {{ worker: claude, kind: gatekeeper }}
+steps:
+  phases:
+    each: phase
+    next: done
+    start: design
+    steps:
+      design: {{ role: lead, next: lock }}
+      lock: {{ lock: interfaces, next: keep }}
+      keep: {{ commit: branch, on_conflict: lock, next: tasks }}
+      tasks:
+        each: task
+        next: done
+        start: make
+        steps:
+          make: {{ role: it, {asks} next: test }}
+          test: {{ gate: [{{ command: make test }}], on_fail: make, next: commit }}
+          commit: {{ commit: branch, on_conflict: make, next: done }}
+          weigh: {{ role: judge, {weighs} on_reject: make, next: write }}
+          write: {{ lock: interfaces, next: store }}
+          store: {{ commit: branch, on_conflict: make, next: make }}
+"
+        );
+        match compile_file("flow.yml", &text, &[]) {
+            Ok(_) => String::new(),
+            Err(problems) => problems.to_string(),
+        }
+    };
+    let asks = "on_interface_change: weigh,";
+    assert_eq!(problem(asks, ""), "");
+    let judge = problem(asks, "on_interface_change: write,");
+    let words = "`weigh` has `on_interface_change`, but its role is not an implementer";
+    assert!(judge.contains(words), "{judge}");
+    let nobody = problem("", "");
+    assert!(
+        nobody.contains("`write` locks interfaces, which belong to a phase"),
+        "{nobody}"
+    );
+}

@@ -315,12 +315,10 @@ impl GraphEditor<'_, '_> {
 
     /// Inserts the checks that must hold before the work of an implementer is integrated.
     fn insert_commit_gates(&mut self) {
-        if self.locks_interfaces() {
-            return;
-        }
         let mut index = 0;
         while index < self.len() {
-            if self.graph.entries[index].1.commit.is_none() {
+            let is_of_work = !self.commits_interfaces(index);
+            if self.graph.entries[index].1.commit.is_none() || !is_of_work {
                 index += 1;
                 continue;
             }
@@ -414,24 +412,53 @@ impl GraphEditor<'_, '_> {
         }
     }
 
-    /// Returns true if what this graph commits are the interfaces of a phase.
-    fn locks_interfaces(&self) -> bool {
+    /// Returns true if what a step commits are interfaces: those of a phase, or the one whose change a
+    /// task has asked for.
+    fn commits_interfaces(&mut self, index: usize) -> bool {
+        let has_implementer = self.first_implementer().is_some();
+        let entries = &self.graph.entries;
+        let mut locks = entries.iter().filter(|(_, step)| step.lock.is_some());
+        if !has_implementer {
+            return locks.next().is_some();
+        }
+        let name = &entries[index].0.value;
+        let find = |name: &String| entries.iter().find(|(known, _)| known.value == *name);
+        // The first commit after a step that writes interfaces commits them.
+        locks.any(|(_, lock)| {
+            let mut next = lock.next.as_ref();
+            for _ in 0..entries.len() {
+                let Some((found, step)) = next.and_then(find) else {
+                    return false;
+                };
+                if step.commit.is_some() {
+                    return found.value == *name;
+                }
+                next = step.next.as_ref();
+            }
+            false
+        })
+    }
+
+    /// Returns true if a step decides about changes of locked interfaces.
+    fn decides_requests(&self, index: usize) -> bool {
+        let name = Some(&self.graph.entries[index].0.value);
         let mut entries = self.graph.entries.iter();
-        entries.any(|(_, step)| step.lock.is_some())
+        entries.any(|(_, step)| step.on_interface_change.as_ref() == name)
     }
 
     fn hook(&mut self, hook: &str, checks: &[String]) {
         let suffix = hook.replace('_', "-");
         let mut index = 0;
-        let locks = self.locks_interfaces();
         while index < self.len() {
             let kind = self.kind(index);
+            let (is_of_interfaces, decides) =
+                (self.commits_interfaces(index), self.decides_requests(index));
             let step = &mut self.graph.entries[index].1;
             let mut leads_to_publish = false;
             let fits = match hook {
                 // Nobody in the graph could put right what is wrong with an interface.
-                "pre_commit" => step.commit.is_some() && !locks,
-                "pre_review" => kind == Some(RoleKind::Gatekeeper),
+                "pre_commit" => step.commit.is_some() && !is_of_interfaces,
+                "pre_review" => kind == Some(RoleKind::Gatekeeper) && !decides,
                 "post_implement" => kind == Some(RoleKind::Implementer),
                 _ => {
                     let asks = step.person.is_some();
