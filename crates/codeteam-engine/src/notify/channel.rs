@@ -117,13 +117,14 @@ fn show_on_desktop(env: &Env, notification: &Notification) -> Result<(), String>
     let (title, text) = (one_line(&notification.title), one_line(&notification.text));
     let urgent = notification.risk == Some("critical");
     let urgency = if urgent { "critical" } else { "normal" };
+    let plain = escape_markup(&text);
     let linux = [
         "--app-name=codeteam",
         "--urgency",
         urgency,
         "--",
         &title,
-        &text,
+        &plain,
     ];
     if run(env, "notify-send", &linux, b"").is_ok() {
         return Ok(());
@@ -133,6 +134,13 @@ fn show_on_desktop(env: &Env, notification: &Notification) -> Result<(), String>
         "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run";
     run(env, "osascript", &["-e", script, "--", &title, &text], b"")
         .map_err(|_| "neither `notify-send` nor `osascript` showed it".to_owned())
+}
+
+/// Returns a text that desktops show as it is: they read links and pictures out of the text below the
+/// title.
+fn escape_markup(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('>', "&gt;")
 }
 
 fn run(env: &Env, program: &str, args: &[&str], input: &[u8]) -> Result<(), String> {
@@ -155,6 +163,13 @@ mod tests {
             terminal_sequence("hi", true),
             "\x07\x1bPtmux;\x1b\x1b]9;hi\x07\x1b\x1b]777;notify;codeteam;hi\x07\x1b\\"
         );
+    }
+
+    #[test]
+    fn a_text_has_no_link_on_the_desktop() {
+        let told = escape_markup("task: <a href=\"http://evil\">approve</a> & go");
+        assert!(!told.contains(['<', '>']), "{told}");
+        assert!(told.ends_with("&lt;/a&gt; &amp; go"), "{told}");
     }
 
     #[test]

@@ -586,7 +586,7 @@ fn commands(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
         all.map(|check| check.command.clone()).collect()
     };
     let (full, allowed) = (named(c.full), named(c.allowed));
-    let gone: Vec<&str> = missing(&full, &allowed);
+    let gone: Vec<&str> = find_missing(&full, &allowed);
     if is_set_by_user(c, &["verification", "commands"]) && !gone.is_empty() {
         let asks = format!("leave out checks of yours: `{}`", gone.join("`, `"));
         found.push(value("verification.commands", full.join("\n"), asks));
@@ -632,7 +632,7 @@ fn judges(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
         let asks = format!("have `{known}` judge the security of changes instead of `{allowed}`");
         found.push(value("security_role", known, asks));
     }
-    let gone: Vec<&str> = missing(&c.full.rules, &c.allowed.rules);
+    let gone: Vec<&str> = find_missing(&c.full.rules, &c.allowed.rules);
     if !gone.is_empty() && is_set_by_user(c, &["rules"]) {
         let asks = format!("leave out rules of yours: `{}`", gone.join("`, `"));
         found.push(value("rules", c.full.rules.join("\n"), asks));
@@ -640,8 +640,8 @@ fn judges(c: &AccessComparison<'_>) -> Vec<FoundRequest> {
     found
 }
 
-/// Returns the texts of the user's that are not in the whole.
-fn missing<'a>(full: &[String], allowed: &'a [String]) -> Vec<&'a str> {
+/// Finds the texts of the user's that are not in the whole.
+fn find_missing<'a>(full: &[String], allowed: &'a [String]) -> Vec<&'a str> {
     let gone = allowed.iter().filter(|text| !full.contains(text));
     gone.map(String::as_str).collect()
 }
