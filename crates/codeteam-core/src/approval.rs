@@ -27,7 +27,7 @@ use crate::risk::{RiskFacts, RiskProfile};
 
 /// How long a change waits at least after codeteam was restarted, before it goes on because nobody
 /// objected.
-pub(crate) const MIN_WAIT_AFTER_RESTART_MS: u64 = 10 * 60_000;
+pub const MIN_WAIT_AFTER_RESTART_MS: u64 = 10 * 60_000;
 
 /// Who made a decision, and how they are known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -75,6 +75,21 @@ pub struct LogQuery {
     pub containing: String,
 }
 
+/// What is searched for in an output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogSearch {
+    /// The text, whatever its case.
+    pub text: String,
+    /// Where the search begins: forward from this line, or backward before it.
+    pub from: usize,
+    /// Whether it goes backward.
+    pub is_backward: bool,
+    /// Only lines of this kind.
+    pub only: Option<LogLineKind>,
+    /// Only lines with this text, too.
+    pub containing: String,
+}
+
 #[derive(Debug)]
 struct LogPart {
     path: Option<PathBuf>,
@@ -235,6 +250,60 @@ impl AttemptLog {
         Ok(found)
     }
 
+    /// Returns the number of the next line that a search finds, and whether the search went on from
+    /// the other end of the output.
+    pub fn find(&self, search: &LogSearch) -> io::Result<Option<(usize, bool)>> {
+        let from = search.from.min(self.lines);
+        let (near, far) = if search.is_backward {
+            (0..from, from..self.lines)
+        } else {
+            (from..self.lines, 0..from)
+        };
+        if let Some(line) = self.find_within(search, near)? {
+            return Ok(Some((line, false)));
+        }
+        Ok(self.find_within(search, far)?.map(|line| (line, true)))
+    }
+
+    /// Returns the first line that a search finds among these lines, or the last one if it goes
+    /// backward.
+    fn find_within(
+        &self,
+        search: &LogSearch,
+        lines: std::ops::Range<usize>,
+    ) -> io::Result<Option<usize>> {
+        let mut reader = TranscriptReader::new(&self.raw_lines(0, 1)?.concat());
+        let query = LogQuery {
+            anchor: LogAnchor::From(0),
+            count: INDEX_STEP,
+            only: search.only,
+            containing: search.text.clone(),
+        };
+        let filter = search.containing.to_lowercase();
+        let blocks = lines.start / INDEX_STEP..lines.end.div_ceil(INDEX_STEP);
+        let blocks: Box<dyn Iterator<Item = usize>> = if search.is_backward {
+            Box::new(blocks.rev())
+        } else {
+            Box::new(blocks)
+        };
+        for block in blocks {
+            let start = (block * INDEX_STEP).max(lines.start);
+            let end = ((block + 1) * INDEX_STEP).min(lines.end);
+            let mut found = Vec::new();
+            self.read_block(&mut reader, &query, start..end, &mut found)?;
+            found.retain(|line| line.text.to_lowercase().contains(&filter));
+            let line = if search.is_backward {
+                found.last()
+            } else {
+                found.first()
+            };
+            if let Some(line) = line {
+                return Ok(Some(line.number));
+            }
+        }
+        Ok(None)
+    }
+
     fn read_block(
         &self,
         reader: &mut TranscriptReader,
@@ -392,6 +461,38 @@ mod tests {
         lines
             .map(|line| format!("{} {}", line.number, line.text))
             .collect()
+    }
+
+    #[test]
+    fn an_output_is_searched_in_both_directions_and_from_the_other_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("7.jsonl");
+        let mut file = File::create(&path).unwrap();
+        file.write_all(header().as_bytes()).unwrap();
+        for n in 1..=1000 {
+            let word = if n % 300 == 0 { "Needle" } else { "hay" };
+            let text = format!("{word} {n}");
+            file.write_all(said(&text).as_bytes()).unwrap();
+        }
+        let mut log = AttemptLog::with_live(path);
+        log.refresh().unwrap();
+        let search = |from, is_backward, containing: &str| {
+            let search = LogSearch {
+                text: "needle".to_owned(),
+                from,
+                is_backward,
+                only: None,
+                containing: containing.to_owned(),
+            };
+            log.find(&search).unwrap()
+        };
+        assert_eq!(search(0, false, ""), Some((300, false)));
+        assert_eq!(search(301, false, ""), Some((600, false)));
+        assert_eq!(search(901, false, ""), Some((300, true)));
+        assert_eq!(search(300, true, ""), Some((900, true)));
+        assert_eq!(search(901, true, ""), Some((900, false)));
+        assert_eq!(search(301, false, "900"), Some((900, false)));
+        assert_eq!(search(0, false, "hay"), None);
     }
 
     #[test]

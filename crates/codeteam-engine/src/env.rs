@@ -131,6 +131,9 @@ pub enum Failpoint {
     Appended(u64),
     /// After the n-th effect of this process was performed, before its result is appended.
     Performed(u64),
+    /// When this process draws its screen for the n-th time. It panics there instead of dying, because
+    /// a panic is what the screen has to recover the terminal from.
+    Drawn(u64),
 }
 
 impl Env {
@@ -284,6 +287,7 @@ impl Failpoint {
         match place {
             "appended" => Some(Self::Appended(n)),
             "performed" => Some(Self::Performed(n)),
+            "drawn" => Some(Self::Drawn(n)),
             _ => None,
         }
     }

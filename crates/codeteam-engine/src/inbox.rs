@@ -11,6 +11,7 @@ use codeteam_core::untrusted_text::one_line;
 use codeteam_report::describe;
 use codeteam_report::view::{InboxItem, LoadedRun, VoteStanding};
 
+use crate::clock::now;
 use crate::engine::{Engine, Error, KeptDecision};
 use crate::env::Env;
 use crate::known_projects::known_projects;
@@ -92,6 +93,12 @@ fn items_of_run(
         question.asked_at.or(asked).unwrap_or(run.started_at)
     });
     let kept = engine.kept_decisions(id)?;
+    if !session::is_driven(engine, id)? {
+        let undriven = items
+            .into_iter()
+            .map(|item| item.without_driver(&run, now()));
+        items = undriven.collect();
+    }
     for item in &mut items {
         item.your_vote = own_vote(engine, &run, item);
         item.decided = decisions_about(&kept, item);

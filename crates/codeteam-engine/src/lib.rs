@@ -75,6 +75,7 @@ pub mod library;
 pub mod logins;
 pub mod maintenance;
 pub mod manual_edit;
+pub mod metrics;
 pub mod model_api;
 pub mod notify;
 pub mod patches;

@@ -749,6 +749,14 @@ pub fn format_time_of_day(at: EpochMillis) -> String {
         .unwrap_or_default()
 }
 
+/// Formats the day of a time, as it is in UTC.
+pub fn format_day(at: EpochMillis) -> String {
+    let millis = i64::try_from(at.0).unwrap_or(0);
+    jiff::Timestamp::from_millisecond(millis)
+        .map(|t| t.strftime("%b %-d").to_string())
+        .unwrap_or_default()
+}
+
 /// Formats a future time, with its date if that is not today.
 pub fn format_future_time(at: EpochMillis) -> String {
     let here = jiff::tz::TimeZone::system();

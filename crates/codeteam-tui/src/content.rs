@@ -4,6 +4,7 @@
 mod approval;
 mod cost;
 mod detail;
+mod metrics;
 mod report;
 mod timeline;
 mod workflow;
@@ -13,6 +14,7 @@ use codeteam_report::report::{ScreenLine, ScreenSpan, TextTone};
 pub(crate) use self::approval::{answer_rows, approval_facts};
 pub(crate) use self::cost::cost_lines;
 pub(crate) use self::detail::detail_lines;
+pub(crate) use self::metrics::metrics_lines;
 pub(crate) use self::report::{command_lines, report_lines};
 pub(crate) use self::timeline::timeline_bars;
 pub(crate) use self::workflow::{workflow_lines, workflow_top};

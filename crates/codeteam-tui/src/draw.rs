@@ -25,11 +25,11 @@ use ratatui::text::Line;
 pub(crate) use self::theme::Theme;
 
 use crate::content::{
-    answer_rows, approval_facts, command_lines, cost_lines, detail_lines, line, report_lines,
-    workflow_lines,
+    answer_rows, approval_facts, command_lines, cost_lines, detail_lines, line, metrics_lines,
+    report_lines, workflow_lines,
 };
 use crate::state::{App, ApprovalPanel, BodyLayout, ListCursor, Panel, SMALLEST, body_layout};
-use crate::text::REPLACEMENT;
+use crate::text::{REPLACEMENT, clean, count};
 
 /// Draws the whole screen.
 pub(crate) fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
@@ -94,6 +94,10 @@ fn draw_panel(app: &App, theme: Theme, frame: &mut Frame<'_>, layout: BodyLayout
             let lines = cost_lines(app, columns, &cursor.filter);
             draw_text(theme, frame, area, cursor, &lines);
         }
+        Some(Panel::Metrics(cursor)) => {
+            let lines = metrics_lines(app, columns, &cursor.filter);
+            draw_text(theme, frame, area, cursor, &lines);
+        }
         Some(Panel::Workflow(cursor)) => {
             let lines = workflow_lines(app, columns, &cursor.filter);
             draw_text(theme, frame, area, cursor, &lines);
@@ -107,6 +111,34 @@ fn draw_panel(app: &App, theme: Theme, frame: &mut Frame<'_>, layout: BodyLayout
             draw_text(theme, frame, area, cursor, &lines);
         }
         None => {}
+    }
+    if let Some(cursor) = app.panel().and_then(Panel::cursor) {
+        mark_matches(frame, area, &clean(&cursor.search));
+    }
+}
+
+/// Marks what was searched for, wherever it stands in the panel.
+fn mark_matches(frame: &mut Frame<'_>, area: Rect, searched: &str) {
+    let searched: Vec<String> = searched
+        .chars()
+        .map(|c| c.to_lowercase().collect())
+        .collect();
+    if searched.is_empty() {
+        return;
+    }
+    let buffer = frame.buffer_mut();
+    for y in area.y..area.bottom() {
+        // Cells behind a wide character are empty, and belong to it.
+        let cells = (area.x..area.right()).map(|x| (x, buffer[(x, y)].symbol().to_lowercase()));
+        let cells: Vec<(u16, String)> = cells.collect();
+        for start in 0..cells.len().saturating_sub(searched.len() - 1) {
+            let here = &cells[start..start + searched.len()];
+            if here.iter().map(|(_, cell)| cell).eq(&searched) {
+                for (x, _) in here {
+                    buffer[(*x, y)].set_style(Theme::found());
+                }
+            }
+        }
     }
 }
 
@@ -168,7 +200,7 @@ fn draw_approval(
     let mut y = facts_area.bottom();
     let more = most - top;
     let rule = if more > 0 {
-        format!("-- {more} more lines: PgDn --")
+        format!("-- {}: PgDn --", count(more, "more line"))
     } else {
         String::new()
     };
@@ -202,7 +234,10 @@ fn draw_approval(
     } else {
         String::new()
     };
-    let letters = format!("[A]pprove  [R]eject  [D]iff  [C]omments{comments}  [S]kip  [N]ote");
+    let is_signed = app.signed.contains(&panel.question.to_string());
+    let signed = if is_signed { "  signed" } else { "" };
+    let letters =
+        format!("[A]pprove  [R]eject  [D]iff  [C]omments{comments}  [S]kip  [N]ote{signed}");
     let last = Rect {
         y: area.bottom() - 1,
         height: 1,

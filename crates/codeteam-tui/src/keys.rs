@@ -15,6 +15,8 @@ pub(crate) enum PanelKind {
     Plan,
     /// What was spent.
     Cost,
+    /// Success, time and cost over the runs of the project.
+    Metrics,
     /// The workflow, with the steps at which the run is.
     Workflow,
     /// What happened, with a bar for each attempt.
@@ -54,18 +56,21 @@ pub(crate) enum KeyAction {
     ShowPlan,
     ShowCost,
     ShowHealth,
+    ShowMetrics,
     ShowTimeline,
     ShowWorkflow,
     Help,
     EditFilter,
-    NextChange,
-    PreviousChange,
+    EditLineFilter,
+    NextMatch,
+    PreviousMatch,
     EditCommand,
     ShowCommands,
     Approve,
     Reject,
     Answer,
     WriteNote,
+    ToggleSigning,
     DecideLater,
     ShowDiff,
     ShowLog,
@@ -152,15 +157,21 @@ pub(crate) const COMMON_KEYS: &[KeyBinding] = &[
         "",
     ),
     key(
+        &["9"],
+        KeyAction::ShowMetrics,
+        "metrics: success, time and cost of all runs",
+        "",
+    ),
+    key(
         &["/"],
         KeyAction::EditFilter,
-        "show only what has these words",
+        "filter a list, or search a text",
         "",
     ),
     key(
         &[":"],
         KeyAction::EditCommand,
-        "a command of codeteam; `%` is this run",
+        "run a command; `%`: this run; Tab completes",
         "",
     ),
     key(
@@ -300,6 +311,18 @@ const APPROVAL_KEYS: &[KeyBinding] = &[
         "note",
     ),
     key(
+        &["Ctrl-S"],
+        KeyAction::ToggleSigning,
+        "sign your vote with your ssh key, or not",
+        "",
+    ),
+    key(
+        &["u"],
+        KeyAction::GoOn,
+        "go on with a run that nobody drives",
+        "",
+    ),
+    key(
         &["e", "i"],
         KeyAction::Answer,
         "answer in your own words",
@@ -339,11 +362,22 @@ const DIFF_KEYS: &[KeyBinding] = &[
     key(&["["], KeyAction::PreviousHunk, "the hunk before", ""),
     key(&["}"], KeyAction::NextFile, "the next file", "file"),
     key(&["{"], KeyAction::PreviousFile, "the file before", ""),
-    key(&["n"], KeyAction::NextChange, "the next changed line", ""),
+    key(
+        &["n"],
+        KeyAction::NextMatch,
+        "the next match, or the next changed line",
+        "",
+    ),
     key(
         &["N"],
-        KeyAction::PreviousChange,
-        "the changed line before",
+        KeyAction::PreviousMatch,
+        "the match or changed line before",
+        "",
+    ),
+    key(
+        &["&"],
+        KeyAction::EditLineFilter,
+        "show only files with these words",
         "",
     ),
     key(
@@ -385,9 +419,29 @@ const LOG_KEYS: &[KeyBinding] = &[
         "tools",
     ),
     key(&["w"], KeyAction::ToggleWrap, "wrap long lines", "wrap"),
+    NEXT_MATCH_KEY,
+    PREVIOUS_MATCH_KEY,
+    LINE_FILTER_KEY,
 ];
 
-const TEXT_KEYS: &[KeyBinding] = &[key(&["d"], KeyAction::ShowDiff, "the diff", "diff")];
+const NEXT_MATCH_KEY: KeyBinding = key(&["n"], KeyAction::NextMatch, "the next match", "");
+const PREVIOUS_MATCH_KEY: KeyBinding =
+    key(&["N"], KeyAction::PreviousMatch, "the match before", "");
+const LINE_FILTER_KEY: KeyBinding = key(
+    &["&"],
+    KeyAction::EditLineFilter,
+    "show only lines with these words",
+    "",
+);
+
+const FINDING_KEYS: &[KeyBinding] = &[key(&["d"], KeyAction::ShowDiff, "the diff", "diff")];
+
+const TEXT_KEYS: &[KeyBinding] = &[
+    key(&["d"], KeyAction::ShowDiff, "the diff", "diff"),
+    NEXT_MATCH_KEY,
+    PREVIOUS_MATCH_KEY,
+    LINE_FILTER_KEY,
+];
 
 const PLAN_KEYS: &[KeyBinding] = &[
     key(&["d"], KeyAction::ShowDiff, "the diff of the task", "diff"),
@@ -426,6 +480,11 @@ const TIMELINE_KEYS: &[KeyBinding] = &[
     ),
 ];
 
+/// Returns true if `/` searches a panel; in all others it filters the rows.
+pub(crate) fn is_searched(panel: PanelKind) -> bool {
+    matches!(panel, PanelKind::Diff | PanelKind::Log | PanelKind::Text)
+}
+
 /// Returns the keys of a panel, without those that every panel has.
 pub(crate) fn panel_keys(panel: PanelKind) -> &'static [KeyBinding] {
     match panel {
@@ -433,12 +492,13 @@ pub(crate) fn panel_keys(panel: PanelKind) -> &'static [KeyBinding] {
         PanelKind::Runs => RUNS_KEYS,
         PanelKind::Run => RUN_KEYS,
         PanelKind::Plan => PLAN_KEYS,
-        PanelKind::Cost | PanelKind::Workflow => &[],
+        PanelKind::Cost | PanelKind::Metrics | PanelKind::Workflow => &[],
         PanelKind::Timeline => TIMELINE_KEYS,
         PanelKind::Approval => APPROVAL_KEYS,
         PanelKind::Diff => DIFF_KEYS,
         PanelKind::Log => LOG_KEYS,
-        PanelKind::Findings | PanelKind::Text => TEXT_KEYS,
+        PanelKind::Findings => FINDING_KEYS,
+        PanelKind::Text => TEXT_KEYS,
     }
 }
 
@@ -479,12 +539,13 @@ pub(crate) fn key_name(pressed: KeyEvent) -> Option<String> {
 mod tests {
     use super::*;
 
-    const PANELS: [PanelKind; 12] = [
+    const PANELS: [PanelKind; 13] = [
         PanelKind::Inbox,
         PanelKind::Runs,
         PanelKind::Run,
         PanelKind::Plan,
         PanelKind::Cost,
+        PanelKind::Metrics,
         PanelKind::Workflow,
         PanelKind::Timeline,
         PanelKind::Approval,

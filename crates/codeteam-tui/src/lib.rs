@@ -30,6 +30,8 @@ mod terminal;
 mod text;
 mod threads;
 mod update;
+mod verbs;
 
 pub use self::screen::{Screen, ScreenError, ScreenNotifier, ScreenOptions};
 pub use self::terminal::{ScreenProblem, check_terminal, restore_terminal};
+pub use self::verbs::CommandVerb;

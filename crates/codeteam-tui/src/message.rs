@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use codeteam_core::ids::RunId;
-use codeteam_engine::attempt_log::{LogLine, LogQuery};
+use codeteam_engine::attempt_log::{LogLine, LogQuery, LogSearch};
+use codeteam_engine::metrics::ProjectMetrics;
 use codeteam_report::view::ChangeView;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
@@ -32,6 +33,10 @@ pub(crate) enum Message {
     ReportLoaded(LoadedReport),
     /// Lines of an output were loaded.
     LogLoaded(LoadedLog),
+    /// An output was searched.
+    LogSearched(FoundLine),
+    /// Success, time and cost over all runs were counted, or why they were not.
+    MetricsLoaded(Box<Result<ProjectMetrics, String>>),
     /// The output that is followed has grown.
     LogGrew {
         /// The launch.
@@ -102,6 +107,19 @@ pub(crate) struct LoadedLog {
     pub(crate) lines: Vec<LogLine>,
 }
 
+/// What a search in an output has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FoundLine {
+    /// The launch.
+    pub(crate) fence: u64,
+    /// What was searched for.
+    pub(crate) text: String,
+    /// The number of the line, if there is one.
+    pub(crate) line: Option<usize>,
+    /// Whether the search went on from the other end.
+    pub(crate) is_wrapped: bool,
+}
+
 /// Something that the loop does for the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ScreenAction {
@@ -154,6 +172,15 @@ pub(crate) enum LoadRequest {
         /// Whether to tell when there are more.
         is_followed: bool,
     },
+    /// The next line of an output with a text.
+    FindInLog {
+        /// The output.
+        target: LogTarget,
+        /// The text, and where to begin.
+        search: LogSearch,
+    },
+    /// Success, time and cost over all runs.
+    Metrics,
     /// The output is no longer shown.
     CloseLog,
 }

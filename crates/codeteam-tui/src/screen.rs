@@ -18,6 +18,7 @@ use crate::state::App;
 use crate::terminal::OpenTerminal;
 use crate::threads::{load_requests, read_keys, start_command};
 use crate::update::update;
+use crate::verbs::CommandVerb;
 
 /// At most so often something is drawn.
 const FRAME_INTERVAL: Duration = Duration::from_millis(33);
@@ -34,6 +35,8 @@ pub struct ScreenOptions {
     pub run: Option<RunId>,
     /// Whether this process drives that run: leaving the screen stops it, which is asked first.
     pub is_driven_here: bool,
+    /// The commands that can be typed after `:`.
+    pub verbs: Vec<CommandVerb>,
     /// Whether there are colours.
     pub is_coloured: bool,
 }
@@ -104,13 +107,14 @@ impl Screen {
         let theme = Theme {
             is_coloured: self.options.is_coloured,
         };
-        let mut terminal = OpenTerminal::open(theme)?;
+        let mut terminal = OpenTerminal::open(theme, self.options.engine.env.failpoint)?;
         let mut app = App::new(self.options.run.clone(), terminal.size()?);
         app.driven_here = self
             .options
             .run
             .clone()
             .filter(|_| self.options.is_driven_here);
+        app.verbs.clone_from(&self.options.verbs);
         app.now = now();
         // The frame is there before anything was read.
         terminal.draw(&app)?;

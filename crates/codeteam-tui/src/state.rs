@@ -27,6 +27,8 @@ pub(crate) use self::tree::{TreeNode, TreeRow, list_tree_rows};
 use crate::keys::PanelKind;
 use crate::message::{LoadedPatch, LoadedReport};
 use crate::model::{InboxItem, LogTarget, RunHistory, inbox_items};
+use crate::verbs::CommandVerb;
+use codeteam_engine::metrics::ProjectMetrics;
 use codeteam_engine::watch::WatchedRun;
 use codeteam_report::view::Standing;
 
@@ -62,12 +64,18 @@ pub(crate) struct App {
     pub(crate) viewed: BTreeMap<(String, String), BTreeMap<String, [u8; 32]>>,
     /// Notes that go with the next decision, by question.
     pub(crate) notes: BTreeMap<String, String>,
+    /// The questions on which the next vote is signed.
+    pub(crate) signed: BTreeSet<String>,
     /// The questions that are to be decided later.
     pub(crate) later: BTreeSet<String>,
     /// The last command, and those before it that still run.
     pub(crate) commands: VecDeque<CommandRecord>,
     /// How many commands were started.
     pub(crate) command_count: u64,
+    /// The commands that can be typed after `:`.
+    pub(crate) verbs: Vec<CommandVerb>,
+    /// What was counted over all runs, once it was loaded.
+    pub(crate) metrics: Option<Result<ProjectMetrics, String>>,
     /// What was typed after `:`, the newest last.
     pub(crate) typed_commands: Vec<String>,
     /// The run that this process drives, if it drives one.
@@ -118,6 +126,10 @@ pub(crate) struct ListCursor {
     pub(crate) top: usize,
     /// Only rows with these words are listed.
     pub(crate) filter: String,
+    /// The words that were searched for; empty if nothing was.
+    pub(crate) search: String,
+    /// The row of the last match, in panels without a selected row.
+    pub(crate) found: Option<usize>,
 }
 
 /// A panel with its own state.
@@ -138,6 +150,8 @@ pub(crate) enum Panel {
     Plan(ListCursor),
     /// What was spent.
     Cost(ListCursor),
+    /// Success, time and cost over the runs of the project.
+    Metrics(ListCursor),
     /// The workflow, with the steps at which the run is.
     Workflow(ListCursor),
     /// What happened.
@@ -238,6 +252,8 @@ pub(crate) struct LogPanel {
     pub(crate) wraps: bool,
     /// Whether lines were asked for that have not come yet.
     pub(crate) is_loading: bool,
+    /// The line that a search has found, and that is selected once it is loaded.
+    pub(crate) found_line: Option<usize>,
     /// The text of a gate, whose checks keep their output elsewhere.
     pub(crate) fixed: Option<Arc<Vec<String>>>,
 }
@@ -263,9 +279,12 @@ impl App {
             comments: BTreeMap::new(),
             viewed: BTreeMap::new(),
             notes: BTreeMap::new(),
+            signed: BTreeSet::new(),
             later: BTreeSet::new(),
             commands: VecDeque::new(),
             command_count: 0,
+            verbs: Vec::new(),
+            metrics: None,
             typed_commands: Vec::new(),
             driven_here: None,
             has_mouse: false,
@@ -386,6 +405,7 @@ impl Panel {
             Self::Run { .. } => PanelKind::Run,
             Self::Plan(_) => PanelKind::Plan,
             Self::Cost(_) => PanelKind::Cost,
+            Self::Metrics(_) => PanelKind::Metrics,
             Self::Workflow(_) => PanelKind::Workflow,
             Self::Timeline { .. } => PanelKind::Timeline,
             Self::Approval(_) => PanelKind::Approval,
@@ -403,6 +423,7 @@ impl Panel {
             | Self::Runs(cursor)
             | Self::Plan(cursor)
             | Self::Cost(cursor)
+            | Self::Metrics(cursor)
             | Self::Workflow(cursor)
             | Self::Run { cursor, .. }
             | Self::Timeline { cursor, .. }
@@ -422,6 +443,7 @@ impl Panel {
             | Self::Runs(cursor)
             | Self::Plan(cursor)
             | Self::Cost(cursor)
+            | Self::Metrics(cursor)
             | Self::Workflow(cursor)
             | Self::Run { cursor, .. }
             | Self::Timeline { cursor, .. }

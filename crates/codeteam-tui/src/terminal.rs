@@ -6,6 +6,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::thread;
 
 use base64::Engine as _;
+use codeteam_engine::env::Failpoint;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{
@@ -53,11 +54,15 @@ pub fn check_terminal(is_dumb: bool) -> Result<(), ScreenProblem> {
 pub(crate) struct OpenTerminal {
     terminal: Terminal<CrosstermBackend<io::Stdout>>,
     theme: Theme,
+    /// How often it was drawn.
+    drawn: u64,
+    /// Where a test wants a panic.
+    failpoint: Option<Failpoint>,
 }
 
 impl OpenTerminal {
     /// Takes the terminal over. From here on, a panic gives it back before it is reported.
-    pub(crate) fn open(theme: Theme) -> io::Result<Self> {
+    pub(crate) fn open(theme: Theme, failpoint: Option<Failpoint>) -> io::Result<Self> {
         restore_on_panic();
         take_over()?;
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout()));
@@ -67,6 +72,8 @@ impl OpenTerminal {
         Ok(Self {
             terminal: terminal?,
             theme,
+            drawn: 0,
+            failpoint,
         })
     }
 
@@ -85,8 +92,13 @@ impl OpenTerminal {
         // What is drawn between these appears at once, where the terminal knows of it.
         queue!(io::stdout(), BeginSynchronizedUpdate)?;
         let theme = self.theme;
+        self.drawn += 1;
+        let fails = self.failpoint == Some(Failpoint::Drawn(self.drawn));
         self.terminal.autoresize()?;
-        let drawn = self.terminal.draw(|frame| draw(app, theme, frame));
+        let drawn = self.terminal.draw(|frame| {
+            draw(app, theme, frame);
+            assert!(!fails, "a test wants the screen to fail here");
+        });
         drawn?;
         execute!(io::stdout(), EndSynchronizedUpdate)
     }

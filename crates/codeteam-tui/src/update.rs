@@ -3,11 +3,13 @@
 
 mod command_line;
 mod commenting;
+mod completing;
 mod copy;
 mod decide;
 mod moves;
 mod open;
 mod overriding;
+mod searching;
 #[cfg(test)]
 mod tests;
 mod typing;
@@ -38,6 +40,11 @@ pub(crate) fn update(app: &mut App, now: EpochMillis, message: Message) -> Vec<S
             Vec::new()
         }
         Message::LogLoaded(loaded) => take_log(app, loaded),
+        Message::LogSearched(found) => searching::take_found_line(app, &found),
+        Message::MetricsLoaded(loaded) => {
+            app.metrics = Some(*loaded);
+            Vec::new()
+        }
         Message::LogGrew { fence, lines } => open::grow_log(app, fence, lines),
         Message::CommandPrinted { id, line } => {
             print_command(app, id, line);
@@ -97,8 +104,8 @@ fn perform_key(app: &mut App, action: KeyAction) -> Vec<ScreenAction> {
         KeyAction::PreviousHunk => moves::jump_in_diff(app, false, -1),
         KeyAction::NextFile => moves::jump_in_diff(app, true, 1),
         KeyAction::PreviousFile => moves::jump_in_diff(app, true, -1),
-        KeyAction::NextChange => moves::jump_to_change(app, 1),
-        KeyAction::PreviousChange => moves::jump_to_change(app, -1),
+        KeyAction::NextMatch => searching::find_next(app, 1),
+        KeyAction::PreviousMatch => searching::find_next(app, -1),
         KeyAction::MarkRange => moves::mark_range(app),
         KeyAction::ToggleViewed => moves::toggle_viewed(app),
         KeyAction::DropComment => commenting::drop_comment(app),
@@ -111,6 +118,7 @@ fn perform_key(app: &mut App, action: KeyAction) -> Vec<ScreenAction> {
         KeyAction::ShowPlan => open::show_root(app, Panel::Plan(ListCursor::default())),
         KeyAction::ShowWorkflow => open::show_workflow(app),
         KeyAction::ShowCost => open::show_root(app, Panel::Cost(ListCursor::default())),
+        KeyAction::ShowMetrics => open::show_metrics(app),
         KeyAction::ShowTimeline => {
             let cursor = ListCursor::default();
             let has_bars = true;
@@ -127,11 +135,13 @@ fn perform_key(app: &mut App, action: KeyAction) -> Vec<ScreenAction> {
             Vec::new()
         }
         KeyAction::EditFilter => typing::edit_filter(app),
+        KeyAction::EditLineFilter => typing::edit_line_filter(app),
         KeyAction::EditCommand => typing::edit_command(app, ""),
         KeyAction::Approve => decide::approve(app),
         KeyAction::Reject => decide::reject(app),
         KeyAction::Answer => decide::answer(app),
         KeyAction::WriteNote => decide::write_note(app),
+        KeyAction::ToggleSigning => decide::toggle_signing(app),
         KeyAction::DecideLater => decide::decide_later(app),
         KeyAction::WriteComment => commenting::write_comment(app),
         KeyAction::Retry => decide::retry(app),
@@ -229,6 +239,10 @@ fn take_log(app: &mut App, loaded: LoadedLog) -> Vec<ScreenAction> {
     log.total = loaded.total;
     log.lines = loaded.lines;
     let rows = crate::state::log_rows(log, columns);
+    if let Some(wanted) = log.found_line.take() {
+        log.cursor.selected = searching::row_of_line(&rows, wanted, &log.cursor.search);
+        return Vec::new();
+    }
     log.cursor.selected = match (loaded.query.anchor, shown) {
         (LogAnchor::End, _) => rows.len().saturating_sub(1),
         (LogAnchor::From(0), _) | (_, None) => 0,

@@ -9,6 +9,7 @@ mod run;
 use std::sync::Arc;
 
 use codeteam_core::ids::{EpochMillis, RunId};
+use codeteam_engine::metrics::MetricsCache;
 use codeteam_engine::problem::Problem;
 use codeteam_engine::session;
 use codeteam_report::describe;
@@ -21,7 +22,6 @@ use crate::projects::{ProjectRegistry, WatchedProject};
 use crate::routes::{Route, RunPlace};
 
 pub(crate) use self::attempt::{AttemptText, read_attempt_text};
-pub(crate) use self::metrics::MetricsCache;
 pub(crate) use self::run::{find_question, is_grave};
 
 /// What pages are made of.

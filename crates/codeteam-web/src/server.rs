@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use codeteam_core::ids::{EpochMillis, RunId};
 use codeteam_engine::clock;
+use codeteam_engine::metrics::MetricsCache;
 use codeteam_engine::problem::Problem;
 use codeteam_host::error_chain::format_error_chain;
 use codeteam_http::{ConnectionRefusal, HttpReply, RequestHandler};
@@ -22,7 +23,7 @@ use crate::drafts::DraftStore;
 use crate::form_data::FormData;
 use crate::gate::{Admission, GateRefusal, RefusalCounts, RequestGate};
 use crate::live_hub::{LiveHub, LiveScope};
-use crate::load_page::{AttemptText, MetricsCache, PageSources, problem_page, read_attempt_text};
+use crate::load_page::{AttemptText, PageSources, problem_page, read_attempt_text};
 use crate::log_tail::LogTail;
 use crate::page::{
     DoctorPage, LinksPage, Notice, Page, ProblemPage, ReadLink, Shell, Theme, assets, render,

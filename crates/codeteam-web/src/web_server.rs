@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use codeteam_engine::clock;
 use codeteam_engine::env::Env;
+use codeteam_engine::metrics::MetricsCache;
 use codeteam_engine::problem::Problem;
 use codeteam_http::{ConnectionLimits, LoopbackListener, serve_connections};
 
@@ -17,7 +18,6 @@ use crate::drafts::DraftStore;
 use crate::gate::{RefusalCounts, RequestGate};
 use crate::listen::listen_at;
 use crate::live_hub::LiveHub;
-use crate::load_page::MetricsCache;
 use crate::log_tail::LogTail;
 use crate::projects::{ProjectRegistry, RunnerFactory};
 use crate::server::{PageMemory, PageServer, SharedServer};

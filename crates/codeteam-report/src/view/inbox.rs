@@ -7,7 +7,7 @@ use codeteam_core::risk::RiskLevel;
 use codeteam_core::shell::shell_word;
 use serde::Serialize;
 
-use super::{NextAction, NextStep, QuestionView, RunView, TimeoutView, VoteStanding};
+use super::{IdleDeadline, NextAction, NextStep, QuestionView, RunView, TimeoutView, VoteStanding};
 use crate::describe;
 
 /// Something that needs a person.
@@ -49,6 +49,9 @@ pub struct InboxItem {
     /// What happens next if nobody decides, and when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<TimeoutView>,
+    /// The next deadline, if no process drives the run: it passes without effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_deadline: Option<IdleDeadline>,
     /// The commands that answer it.
     pub commands: Vec<String>,
 }
@@ -132,6 +135,7 @@ impl InboxItem {
             your_vote: None,
             decided: Vec::new(),
             timeout: None,
+            idle_deadline: None,
             commands: Vec::new(),
         }
     }
@@ -162,10 +166,23 @@ impl InboxItem {
         }
     }
 
+    /// Adds the deadline that passes without effect, because no process drives the run.
+    #[must_use]
+    pub fn without_driver(mut self, view: &RunView, now: EpochMillis) -> Self {
+        let mut open = view.questions.iter();
+        let asked = open.find(|asked| Some(&asked.question.id) == self.question_id.as_ref());
+        let approval = asked.and_then(|asked| asked.approval.as_ref());
+        self.idle_deadline =
+            approval.and_then(|approval| IdleDeadline::of_approval(&view.id, approval, now));
+        self
+    }
+
     /// Makes the item one of another project: its commands can be called from anywhere.
     #[must_use]
     pub fn in_project(mut self, project: &str) -> Self {
-        for command in &mut self.commands {
+        let deadline = self.idle_deadline.as_mut();
+        let commands = self.commands.iter_mut();
+        for command in commands.chain(deadline.map(|deadline| &mut deadline.command)) {
             *command = command_in_project(command, project);
         }
         self.project = Some(project.to_owned());

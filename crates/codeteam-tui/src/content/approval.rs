@@ -7,7 +7,7 @@ use codeteam_core::risk::RiskLevel;
 use codeteam_core::workflow::CheckClass;
 use codeteam_report::describe::format_future_time;
 use codeteam_report::report::{ReportVerdict, ScreenLine, TextTone};
-use codeteam_report::view::{BreakdownView, ChangeView, QuestionView};
+use codeteam_report::view::{BreakdownView, ChangeView, IdleDeadline, QuestionView};
 
 use super::{field, line, span};
 use crate::state::{App, ApprovalPanel};
@@ -77,6 +77,7 @@ pub(crate) fn approval_facts(app: &App, panel: &ApprovalPanel, columns: usize) -
         lines.push(line(TextTone::Plain, text));
     }
     lines.extend(risk_lines(asked, columns));
+    lines.extend(deadline_lines(app, panel, asked, columns));
     lines.extend(change_facts(app, panel, asked, columns));
     if !asked.about_change && question.id.frame.is_root() {
         lines.extend(plan_lines(app, run, columns));
@@ -141,6 +142,29 @@ fn risk_lines(asked: &QuestionView, columns: usize) -> Vec<ScreenLine> {
         lines.extend(field("deadline", TextTone::Warn, &deadline, columns));
     }
     lines
+}
+
+/// Returns the deadline that passes without effect, if nobody drives the run.
+fn deadline_lines(
+    app: &App,
+    panel: &ApprovalPanel,
+    asked: &QuestionView,
+    columns: usize,
+) -> Vec<ScreenLine> {
+    let idle = asked.approval.as_ref();
+    let idle = idle.filter(|_| !app.is_driven(panel.run.as_str()));
+    let deadline =
+        idle.and_then(|approval| IdleDeadline::of_approval(&panel.run, approval, app.now));
+    let Some(deadline) = deadline else {
+        return Vec::new();
+    };
+    let text = format!("{} (here: `u`)", deadline.to_line());
+    let tone = if deadline.is_over {
+        TextTone::Bad
+    } else {
+        TextTone::Warn
+    };
+    field("time", tone, &text, columns)
 }
 
 fn change_facts(

@@ -23,6 +23,7 @@ pub(crate) fn cost_lines(app: &App, columns: usize, filter: &str) -> Vec<ScreenL
     lines.extend(field("spent", TextTone::Strong, &spent.money, columns));
     let tokens = format!("{}, {}", spent.tokens, spent.attempts);
     lines.extend(field("", TextTone::Plain, &tokens, columns));
+    lines.extend(reserved_lines(history, columns));
     lines.extend(limit_lines(app, history, cost, columns));
     if let Some(limit) = cost.reached_limit {
         let text = format!(
@@ -49,6 +50,26 @@ pub(crate) fn cost_lines(app: &App, columns: usize, filter: &str) -> Vec<ScreenL
     by_task.truncate(MOST_TASKS);
     lines.extend(table("by task", by_task, filter, columns));
     lines
+}
+
+/// Returns what is held back for attempts under way, so that they cannot exceed a limit together.
+fn reserved_lines(history: &RunHistory, columns: usize) -> Vec<ScreenLine> {
+    let launches = history.run.as_run().outstanding.values();
+    let (mut money, mut tokens) = (0_u64, 0_u64);
+    for launch in launches.filter(|launch| launch.counted) {
+        money = money.saturating_add(launch.reserved.money_microusd);
+        tokens = tokens.saturating_add(launch.reserved.tokens);
+    }
+    let parts = [
+        (money > 0).then(|| format_money(money)),
+        (tokens > 0).then(|| format!("{tokens} tokens")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() {
+        return Vec::new();
+    }
+    let text = format!("{} for attempts under way", parts.join(", "));
+    field("reserved", TextTone::Plain, &text, columns)
 }
 
 /// A limit if there is one, what is used of it, how such a number is written, and its unit.
@@ -121,18 +142,23 @@ fn table(
     if rows.is_empty() {
         return Vec::new();
     }
-    let name_columns = columns.saturating_sub(52).clamp(14, 40);
+    // Where there is no room for all numbers, money and time are what matters.
+    let is_narrow = columns < 66;
+    let numbers_columns = if is_narrow { 31 } else { 52 };
+    let name_columns = columns.saturating_sub(numbers_columns).clamp(14, 40);
+    let numbers = |[attempts, failed, time, tokens, money]: [&str; 5]| {
+        if is_narrow {
+            format!(" {attempts:>8} {time:>8} {money:>12}")
+        } else {
+            format!(" {attempts:>8} {failed:>6} {time:>8} {tokens:>10} {money:>12}")
+        }
+    };
+    let heads = ["attempts", "failed", "time", "tokens", "money"];
     let mut lines = vec![
         Vec::new(),
         vec![
             span(TextTone::Strong, pad(title, name_columns)),
-            span(
-                TextTone::Faint,
-                format!(
-                    " {:>8} {:>6} {:>8} {:>10} {:>12}",
-                    "attempts", "failed", "time", "tokens", "money"
-                ),
-            ),
+            span(TextTone::Faint, numbers(heads)),
         ],
     ];
     for (name, row) in rows {
@@ -148,13 +174,11 @@ fn table(
             row.tokens.to_string()
         };
         let time = duration(row.millis);
-        let numbers = format!(
-            " {:>8} {:>6} {time:>8} {tokens:>10} {money:>12}",
-            row.attempts, row.failed
-        );
+        let (attempts, failed) = (row.attempts.to_string(), row.failed.to_string());
+        let cells = [&attempts, &failed, &time, &tokens, &money].map(String::as_str);
         lines.push(vec![
             span(TextTone::Plain, pad(&clean(&name), name_columns)),
-            span(TextTone::Plain, numbers),
+            span(TextTone::Plain, numbers(cells)),
         ]);
     }
     lines

@@ -4,7 +4,7 @@ use codeteam_core::findings::Finding;
 use codeteam_core::ids::RoleName;
 use codeteam_report::describe::{format_money, format_time_of_day, short_id};
 use codeteam_report::report::{ScreenLine, TextTone};
-use codeteam_report::view::{AttemptView, RunView, TaskView};
+use codeteam_report::view::{AttemptView, IdleDeadline, RunView, TaskView};
 
 use super::{block, field, line};
 use crate::model::{InboxItem, RunHistory};
@@ -57,6 +57,17 @@ fn inbox_detail(app: &App, item: &InboxItem, columns: usize) -> Vec<ScreenLine> 
                 if !asked.objections.is_empty() {
                     let against = asked.objections.join(", ");
                     lines.extend(field("against", TextTone::Bad, &against, columns));
+                }
+                let approval = asked.approval.as_ref();
+                let approval = approval.filter(|_| !app.is_driven(item.run()));
+                let idle = approval.and_then(|it| IdleDeadline::of_approval(&run.id, it, app.now));
+                if let Some(idle) = idle {
+                    let tone = if idle.is_over {
+                        TextTone::Bad
+                    } else {
+                        TextTone::Warn
+                    };
+                    lines.extend(field("time", tone, &idle.to_line(), columns));
                 }
                 for step in run.steps_for_question(question) {
                     lines.extend(field("command", TextTone::Faint, &step.command, columns));

@@ -7,12 +7,12 @@ use ratatui::layout::Rect;
 
 use super::{Theme, put_line};
 use crate::content::{span, standing_tone};
-use crate::keys::{COMMON_KEYS, PanelKind, panel_keys};
+use crate::keys::{COMMON_KEYS, PanelKind, is_searched, panel_keys};
 use crate::state::{App, DiffPanel, Panel};
 use crate::text::{clean, count, fit, width};
 
 /// The main panels, with the keys that open them.
-const TABS: [(&str, &str, PanelKind); 7] = [
+const TABS: [(&str, &str, PanelKind); 8] = [
     ("1", "inbox", PanelKind::Inbox),
     ("2", "runs", PanelKind::Runs),
     ("3", "run", PanelKind::Run),
@@ -20,6 +20,7 @@ const TABS: [(&str, &str, PanelKind); 7] = [
     ("5", "cost", PanelKind::Cost),
     ("7", "timeline", PanelKind::Timeline),
     ("8", "workflow", PanelKind::Workflow),
+    ("9", "metrics", PanelKind::Metrics),
 ];
 
 /// Draws the line with the main panels, and the line that says what is shown.
@@ -65,8 +66,9 @@ fn line_width(line: &ScreenLine) -> usize {
 
 /// Returns the line that says what is shown, and who drives it.
 fn title_line(app: &App, columns: usize) -> ScreenLine {
-    let about_run = !matches!(app.panels.first(), Some(Panel::Inbox(_) | Panel::Runs(_)))
-        || app.panels.len() > 1;
+    let about_all = [PanelKind::Inbox, PanelKind::Runs, PanelKind::Metrics];
+    let first = app.panels.first().map(Panel::kind);
+    let about_run = !first.is_some_and(|kind| about_all.contains(&kind)) || app.panels.len() > 1;
     let mut line = Vec::new();
     // What matters most comes first: a narrow terminal cuts the end off.
     let run = app.selected.as_ref().filter(|_| about_run);
@@ -85,6 +87,12 @@ fn title_line(app: &App, columns: usize) -> ScreenLine {
         && !cursor.filter.is_empty()
     {
         let text = format!("  /{} (Esc shows all)", clean(&cursor.filter));
+        line.push(span(TextTone::Warn, text));
+    }
+    if let Some(cursor) = app.panel().and_then(Panel::cursor)
+        && !cursor.search.is_empty()
+    {
+        let text = format!("  searched: {} (n, N; Esc ends it)", clean(&cursor.search));
         line.push(span(TextTone::Warn, text));
     }
     if let Some(run) = run {
@@ -132,6 +140,7 @@ fn panel_name(app: &App, panel: &Panel) -> String {
         Panel::Run { .. } => "run".to_owned(),
         Panel::Plan(_) => "plan".to_owned(),
         Panel::Cost(_) => "cost".to_owned(),
+        Panel::Metrics(_) => "metrics".to_owned(),
         Panel::Workflow(_) => "workflow".to_owned(),
         Panel::Timeline { .. } => "timeline".to_owned(),
     }
@@ -199,14 +208,23 @@ fn key_hints(app: &App, columns: usize) -> ScreenLine {
         return Vec::new();
     };
     let opens = match kind {
-        PanelKind::Cost | PanelKind::Workflow | PanelKind::Text | PanelKind::Log => None,
+        PanelKind::Cost
+        | PanelKind::Metrics
+        | PanelKind::Workflow
+        | PanelKind::Text
+        | PanelKind::Log => None,
         PanelKind::Approval => Some("choose"),
         _ => Some("open"),
     };
     let open = opens.map(|word| ("Enter", word));
     let own = panel_keys(kind).iter().filter(|b| !b.hint.is_empty());
     let own = own.map(|b| (b.keys[0], b.hint));
-    let others = [("Esc", "back"), ("/", "filter"), (":", "command")];
+    let slash = if is_searched(kind) {
+        "search"
+    } else {
+        "filter"
+    };
+    let others = [("Esc", "back"), ("/", slash), (":", "command")];
     let common = COMMON_KEYS.iter().filter(|b| !b.hint.is_empty());
     let common: Vec<_> = common.map(|b| (b.keys[0], b.hint)).collect();
     let long = |(key, word): &(&str, &str)| key.len() + word.len() + 3;

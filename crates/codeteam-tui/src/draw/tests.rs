@@ -1,7 +1,11 @@
 //! What is on the screen, as text.
 
+use codeteam_core::ids::EpochMillis;
 use codeteam_core::untrusted_text::is_active_character;
 use codeteam_engine::attempt_log::{LogAnchor, LogLine, LogLineKind, LogQuery};
+use codeteam_engine::metrics::{
+    MetricsRow, MetricsTable, ProjectMetrics, RunMetrics, WorkerSuccess,
+};
 use expect_test::{Expect, expect};
 
 use crate::fixture::{TestScreen, ended};
@@ -54,7 +58,7 @@ fn the_inbox_shows_what_needs_a_person() {
     check(
         &screen(120, 40, &[]),
         expect![[r"
-            codeteam [1 inbox(1)] 2 runs  3 run  4 plan  5 cost  7 timeline  8 workflow
+            codeteam [1 inbox(1)] 2 runs  3 run  4 plan  5 cost  7 timeline  8 workflow  9 metrics
 
             >decide    task-002       Is this change what you want?        1m  | run       2026-11-19_044353_count-words-and-charact
                                                                                |           ers
@@ -172,7 +176,7 @@ fn beside_the_tree_is_what_is_selected() {
     check(
         &screen(120, 40, &UNFOLD),
         expect![[r"
-            codeteam  1 inbox(1)  2 runs [3 run] 4 plan  5 cost  7 timeline  8 workflow
+            codeteam  1 inbox(1)  2 runs [3 run] 4 plan  5 cost  7 timeline  8 workflow  9 metrics
             needs you  2026-11-19_044353_count-words-and-characters
              needs you - Count words and characters  Is this change what yo…   | step      code
              done        + plan                                                | of        task-002
@@ -221,7 +225,7 @@ fn a_large_terminal_shows_it_all() {
     check(
         &screen(200, 60, &UNFOLD),
         expect![[r"
-            codeteam  1 inbox(1)  2 runs [3 run] 4 plan  5 cost  7 timeline  8 workflow
+            codeteam  1 inbox(1)  2 runs [3 run] 4 plan  5 cost  7 timeline  8 workflow  9 metrics
             needs you  2026-11-19_044353_count-words-and-characters
              needs you - Count words and characters  Is this change what you want?                                         | step      code
              done        + plan                                                                                            | of        task-002
@@ -386,7 +390,7 @@ fn the_approval_panel_has_the_facts_and_the_answers() {
     check(
         &screen(120, 40, &["Enter"]),
         expect![[r"
-            codeteam [1 inbox(1)] 2 runs  3 run  4 plan  5 cost  7 timeline  8 workflow
+            codeteam [1 inbox(1)] 2 runs  3 run  4 plan  5 cost  7 timeline  8 workflow  9 metrics
             needs you > question of task-002  2026-11-19_044353_count-words-and-characters
             task      task-002 Print the counts as JSON
             asked by  judge
@@ -502,21 +506,21 @@ fn both_versions_side_by_side() {
     check(
         &wide,
         expect![[r#"
-        codeteam [1 inbox(1)] 2 runs  3 run  4 plan  5 cost  7 timeline  8 workflow
-        needs you > question of task-002 > diff of task-002, 2 files +6 -2  2026-11-19_044353_count-words-and-characters
-        >- src/format.py  +1 -0
-                     new file mode 100644
-         @@ -0,0 +1 @@
-                                                                                  |     1 +WIDTH = 80
-         - src/report.py  +5 -2
-         @@ -1,4 +1,7 @@
-             1  import json                                                       |     1  import json
-                                                                                  |     2 +import sys
-             2                                                                    |     3
-             3 -# TODO: characters                                                |     4 +from count import count, count_characters
-             4 -print(json.dumps({}))                                             |     5 +
-                                                                                  |     6 +text = open(sys.argv[1]).read()
-                                                                                  |     7 +print(json.dumps({"words": count(text), "characters": count_chara…
+            codeteam [1 inbox(1)] 2 runs  3 run  4 plan  5 cost  7 timeline  8 workflow  9 metrics
+            needs you > question of task-002 > diff of task-002, 2 files +6 -2  2026-11-19_044353_count-words-and-characters
+            >- src/format.py  +1 -0
+                         new file mode 100644
+             @@ -0,0 +1 @@
+                                                                                      |     1 +WIDTH = 80
+             - src/report.py  +5 -2
+             @@ -1,4 +1,7 @@
+                 1  import json                                                       |     1  import json
+                                                                                      |     2 +import sys
+                 2                                                                    |     3
+                 3 -# TODO: characters                                                |     4 +from count import count, count_characters
+                 4 -print(json.dumps({}))                                             |     5 +
+                                                                                      |     6 +text = open(sys.argv[1]).read()
+                                                                                      |     7 +print(json.dumps({"words": count(text), "characters": count_chara…
 
 
 
@@ -525,8 +529,8 @@ fn both_versions_side_by_side() {
 
 
 
-        Enter open  c comment  r reject  a approve  Space viewed  ] hunk  } file  v range  Esc back  / filter  : command  ? keys  q leave
-    "#]],
+            Enter open  c comment  r reject  a approve  Space viewed  ] hunk  } file  v range  Esc back  / search  : command  ? keys  q leave
+        "#]],
     );
     // The line that was selected stays selected, also back again.
     wide.press(&["n", "n", "s"]);
@@ -607,7 +611,7 @@ fn the_report_is_worded_as_everywhere() {
               +5 -2     src/report.py
 
 
-            d diff  Esc back  / filter  : command  ? keys  q leave
+            d diff  Esc back  / search  : command  ? keys  q leave
         "]],
     );
 }
@@ -646,7 +650,7 @@ fn the_plan_with_its_dependencies() {
     check(
         &screen(120, 40, &["4", "j"]),
         expect![[r"
-            codeteam  1 inbox(1)  2 runs  3 run [4 plan] 5 cost  7 timeline  8 workflow
+            codeteam  1 inbox(1)  2 runs  3 run [4 plan] 5 cost  7 timeline  8 workflow  9 metrics
             needs you  2026-11-19_044353_count-words-and-characters
              done      task-001 Count characters                               | task      task-002
             >needs you task-002 Print the counts as JSON                       | title     Print the counts as JSON
@@ -724,6 +728,106 @@ fn the_cost_by_worker_role_and_task() {
 }
 
 #[test]
+fn the_metrics_of_all_runs() {
+    let mut screen = screen(80, 40, &["9"]);
+    assert!(screen.text().contains("counting the runs"));
+    let row = |name: &str, count, succeeded, microusd| MetricsRow {
+        name: name.to_owned(),
+        count,
+        succeeded,
+        retried: count - succeeded,
+        median_millis: Some(45_000),
+        p90_millis: Some(190_000),
+        tokens: 1_000,
+        microusd,
+        unpriced: u64::from(microusd.is_none()),
+    };
+    let run = |day: u64, has_succeeded, money| RunMetrics {
+        run: format!("run-{day}"),
+        started_at: EpochMillis(1_795_000_000_000 + day * 86_400_000),
+        has_succeeded,
+        tokens: 500,
+        spent: vec![("claude".to_owned(), money)],
+        ..RunMetrics::default()
+    };
+    let success = |step: &str, worker: &str, count, succeeded| WorkerSuccess {
+        step: step.to_owned(),
+        worker: worker.to_owned(),
+        count,
+        succeeded,
+    };
+    let metrics = ProjectMetrics {
+        runs: vec![
+            run(0, Some(true), Some(1_200_000)),
+            run(1, Some(false), Some(300_000)),
+            run(2, None, None),
+        ],
+        tables: vec![MetricsTable {
+            by: "role".to_owned(),
+            rows: vec![
+                row("coder", 40, 35, Some(1_500_000)),
+                row("planner", 3, 3, None),
+            ],
+        }],
+        by_step_and_worker: vec![
+            success("code", "claude", 30, 27),
+            success("code", "codex", 10, 8),
+            success("plan", "claude", 3, 3),
+        ],
+        rounds: vec![(1, 12), (2, 3)],
+    };
+    screen.send(Message::MetricsLoaded(Box::new(Ok(metrics))));
+    check(
+        &screen,
+        expect![[r"
+        codeteam  1 inbox(1)  2 runs  3 run  4 plan  5 cost  7 timeline  8 workflow
+
+        runs      3 runs of the last 30 days: 1 done, 1 failed, 1 not ended
+        spent     $1.5000, 1500 tokens
+
+        by role                ended  success   again    median      90 %        money
+        coder                     40     87 %       5       45s    3m 10s      $1.5000
+        planner                    3   100 %?       0       45s    3m 10s      unknown
+
+        success at    claude          codex
+        code          90 % of 30      80 % of 10
+        plan          100 %? of 3
+
+        cost a day
+          Nov 18 ################################################## $1.2000
+          Nov 19 ############ $0.3000
+
+        rounds a task
+               1 ################################################## 12 tasks
+               2 ############ 3 tasks
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+        Esc back  / filter  : command  ? keys  q leave
+    "]],
+    );
+    screen.press(&["/"]);
+    screen.type_text("plan");
+    assert!(!screen.text().contains("coder"), "{}", screen.text());
+}
+
+#[test]
 fn the_timeline_as_bars() {
     check(
         &screen(80, 24, &["7"]),
@@ -789,22 +893,22 @@ fn the_keys_of_a_panel() {
                     | c C           comment on lines of the diff                   |
             Is this | s S           decide later, and go to the next               |
                     | n N           a note that goes with your decision            |
-            files   | e i           answer in your own words                       |
-                    | v V           the whole report                               |
-                    | F             the findings                                   |
-            review  | X             end the run                                    |
-            checks  |                                                              |
-            checks  | k Up          up                                             |
-            finding | j Down        down                                           |
-            finding | PgUp Ctrl-B   a page up                                      |
-                    | PgDn Ctrl-F   a page down                                    |
-                    | Ctrl-U        half a page up                                 |
-            --------| Ctrl-D        half a page down                               |--------
-            >accept | g Home        to the top                                     |
-             reject | G End         to the end                                     |
-             edit   | Enter         open                                           |
-            [A]pprov| Esc Backspace back                                           |
-                    +-- j k: 17 more ----------------------------------------------+
+            files   | Ctrl-S        sign your vote with your ssh key, or not       |
+                    | u             go on with a run that nobody drives            |
+                    | e i           answer in your own words                       |
+            review  | v V           the whole report                               |
+            checks  | F             the findings                                   |
+            checks  | X             end the run                                    |
+            finding |                                                              |
+            finding | k Up          up                                             |
+                    | j Down        down                                           |
+                    | PgUp Ctrl-B   a page up                                      |
+            --------| PgDn Ctrl-F   a page down                                    |--------
+            >accept | Ctrl-U        half a page up                                 |
+             reject | Ctrl-D        half a page down                               |
+             edit   | g Home        to the top                                     |
+            [A]pprov| G End         to the end                                     |
+                    +-- j k: 20 more ----------------------------------------------+
             Enter choose  n note  v report  Esc back  / filter  : command  ? keys  q leave
         "]],
     );
@@ -947,7 +1051,7 @@ fn the_output_of_an_attempt() {
                 29 line 29 of the output
             >        and what belongs to it
 
-            f follow  e problems  t tools  w wrap  Esc back  / filter  ? keys  q leave
+            f follow  e problems  t tools  w wrap  Esc back  / search  ? keys  q leave
         "]],
     );
 }
@@ -956,7 +1060,7 @@ fn the_output_of_an_attempt() {
 #[test]
 fn nothing_that_others_wrote_acts_on_the_terminal() {
     let hostile = "\u{1b}]0;owned\u{7}\u{1b}[2J\r\n\u{202e}x\u{9b}31m\u{2028}\u{200d}日本語\t👩‍👩‍👧";
-    let roots = ["1", "2", "3", "4", "5", "7"];
+    let roots = ["1", "2", "3", "4", "5", "7", "9"];
     for columns in [1, 12, 40, 41, 60, 80, 111, 200] {
         for rows in [1, 5, 10, 11, 18, 24, 50] {
             let mut screen = TestScreen::new(columns, rows);

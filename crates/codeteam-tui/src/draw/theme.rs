@@ -39,6 +39,12 @@ impl Theme {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
+    /// Returns the style of what was searched for, to be added to its own. It differs from what is
+    /// selected, and does without a colour.
+    pub(crate) fn found() -> Style {
+        Style::new().add_modifier(Modifier::UNDERLINED | Modifier::BOLD)
+    }
+
     /// Returns a line with its styles.
     pub(crate) fn line(self, line: &ScreenLine) -> Line<'static> {
         let spans = line

@@ -92,6 +92,8 @@ pub(crate) enum InputPurpose {
     Comment,
     /// Which rows are listed.
     Filter,
+    /// What is searched for.
+    Search,
     /// A command of codeteam.
     Command,
 }

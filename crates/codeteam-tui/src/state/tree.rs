@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use codeteam_core::ids::{FramePath, PhaseId};
 use codeteam_core::schedule::TaskStatus;
+use codeteam_report::describe::first_line;
 use codeteam_report::view::{AttemptView, RunView, TaskView};
 
 use super::ListCursor;
@@ -194,13 +195,24 @@ impl<'a> TreeBuilder<'a> {
             } else {
                 step.clone()
             };
+            let mut open = self.run().questions.iter();
+            let asked = open.find(|asked| {
+                let id = &asked.question.id;
+                id.frame == *frame && id.step.0 == step && id.generation == generation
+            });
+            let (standing, remark) = match asked {
+                Some(asked) => {
+                    let text = first_line(&asked.question.text).to_owned();
+                    (Standing::NeedsYou, text)
+                }
+                None => self.visit_standing(frame, &within),
+            };
             let node = TreeNode::Step {
                 frame: frame.clone(),
                 step,
                 generation,
             };
             let is_open = self.is_open(&node, opens_last && at + 1 == count);
-            let (standing, remark) = self.visit_standing(frame, &within);
             self.rows.push(TreeRow {
                 node,
                 depth,

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use codeteam_core::ids::{FramePath, RunId};
 use codeteam_engine::Engine;
-use codeteam_engine::attempt_log::{AttemptLog, LogQuery};
+use codeteam_engine::attempt_log::{AttemptLog, LogQuery, LogSearch};
+use codeteam_engine::clock::now;
+use codeteam_engine::metrics::{DEFAULT_DAYS, MetricsCache, ProjectMetrics};
 use codeteam_engine::patches::{PatchWithFiles, patch_between, task_patch};
 use codeteam_engine::problem::Problem;
-use codeteam_report::view::{AttemptTimeline, ChangeView, LoadedRun, RunReplay};
+use codeteam_report::view::{AttemptTimeline, ChangeView, LoadedRun, RunListItem, RunReplay};
 
-use crate::message::{LoadRequest, LoadedLog, LoadedPatch, LoadedReport, Message};
+use crate::message::{FoundLine, LoadRequest, LoadedLog, LoadedPatch, LoadedReport, Message};
 use crate::model::{HistoryUpdate, LogTarget, TIMELINE_LINES, TimelineLine};
 use crate::text::fit;
 use codeteam_report::patch::PatchDocument;
@@ -33,6 +35,7 @@ pub(crate) fn load_requests(
         messages,
         replay: None,
         log: None,
+        metrics: MetricsCache::default(),
     };
     loop {
         let is_tailing = loader.log.as_ref().is_some_and(|log| log.is_followed);
@@ -58,6 +61,7 @@ struct Loader<'a> {
     /// The run that is shown, as far as it was read.
     replay: Option<FollowedHistory>,
     log: Option<OpenLog>,
+    metrics: MetricsCache,
 }
 
 struct FollowedHistory {
@@ -106,6 +110,14 @@ impl Loader<'_> {
                 Ok(loaded) => Message::LogLoaded(loaded),
                 Err(problem) => Message::ReadFailed(problem_line(&problem)),
             },
+            LoadRequest::FindInLog { target, search } => match self.find_in_log(&target, &search) {
+                Ok(found) => Message::LogSearched(found),
+                Err(problem) => Message::ReadFailed(problem_line(&problem)),
+            },
+            LoadRequest::Metrics => {
+                let counted = self.count_metrics();
+                Message::MetricsLoaded(Box::new(counted.map_err(|p| problem_line(&p))))
+            }
             LoadRequest::CloseLog => {
                 self.log = None;
                 return true;
@@ -228,6 +240,34 @@ impl Loader<'_> {
             total: open.log.line_count(),
             lines: open.log.read(query).map_err(unreadable)?,
         })
+    }
+
+    /// Searches the output that is shown.
+    fn find_in_log(
+        &mut self,
+        target: &LogTarget,
+        search: &LogSearch,
+    ) -> Result<FoundLine, Problem> {
+        let unreadable = |e| Problem::environment("the output cannot be read").caused_by(&e);
+        let open = self.log.as_ref().filter(|open| open.target == *target);
+        let Some(open) = open else {
+            return Err(Problem::internal("the output is not open"));
+        };
+        let found = open.log.find(search).map_err(unreadable)?;
+        Ok(FoundLine {
+            fence: target.fence,
+            text: search.text.clone(),
+            line: found.map(|(line, _)| line),
+            is_wrapped: found.is_some_and(|(_, is_wrapped)| is_wrapped),
+        })
+    }
+
+    /// Counts success, time and cost over the runs of the last days.
+    fn count_metrics(&self) -> Result<ProjectMetrics, Problem> {
+        let rows = self.engine.store.runs()?;
+        let items = rows.iter().map(|row| RunListItem::new(row, None));
+        self.metrics
+            .count_runs("", self.engine, items, DEFAULT_DAYS, now())
     }
 
     /// Looks whether the output that is shown has grown.

@@ -14,11 +14,11 @@ const TWO_WORD_VERBS: [&str; 2] = ["answer", "skip"];
 /// Verbs that go on until a run stops. They must wait for a person, who is here.
 const DRIVING_VERBS: [&str; 3] = ["resume", "retry", "run"];
 /// Verbs that need a terminal of their own.
-const TERMINAL_VERBS: [&str; 5] = ["edit", "mcp", "plan", "trust", "tui"];
+pub(super) const TERMINAL_VERBS: [&str; 5] = ["edit", "mcp", "plan", "trust", "tui"];
 /// Verbs that end or remove something.
 const GRAVE_VERBS: [&str; 3] = ["abort", "prune", "skip"];
 /// Options that are followed by a value.
-const VALUE_OPTIONS: [&str; 5] = ["-m", "--message", "--task", "--question", "--to"];
+const VALUE_OPTIONS: [&str; 6] = ["-m", "--message", "--task", "--question", "--to", "--key"];
 
 /// Runs what was typed.
 pub(super) fn run_typed(app: &mut App, typed: &str) -> Vec<ScreenAction> {

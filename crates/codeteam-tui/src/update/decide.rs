@@ -116,6 +116,7 @@ fn outcome_line(command: &CommandRecord, code: Option<i32>) -> Option<&String> {
 fn forget_drafts(app: &mut App, question: &AttemptId) {
     let place = question.frame.name();
     app.notes.remove(&question.to_string());
+    app.signed.remove(&question.to_string());
     app.later.remove(&question.to_string());
     let run = app.selected.as_ref().map(|run| run.0.clone());
     if let Some(run) = run {
@@ -161,6 +162,10 @@ pub(super) fn decision_words(
     let parts = [message.trim(), note.unwrap_or_default()];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let mut words = vec![verb.to_owned(), format!("--question={id}")];
+    // Only a vote on a change is signed.
+    if asked.approval.is_some() && app.signed.contains(&id) {
+        words.push("--sign".to_owned());
+    }
     if !parts.is_empty() {
         words.push(format!("--message={}", parts.join("\n\n")));
     }
@@ -435,6 +440,25 @@ pub(super) fn write_note(app: &mut App) -> Vec<ScreenAction> {
         "A note that goes with your decision; the next worker reads it".to_owned(),
         TextInput::with_lines().with_text(&known.unwrap_or_default()),
     );
+    Vec::new()
+}
+
+/// Signs the next vote on the question with the person's ssh key, or not.
+pub(super) fn toggle_signing(app: &mut App) -> Vec<ScreenAction> {
+    let Some((_, asked)) = require_question(app) else {
+        return Vec::new();
+    };
+    if asked.approval.is_none() {
+        app.complain("only a vote on a change that waits for an approval is signed");
+        return Vec::new();
+    }
+    let id = asked.question.id.to_string();
+    if app.signed.remove(&id) {
+        app.note("your vote is not signed");
+    } else {
+        app.signed.insert(id);
+        app.note("your vote is signed with git's `user.signingKey`; `:` takes `--key FILE`");
+    }
     Vec::new()
 }
 

@@ -4,7 +4,8 @@ use codeteam_engine::attempt_log::LogAnchor;
 
 use super::open;
 use crate::content::{
-    answer_rows, approval_facts, command_lines, cost_lines, report_lines, workflow_lines,
+    answer_rows, approval_facts, command_lines, cost_lines, metrics_lines, report_lines,
+    workflow_lines,
 };
 use crate::message::ScreenAction;
 use crate::state::{
@@ -44,7 +45,11 @@ impl CursorMove {
 fn is_text(panel: &Panel) -> bool {
     matches!(
         panel,
-        Panel::Report { .. } | Panel::Command { .. } | Panel::Cost(_) | Panel::Workflow(_)
+        Panel::Report { .. }
+            | Panel::Command { .. }
+            | Panel::Cost(_)
+            | Panel::Metrics(_)
+            | Panel::Workflow(_)
     )
 }
 
@@ -59,6 +64,7 @@ fn row_count(app: &App) -> usize {
             .shown_run()
             .map_or(0, |run| plan_tasks(run, &cursor.filter).len()),
         Some(Panel::Cost(cursor)) => cost_lines(app, columns, &cursor.filter).len(),
+        Some(Panel::Metrics(cursor)) => metrics_lines(app, columns, &cursor.filter).len(),
         Some(Panel::Workflow(cursor)) => workflow_lines(app, columns, &cursor.filter).len(),
         Some(Panel::Timeline { cursor, has_bars }) => app.history.as_ref().map_or(0, |history| {
             if *has_bars {

@@ -62,6 +62,13 @@ pub(super) fn show_workflow(app: &mut App) -> Vec<ScreenAction> {
     actions
 }
 
+/// Shows success, time and cost over all runs, and counts them anew.
+pub(super) fn show_metrics(app: &mut App) -> Vec<ScreenAction> {
+    let mut actions = show_root(app, Panel::Metrics(ListCursor::default()));
+    actions.push(ScreenAction::Load(LoadRequest::Metrics));
+    actions
+}
+
 /// Shows the main panel after the one that is shown.
 pub(super) fn show_next_panel(app: &mut App) -> Vec<ScreenAction> {
     let next = match app.panels.first() {
@@ -74,6 +81,7 @@ pub(super) fn show_next_panel(app: &mut App) -> Vec<ScreenAction> {
             has_bars: true,
         },
         Some(Panel::Timeline { .. }) => return show_workflow(app),
+        Some(Panel::Workflow(_)) => return show_metrics(app),
         _ => Panel::Inbox(ListCursor::default()),
     };
     show_root(app, next)
@@ -92,6 +100,11 @@ pub(super) fn close_panel(app: &mut App) -> Vec<ScreenAction> {
     if let Some(Panel::Diff(diff)) = app.panel_mut()
         && diff.range_start.take().is_some()
     {
+        return Vec::new();
+    }
+    let searched = app.panel_mut().and_then(Panel::cursor_mut);
+    if let Some(cursor) = searched.filter(|cursor| !cursor.search.is_empty()) {
+        cursor.search.clear();
         return Vec::new();
     }
     let closes_log = matches!(app.panel(), Some(Panel::Log(_)));
@@ -312,9 +325,11 @@ pub(super) fn selected_place(app: &App) -> Option<(RunId, String)> {
             let attempt = app.history.as_ref()?.attempts.get(&log.target.fence)?;
             Some((log.target.run.clone(), attempt.id.frame.name().to_owned()))
         }
-        Panel::Cost(_) | Panel::Workflow(_) | Panel::Timeline { .. } | Panel::Command { .. } => {
-            Some((shown?, root()))
-        }
+        Panel::Cost(_)
+        | Panel::Metrics(_)
+        | Panel::Workflow(_)
+        | Panel::Timeline { .. }
+        | Panel::Command { .. } => Some((shown?, root())),
     }
 }
 
@@ -426,6 +441,7 @@ pub(super) fn show_log(app: &mut App) -> Vec<ScreenAction> {
         only: None,
         wraps: true,
         is_loading: false,
+        found_line: None,
         fixed,
     }));
     if loads {

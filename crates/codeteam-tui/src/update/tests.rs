@@ -2,9 +2,12 @@
 
 use codeteam_engine::attempt_log::{LogAnchor, LogLine, LogLineKind};
 
-use crate::fixture::{TestScreen, asking_history, history_update, large_history, watched};
+use crate::fixture::{
+    TestScreen, approving_history, asking_history, history_update, large_history, overdue_history,
+    watched,
+};
 use crate::keys::PanelKind;
-use crate::message::{LoadRequest, LoadedLog, Message, ScreenAction};
+use crate::message::{FoundLine, LoadRequest, LoadedLog, Message, ScreenAction};
 use crate::model::InboxItem;
 use crate::state::{Overlay, Panel, TreeNode};
 use codeteam_report::view::Standing;
@@ -539,6 +542,170 @@ fn an_output_is_followed_until_somebody_scrolls() {
         panic!("no lines were asked for");
     };
     assert_eq!(query.only, Some(LogLineKind::Problem));
+}
+
+#[test]
+fn an_output_is_searched_beyond_what_is_loaded() {
+    let mut screen = with_long_log();
+    screen.press(&["/"]);
+    screen.type_text("LINE 99998").press(&["Enter"]);
+    // The last line is selected, so the search begins there and does not find it below.
+    let Some(ScreenAction::Load(LoadRequest::FindInLog { search, .. })) = screen.actions.pop()
+    else {
+        panic!("the loader was not asked");
+    };
+    assert_eq!(search.from, 100_000);
+    assert!(!search.is_backward);
+    let found = |screen: &mut TestScreen, line, is_wrapped| {
+        let Some(Panel::Log(log)) = screen.app.panel() else {
+            panic!("no output is shown");
+        };
+        let (fence, text) = (log.target.fence, log.cursor.search.clone());
+        screen.send(Message::LogSearched(FoundLine {
+            fence,
+            text,
+            line,
+            is_wrapped,
+        }));
+    };
+    found(&mut screen, Some(50_000), true);
+    answer_log(&mut screen, 100_000);
+    assert_eq!(selected_log_line(&screen), 50_000);
+    assert_eq!(notice(&screen), "the search went on from the other end");
+    // Among the lines that are loaded, nobody is asked.
+    screen.press(&["/"]);
+    screen.type_text("line 50100").press(&["Enter"]);
+    assert_eq!(selected_log_line(&screen), 50_100);
+    assert!(screen.actions.is_empty());
+    screen.press(&["/"]);
+    screen.type_text("line 5").press(&["Enter", "N"]);
+    assert_eq!(selected_log_line(&screen), 50_099);
+    screen.press(&["n", "n"]);
+    assert_eq!(selected_log_line(&screen), 50_101);
+    found(&mut screen, None, false);
+    assert!(notice(&screen).contains("nothing has `line 5`"));
+    // `&` shows only the lines with the words, as a list does.
+    screen.press(&["&"]);
+    screen.type_text("7");
+    let Some(ScreenAction::Load(LoadRequest::Log { query, .. })) = screen.actions.pop() else {
+        panic!("no lines were asked for");
+    };
+    assert_eq!(query.containing, "7");
+}
+
+#[test]
+fn a_patch_is_searched_with_its_folded_files() {
+    let mut screen = TestScreen::new(80, 24);
+    let selected = |screen: &TestScreen| {
+        let text = screen.text();
+        let line = text.lines().find(|line| line.starts_with('>')).unwrap();
+        line.to_owned()
+    };
+    screen.press(&["d", "Space", "}", "h", "g", "/"]);
+    screen.type_text("SYS").press(&["Enter"]);
+    assert!(
+        selected(&screen).contains("+import sys"),
+        "{}",
+        screen.text()
+    );
+    screen.press(&["n"]);
+    assert!(selected(&screen).contains("sys.argv"), "{}", screen.text());
+    screen.press(&["n"]);
+    assert!(selected(&screen).contains("+import sys"));
+    assert!(notice(&screen).contains("from the top"));
+    screen.press(&["N"]);
+    assert!(selected(&screen).contains("sys.argv"));
+    screen.press(&["/"]);
+    screen.type_text("format.py").press(&["Enter"]);
+    assert!(
+        selected(&screen).contains("src/format.py"),
+        "{}",
+        screen.text()
+    );
+    screen.press(&["/"]);
+    screen.type_text("nowhere").press(&["Enter"]);
+    assert!(notice(&screen).contains("nothing has `nowhere`"));
+    // Without a search, the keys go from changed line to changed line.
+    screen.press(&["Esc", "n"]);
+    assert_eq!(kind(&screen), PanelKind::Diff);
+    assert!(selected(&screen).contains('+'), "{}", screen.text());
+}
+
+#[test]
+fn what_a_command_has_printed_is_searched() {
+    let mut screen = TestScreen::new(80, 24);
+    screen.press(&["6"]);
+    for n in 0..200 {
+        let line = format!(
+            "check {n}: {}",
+            if n % 70 == 0 { "missing" } else { "found" }
+        );
+        screen.send(Message::CommandPrinted { id: 1, line });
+    }
+    screen.press(&["g", "/"]);
+    screen.type_text("Missing").press(&["Enter", "n"]);
+    assert!(
+        screen.text().contains("check 70: missing"),
+        "{}",
+        screen.text()
+    );
+    screen.press(&["n", "n"]);
+    assert!(
+        screen.text().contains("check 0: missing"),
+        "{}",
+        screen.text()
+    );
+    assert!(notice(&screen).contains("from the top"));
+    screen.press(&["N"]);
+    assert!(
+        screen.text().contains("check 140: missing"),
+        "{}",
+        screen.text()
+    );
+    screen.press(&["&"]);
+    screen.type_text("missing").press(&["Enter"]);
+    let text = screen.text();
+    assert!(
+        text.contains("check 0: missing\ncheck 70: missing"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_vote_is_signed_if_that_is_wanted() {
+    let mut screen = TestScreen::with_history(80, 24, approving_history());
+    screen.press(&["Enter", "Ctrl-S"]);
+    assert!(
+        screen.text().contains("[N]ote  signed"),
+        "{}",
+        screen.text()
+    );
+    screen.press(&["r"]);
+    screen.type_text("Hash it").press(&["Enter"]);
+    let words = screen.command();
+    assert!(words.starts_with("reject --question="), "{words}");
+    assert!(words.contains(" --sign --message=Hash it "), "{words}");
+    screen.press(&["Ctrl-S"]);
+    let text = screen.text();
+    assert!(!text.contains("[N]ote  signed"), "{text}");
+    // What is no vote is not signed.
+    let mut screen = TestScreen::new(80, 24);
+    screen.press(&["Enter", "Ctrl-S"]);
+    assert!(notice(&screen).contains("only a vote"));
+}
+
+#[test]
+fn a_deadline_that_nobody_keeps_is_said() {
+    let mut screen = TestScreen::with_history(100, 40, overdue_history());
+    screen.press(&["Enter"]);
+    assert!(!screen.text().contains("overdue"), "{}", screen.text());
+    let run = screen.app.history.as_ref().unwrap().run.clone();
+    screen.send(Message::RunsChanged(vec![watched(&run, false)]));
+    let text = screen.text();
+    assert!(text.contains("time      overdue since"), "{text}");
+    assert!(text.contains("people are reminded: `codeteam"), "{text}");
+    screen.press(&["u", "y"]);
+    assert_eq!(screen.command(), format!("resume {RUN} --wait"));
 }
 
 #[test]

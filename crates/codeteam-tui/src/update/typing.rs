@@ -3,7 +3,8 @@
 use codeteam_engine::attempt_log::LogAnchor;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{command_line, commenting, decide, open, overriding};
+use super::{command_line, commenting, completing, decide, open, overriding, searching};
+use crate::keys::is_searched;
 use crate::message::ScreenAction;
 use crate::state::{
     App, ConfirmBox, ConfirmedCommand, InputBox, InputPurpose, Overlay, Panel, TextInput,
@@ -19,13 +20,30 @@ pub(super) fn open_input(app: &mut App, purpose: InputPurpose, title: String, in
     }));
 }
 
-/// Asks which rows are listed.
+/// Asks what is searched for, or in a list which rows are listed.
 pub(super) fn edit_filter(app: &mut App) -> Vec<ScreenAction> {
+    let Some(panel) = app.panel().filter(|panel| panel.cursor().is_some()) else {
+        app.note("there is nothing to search here; `d` shows the diff, `v` the report");
+        return Vec::new();
+    };
+    if is_searched(panel.kind()) {
+        open_input(app, InputPurpose::Search, "/".to_owned(), TextInput::new());
+        return Vec::new();
+    }
+    open_filter(app, "/")
+}
+
+/// Asks which lines are shown, where `/` searches.
+pub(super) fn edit_line_filter(app: &mut App) -> Vec<ScreenAction> {
+    open_filter(app, "&")
+}
+
+fn open_filter(app: &mut App, title: &str) -> Vec<ScreenAction> {
     let Some(cursor) = app.panel().and_then(Panel::cursor) else {
         return Vec::new();
     };
     let input = TextInput::new().with_text(&cursor.filter);
-    open_input(app, InputPurpose::Filter, "/".to_owned(), input);
+    open_input(app, InputPurpose::Filter, title.to_owned(), input);
     Vec::new()
 }
 
@@ -139,6 +157,7 @@ fn press_in_input(app: &mut App, pressed: KeyEvent) -> Vec<ScreenAction> {
             input.input.break_line();
         }
         KeyCode::Enter => return submit(app),
+        KeyCode::Tab if is_command => return completing::complete(app),
         KeyCode::Up if is_command => recall(app, 1),
         KeyCode::Down if is_command => recall(app, -1),
         KeyCode::Backspace if input.input.text().is_empty() && !input.input.has_lines() => {
@@ -221,6 +240,7 @@ fn set_filter(app: &mut App, text: &str) -> Vec<ScreenAction> {
     if cursor.filter != text {
         text.clone_into(&mut cursor.filter);
         cursor.selected = 0;
+        cursor.found = None;
         if let Some(Panel::Log(_)) = app.panel() {
             return open::request_log(app, LogAnchor::End);
         }
@@ -257,6 +277,7 @@ fn submit(app: &mut App) -> Vec<ScreenAction> {
         InputPurpose::Retry { run, task } => decide::send_retry(app, &run, task.as_deref(), &text),
         InputPurpose::Comment => commenting::keep_comment(app, &text),
         InputPurpose::Filter => set_filter(app, &text),
+        InputPurpose::Search => searching::search(app, &text),
         InputPurpose::Command => command_line::run_typed(app, &text),
     }
 }

@@ -1,6 +1,7 @@
 //! The inbox, and the list of runs.
 
 use codeteam_core::ids::RunId;
+use codeteam_engine::clock::now;
 use codeteam_engine::watch::WatchedRun;
 use codeteam_report::view::{InboxItem, Standing};
 
@@ -117,7 +118,11 @@ fn inbox_entries(project: &WatchedProject, run: &WatchedRun) -> Vec<InboxEntry> 
     let mut questions = loaded.questions.iter();
     let entries = items.into_iter().map(|item| InboxEntry {
         project: project.key.clone(),
-        item,
+        item: if run.is_driven {
+            item
+        } else {
+            item.without_driver(loaded.view(), now())
+        },
         question: questions.next().map(|asked| asked.question.id.to_string()),
     });
     entries.collect()

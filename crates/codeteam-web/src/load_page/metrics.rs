@@ -1,257 +1,34 @@
 //! Success, time and cost over the runs of a project.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-
-use codeteam_core::ids::{EpochMillis, RunId};
+use codeteam_engine::metrics::DEFAULT_DAYS;
 use codeteam_engine::problem::Problem;
-use codeteam_engine::watch::WatchedRun;
-use codeteam_report::view::{AttemptState, AttemptTimeline, AttemptView, RunReplay};
 
 use super::PageSources;
 use crate::form_data::FormData;
-use crate::page::{MetricsPage, MetricsRow, MetricsTable, Page, RunMetrics};
-use crate::projects::WatchedProject;
-
-/// Runs of so many days are counted unless somebody wants others.
-const DAYS: u32 = 30;
-const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
-
-/// What was counted of runs, so that the log of one that has ended is read once.
-#[derive(Debug, Default)]
-pub(crate) struct MetricsCache {
-    runs: Mutex<BTreeMap<(String, String), (u64, CountedRun)>>,
-}
-
-/// What one run adds to the numbers.
-#[derive(Clone, Debug, Default)]
-struct CountedRun {
-    metrics: RunMetrics,
-    attempts: Vec<CountedAttempt>,
-    /// The rounds of tasks that have ended.
-    rounds: Vec<u32>,
-}
-
-/// What one attempt adds to the numbers.
-#[derive(Clone, Debug)]
-struct CountedAttempt {
-    role: String,
-    worker: String,
-    step: String,
-    millis: u64,
-    has_succeeded: bool,
-    is_repeated: bool,
-    tokens: u64,
-    microusd: Option<u64>,
-}
+use crate::page::{MetricsPage, Page};
 
 impl PageSources<'_> {
     pub(super) fn load_metrics(&self, key: &str, query: &FormData) -> Result<Page, Problem> {
         let project = self.project(key)?;
-        let days = query.get("days").parse().unwrap_or(DAYS);
-        let oldest = self.now.0.saturating_sub(u64::from(days) * DAY_MILLIS);
-        let oldest = i64::try_from(oldest).unwrap_or(0);
-        let runs: Vec<WatchedRun> = project.runs().values().cloned().collect();
-        let mut wanted: Vec<WatchedRun> = runs
-            .into_iter()
-            .filter(|run| days == 0 || run.item.created_at >= oldest)
-            .collect();
-        wanted.sort_by_key(|run| run.item.created_at);
-        let mut counted = Vec::with_capacity(wanted.len());
-        for run in &wanted {
-            counted.push(self.metrics.count(&project, run, self.now)?);
-        }
-        let attempts: Vec<&CountedAttempt> = counted.iter().flat_map(|run| &run.attempts).collect();
-        let table = |by: &str, name: fn(&CountedAttempt) -> &str| MetricsTable {
-            by: by.to_owned(),
-            rows: sum_rows(&attempts, name),
+        let days = query.get("days").parse().unwrap_or(DEFAULT_DAYS);
+        // The lock is not held while logs are read.
+        let items: Vec<_> = {
+            let runs = project.runs();
+            runs.values().map(|run| run.item.clone()).collect()
         };
-        let mut rounds: BTreeMap<u32, u64> = BTreeMap::new();
-        for round in counted.iter().flat_map(|run| &run.rounds) {
-            *rounds.entry(*round).or_default() += 1;
-        }
+        let counted = self.metrics.count_runs(
+            &project.key,
+            &project.engine,
+            items.into_iter(),
+            days,
+            self.now,
+        )?;
         Ok(Page::Metrics(MetricsPage {
             project: project.key.clone(),
             days,
-            tables: vec![
-                table("role", |attempt| &attempt.role),
-                table("worker", |attempt| &attempt.worker),
-                table("step", |attempt| &attempt.step),
-            ],
-            rounds: rounds.into_iter().collect(),
-            runs: counted.into_iter().map(|run| run.metrics).collect(),
+            runs: counted.runs,
+            tables: counted.tables,
+            rounds: counted.rounds,
         }))
-    }
-}
-
-impl MetricsCache {
-    fn count(
-        &self,
-        project: &WatchedProject,
-        run: &WatchedRun,
-        now: EpochMillis,
-    ) -> Result<CountedRun, Problem> {
-        let key = (project.key.clone(), run.item.run.clone());
-        let known = || self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((seq, counted)) = known().get(&key)
-            && *seq == run.item.events
-        {
-            return Ok(counted.clone());
-        }
-        let counted = count_run(project, run, now)?;
-        known().insert(key, (run.item.events, counted.clone()));
-        Ok(counted)
-    }
-}
-
-fn count_run(
-    project: &WatchedProject,
-    run: &WatchedRun,
-    now: EpochMillis,
-) -> Result<CountedRun, Problem> {
-    let id = RunId(run.item.run.clone());
-    let (mut replay, mut timeline) = (RunReplay::default(), AttemptTimeline::default());
-    project.engine.each_event(&id, 0, |_, at, event| {
-        replay.apply_event(&event);
-        timeline.record_event(at, &event);
-    })?;
-    let views = timeline.take_changed();
-    let attempts: Vec<CountedAttempt> = views
-        .iter()
-        .filter(|attempt| !attempt.is_running())
-        .map(|attempt| count_attempt(attempt, now))
-        .collect();
-    let mut rounds: BTreeMap<String, u32> = BTreeMap::new();
-    for attempt in views.iter().filter(|attempt| !attempt.id.frame.is_root()) {
-        let entry = rounds.entry(attempt.id.frame.to_string()).or_default();
-        *entry = (*entry).max(attempt.id.generation);
-    }
-    let mut spent: BTreeMap<String, Option<u64>> = BTreeMap::new();
-    for attempt in views.iter().filter(|attempt| attempt.by_worker) {
-        let worker = attempt.worker.as_ref().map_or("", |worker| worker.as_str());
-        let sum = spent.entry(worker.to_owned()).or_default();
-        if let Some(microusd) = attempt.usage.cost_microusd {
-            *sum = Some(sum.unwrap_or(0) + microusd);
-        }
-    }
-    let has_succeeded = match run.item.status.as_str() {
-        "completed" => Some(true),
-        "failed" | "aborted" => Some(false),
-        _ => None,
-    };
-    Ok(CountedRun {
-        metrics: RunMetrics {
-            run: run.item.run.clone(),
-            goal: run.item.goal.clone(),
-            status: run.item.status.clone(),
-            started_at: EpochMillis(u64::try_from(run.item.created_at).unwrap_or(0)),
-            has_succeeded,
-            tokens: views.iter().map(|attempt| attempt.usage.tokens()).sum(),
-            spent: spent.into_iter().collect(),
-        },
-        attempts,
-        rounds: rounds.into_values().collect(),
-    })
-}
-
-fn count_attempt(attempt: &AttemptView, now: EpochMillis) -> CountedAttempt {
-    let worker = attempt
-        .worker
-        .as_ref()
-        .map_or("codeteam", |worker| worker.as_str());
-    CountedAttempt {
-        role: attempt.who.clone(),
-        worker: worker.to_owned(),
-        step: attempt.id.step.to_string(),
-        millis: attempt.duration(now),
-        has_succeeded: matches!(
-            attempt.state,
-            AttemptState::Done | AttemptState::Voted { .. }
-        ),
-        is_repeated: attempt.id.attempt > 1,
-        tokens: attempt.usage.tokens(),
-        microusd: attempt
-            .usage
-            .cost_microusd
-            .or((!attempt.by_worker).then_some(0)),
-    }
-}
-
-fn sum_rows(attempts: &[&CountedAttempt], name: fn(&CountedAttempt) -> &str) -> Vec<MetricsRow> {
-    let mut groups: BTreeMap<&str, Vec<&CountedAttempt>> = BTreeMap::new();
-    for attempt in attempts {
-        groups.entry(name(attempt)).or_default().push(attempt);
-    }
-    let mut rows: Vec<MetricsRow> = groups
-        .into_iter()
-        .map(|(name, group)| sum_row(name, &group))
-        .collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.count));
-    rows
-}
-
-fn sum_row(name: &str, group: &[&CountedAttempt]) -> MetricsRow {
-    let mut millis: Vec<u64> = group.iter().map(|attempt| attempt.millis).collect();
-    millis.sort_unstable();
-    // The smallest time that this part of the attempts did not exceed.
-    let within = |tenths: usize| {
-        let at = (millis.len() * tenths).div_ceil(10);
-        millis.get(at.saturating_sub(1)).copied()
-    };
-    let count = |test: fn(&CountedAttempt) -> bool| {
-        let found = group.iter().filter(|attempt| test(attempt)).count();
-        u64::try_from(found).unwrap_or(u64::MAX)
-    };
-    let priced = group.iter().filter_map(|attempt| attempt.microusd);
-    let unpriced = count(|attempt| attempt.microusd.is_none());
-    MetricsRow {
-        name: name.to_owned(),
-        count: count(|_| true),
-        succeeded: count(|attempt| attempt.has_succeeded),
-        retried: count(|attempt| attempt.is_repeated),
-        median_millis: within(5),
-        p90_millis: within(9),
-        tokens: group.iter().map(|attempt| attempt.tokens).sum(),
-        microusd: (unpriced < count(|_| true)).then(|| priced.sum()),
-        unpriced,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn attempts_are_summed_up_by_name() {
-        let attempt = |role: &str, millis, has_succeeded, microusd| CountedAttempt {
-            role: role.to_owned(),
-            worker: "w".to_owned(),
-            step: "s".to_owned(),
-            millis,
-            has_succeeded,
-            is_repeated: !has_succeeded,
-            tokens: 10,
-            microusd,
-        };
-        let all = [
-            attempt("coder", 30, true, Some(5)),
-            attempt("coder", 10, true, None),
-            attempt("coder", 20, false, Some(7)),
-            attempt("reviewer", 5, true, None),
-        ];
-        let all: Vec<&CountedAttempt> = all.iter().collect();
-        let rows = sum_rows(&all, |attempt| &attempt.role);
-        assert_eq!(rows.len(), 2);
-        let coder = &rows[0];
-        assert_eq!((coder.count, coder.succeeded, coder.retried), (3, 2, 1));
-        assert_eq!(
-            (coder.median_millis, coder.p90_millis),
-            (Some(20), Some(30))
-        );
-        assert_eq!(
-            (coder.tokens, coder.microusd, coder.unpriced),
-            (30, Some(12), 1)
-        );
-        assert_eq!(rows[1].microusd, None);
     }
 }

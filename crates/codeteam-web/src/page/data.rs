@@ -3,6 +3,7 @@
 use codeteam_core::context::PackedContext;
 use codeteam_core::ids::EpochMillis;
 use codeteam_engine::attempt_log::{LogLine, LogLineKind};
+use codeteam_engine::metrics::{MetricsTable, RunMetrics};
 use codeteam_report::costs::CostBreakdown;
 use codeteam_report::feed::TimelineEntry;
 use codeteam_report::review::LineComment;
@@ -427,57 +428,6 @@ pub(crate) struct MetricsPage {
     pub(crate) tables: Vec<MetricsTable>,
     /// How many tasks took how many rounds.
     pub(crate) rounds: Vec<(u32, u64)>,
-}
-
-/// A run in numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RunMetrics {
-    /// Its id.
-    pub(crate) run: String,
-    /// Its goal.
-    pub(crate) goal: String,
-    /// Its status in one word.
-    pub(crate) status: String,
-    /// When it started.
-    pub(crate) started_at: EpochMillis,
-    /// Whether it succeeded; `None` while it has not ended.
-    pub(crate) has_succeeded: Option<bool>,
-    /// Tokens read and written.
-    pub(crate) tokens: u64,
-    /// Millionths of a US dollar by worker; `None` where no price is known.
-    pub(crate) spent: Vec<(String, Option<u64>)>,
-}
-
-/// A table of numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MetricsTable {
-    /// What its rows are, such as `role`.
-    pub(crate) by: String,
-    /// Its rows, those with the most attempts first.
-    pub(crate) rows: Vec<MetricsRow>,
-}
-
-/// How attempts of one kind went.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MetricsRow {
-    /// Which.
-    pub(crate) name: String,
-    /// How many ended.
-    pub(crate) count: u64,
-    /// How many of them did what was asked.
-    pub(crate) succeeded: u64,
-    /// How many were made again.
-    pub(crate) retried: u64,
-    /// Half of them took no longer, in milliseconds.
-    pub(crate) median_millis: Option<u64>,
-    /// Nine of ten took no longer.
-    pub(crate) p90_millis: Option<u64>,
-    /// Tokens read and written.
-    pub(crate) tokens: u64,
-    /// Millionths of a US dollar; `None` if no price is known.
-    pub(crate) microusd: Option<u64>,
-    /// How many have no known price.
-    pub(crate) unpriced: u64,
 }
 
 /// Whether everything that is needed is there.

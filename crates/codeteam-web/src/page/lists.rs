@@ -1,7 +1,9 @@
 //! What needs a person, and all runs.
 
 use codeteam_report::describe::first_line;
-use codeteam_report::view::{LoadedRun, RunListItem, Standing, TaskCounts, run_standing};
+use codeteam_report::view::{
+    IdleDeadline, LoadedRun, RunListItem, Standing, TaskCounts, run_standing,
+};
 use minijinja::{Value, context};
 
 use super::PageContent;
@@ -39,7 +41,17 @@ fn inbox_values(shell: &Shell, entry: &InboxEntry) -> Value {
         goes_on_at => item.goes_on_at.map(|at| at.0),
         missing => item.missing.clone(),
         timeout => timeout.map(|timeout| context! { at => timeout.at.0, text => timeout.text.as_str() }),
+        idle_deadline => item.idle_deadline.as_ref().map(idle_deadline_values),
         is_limit => entry.question.is_none(),
+    }
+}
+
+pub(super) fn idle_deadline_values(deadline: &IdleDeadline) -> Value {
+    context! {
+        at => deadline.at.0,
+        is_over => deadline.is_over,
+        text => deadline.text.as_str(),
+        command => deadline.command.as_str(),
     }
 }
 

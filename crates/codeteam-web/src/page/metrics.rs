@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use codeteam_core::ids::EpochMillis;
+use codeteam_engine::metrics::{MetricsRow, RunMetrics};
 use codeteam_report::describe::{first_line, format_money};
 use minijinja::{Value, context};
 
 use super::PageContent;
 use super::cost::unpriced_text;
-use super::data::{MetricsPage, MetricsRow, RunMetrics};
+use super::data::MetricsPage;
 use super::format::format_spent;
 use super::plots::{StackedBars, day_label, draw_bars};
 use super::run_head::RunLinks;

@@ -6,11 +6,12 @@ use codeteam_core::risk::RiskLevel;
 use codeteam_report::describe::first_line;
 use codeteam_report::patch::PatchDocument;
 use codeteam_report::review::LineComment;
-use codeteam_report::view::{ApprovalView, QuestionView};
+use codeteam_report::view::{ApprovalView, IdleDeadline, QuestionView};
 use minijinja::{Value, context};
 
 use super::PageContent;
 use super::data::{QuestionPage, ReviewDraft, Shell};
+use super::lists::idle_deadline_values;
 use super::run_head::{RunLinks, RunTab, head_values};
 use super::task::change_values;
 use crate::routes::{RunAction, RunPlace};
@@ -35,6 +36,7 @@ pub(super) fn question_content(shell: &Shell, page: &QuestionPage) -> PageConten
         text => question.text.as_str(),
         points => question.points.clone(),
         approval => asked.approval.as_ref().map(approval_values),
+        idle_deadline => idle_deadline(shell, page),
         objections => asked.objections.clone(),
         change => change.map(|change| change_values(links, place, change)),
         acceptance => task.map(|task| task.acceptance.clone()),
@@ -53,6 +55,14 @@ pub(super) fn question_content(shell: &Shell, page: &QuestionPage) -> PageConten
         &["run-head", "question-facts", "question-forms"],
         values,
     )
+}
+
+/// Returns the deadline that passes without effect, because nobody drives the run.
+fn idle_deadline(shell: &Shell, page: &QuestionPage) -> Option<Value> {
+    let approval = page.question.approval.as_ref();
+    let approval = approval.filter(|_| !page.head.is_driven)?;
+    let deadline = IdleDeadline::of_approval(&page.head.run.id, approval, shell.now)?;
+    Some(idle_deadline_values(&deadline))
 }
 
 fn approval_values(approval: &ApprovalView) -> Value {

@@ -83,6 +83,9 @@ fn print_item(style: TerminalStyle, item: &InboxItem) -> Result<(), Problem> {
         let at = describe::format_future_time(timeout.at);
         print_line(&one_line(&format!("  at {at}: {}", timeout.text)))?;
     }
+    if let Some(deadline) = &item.idle_deadline {
+        print_line(&format!("  {}", one_line(&deadline.to_line())))?;
+    }
     for command in &item.commands {
         print_line(&format!("  {}", one_line(command)))?;
     }

@@ -5,9 +5,10 @@ use codeteam_core::rollup::RunStatus;
 use codeteam_core::schedule::TaskStatus;
 use codeteam_core::untrusted_text::one_line;
 use codeteam_core::views::TeamState;
+use codeteam_engine::clock::now;
 use codeteam_engine::engine::{Engine, KeptDecision};
 use codeteam_host::store::RunRow;
-use codeteam_report::view::{LoadedRun, QuestionView, RunListItem, RunView};
+use codeteam_report::view::{IdleDeadline, LoadedRun, QuestionView, RunListItem, RunView};
 use codeteam_report::{describe, rebuild};
 use serde_json::json;
 
@@ -118,6 +119,8 @@ struct RunStatusRow<'a> {
     status: &'a str,
     /// The run itself, if it has not ended.
     run: Option<LoadedRun>,
+    /// Whether a process drives it.
+    is_driven: bool,
     /// The decisions on it that wait for somebody to drive it.
     kept: Vec<KeptDecision>,
 }
@@ -145,12 +148,19 @@ impl<'a> RunStatusRow<'a> {
             known: row,
             status,
             run,
+            is_driven: driven,
         })
     }
 
     /// Returns the row as plain data.
     fn item(&self) -> RunListItem {
         RunListItem::new(self.known, self.run.as_deref())
+    }
+
+    /// Returns the deadline of a question that passes without effect, because nobody drives the run.
+    fn idle_deadline(&self, run: &RunView, asked: &QuestionView) -> Option<IdleDeadline> {
+        let approval = asked.approval.as_ref().filter(|_| !self.is_driven)?;
+        IdleDeadline::of_approval(&run.id, approval, now())
     }
 
     fn print(&self) -> Result<(), Problem> {
@@ -176,6 +186,9 @@ impl<'a> RunStatusRow<'a> {
             print_line(&format!("           asks ({place}): {text} [{offered}]"))?;
             for point in &question.points {
                 print_line(&format!("             - {}", one_line(point)))?;
+            }
+            if let Some(deadline) = self.idle_deadline(run, asked) {
+                print_line(&format!("             {}", one_line(&deadline.to_line())))?;
             }
             if self.kept.is_empty() {
                 eprint_line(&format!(

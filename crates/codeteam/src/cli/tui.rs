@@ -7,11 +7,14 @@
 use std::sync::Arc;
 use std::thread;
 
+use clap::CommandFactory as _;
 use codeteam_core::frame::FrameOutcome;
 use codeteam_engine::Engine;
 use codeteam_engine::driver::{self, DriverOptions, RunObserver, StopReason};
 use codeteam_engine::problem::Problem;
-use codeteam_tui::{Screen, ScreenError, ScreenOptions, ScreenProblem, check_terminal};
+use codeteam_tui::{
+    CommandVerb, Screen, ScreenError, ScreenOptions, ScreenProblem, check_terminal,
+};
 
 use crate::cli::own_program::own_program;
 use crate::cli::talk::{self, DriveRequest};
@@ -43,6 +46,7 @@ pub(crate) fn main(args: &Args, scene: &CliContext) -> Result<Exit, Problem> {
         engine,
         run,
         is_driven_here: false,
+        verbs: list_verbs(),
         is_coloured: TerminalStyle::detect().is_coloured(),
     });
     screen.show().map_err(|e| describe_error(&e))?;
@@ -65,6 +69,29 @@ pub(crate) fn require_screen() -> Result<(), Problem> {
         .hint("`codeteam run` without `--tui` asks line by line"))
 }
 
+/// Lists the commands of this program, with their options, for their completion on the screen.
+fn list_verbs() -> Vec<CommandVerb> {
+    let mut command = super::Args::command();
+    // Without this, options that every command takes are not among those of each.
+    command.build();
+    let verbs = command.get_subcommands();
+    let verbs = verbs.filter(|verb| !verb.is_hide_set());
+    verbs.map(describe_verb).collect()
+}
+
+fn describe_verb(command: &clap::Command) -> CommandVerb {
+    let options = command
+        .get_arguments()
+        .filter(|option| !option.is_hide_set());
+    let options = options.filter_map(clap::Arg::get_long);
+    let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+    CommandVerb {
+        name: command.get_name().to_owned(),
+        options: options.map(|option| format!("--{option}")).collect(),
+        verbs: verbs.map(describe_verb).collect(),
+    }
+}
+
 fn describe_error(error: &ScreenError) -> Problem {
     Problem::environment("the screen could not be shown").caused_by(error)
 }
@@ -82,6 +109,7 @@ pub(crate) fn drive_on_screen(
         commands: own_program(&scene.codeteam, &scene.folder),
         run: Some(id.clone()),
         is_driven_here: true,
+        verbs: list_verbs(),
         is_coloured: TerminalStyle::detect().is_coloured(),
     });
     let notifier = screen.notifier();

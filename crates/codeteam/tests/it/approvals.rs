@@ -548,6 +548,98 @@ fn where_nobody_can_be_notified_nothing_goes_on_by_time() {
     assert_eq!(project.count("committed"), 0);
 }
 
+/// Moves the time at which an approval was asked for to two hours before, as if nobody had driven the
+/// run since.
+fn let_time_pass(project: &Project) {
+    const GUARD: &str = "CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events
+        BEGIN SELECT RAISE (ABORT, 'events are append-only'); END;";
+    let log = rusqlite::Connection::open(project.path(".codeteam/state.db")).unwrap();
+    log.execute_batch("DROP TRIGGER events_are_never_changed")
+        .unwrap();
+    let sql =
+        "UPDATE events SET data = json_set(data, '$.at', json_extract(data, '$.at') - 7200000)
+               WHERE kind = 'approval_requested'";
+    assert_eq!(log.execute(sql, ()).unwrap(), 1);
+    log.execute_batch(GUARD).unwrap();
+}
+
+/// Resumes the run, and dies as soon as so many events are written.
+fn die_in_resume(project: &Project, events: u64) {
+    let mut command = project.codeteam(&["resume"]);
+    command.env("CODETEAM_FAILPOINT", format!("appended:{events}"));
+    let status = command.output().unwrap().status;
+    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+    assert_eq!(signal, Some(9), "{status}");
+}
+
+#[test]
+fn a_deadline_that_passed_while_nobody_drove_is_said_and_acted_on_once() {
+    let late = "    timeout_minutes: 90\n    on_timeout: escalate\n    escalate_to: [ ben ]\n";
+    let project = project(&format!(
+        "{}{}{late}",
+        people(""),
+        policy("anna", "require_approval")
+    ));
+    start(&project, 3);
+    let id = project.shown_run()["run"].as_str().unwrap().to_owned();
+    let resume = format!("codeteam resume {id} --wait");
+    // Before its time, it is said what keeps the deadline.
+    let note = format!("time passes only while codeteam runs: `{resume}`");
+    for command in ["inbox", "status"] {
+        let shown = project.run(&[command]).expect(0).stdout;
+        assert!(shown.contains(&note), "{shown}");
+    }
+    let_time_pass(&project);
+    let inbox = project.json(&["inbox", "--json"]);
+    let deadline = &inbox[0]["idle_deadline"];
+    assert_eq!(deadline["is_over"], true, "{inbox}");
+    assert_eq!(deadline["command"], resume.as_str());
+    for command in ["inbox", "status"] {
+        let shown = project.run(&[command]).expect(0).stdout;
+        assert!(shown.contains("overdue since "), "{shown}");
+        let then = format!("once codeteam runs again, ben may approve it too: `{resume}`");
+        assert!(shown.contains(&then), "{shown}");
+    }
+    assert_eq!(
+        project.count("approval_timed_out"),
+        0,
+        "looking does nothing"
+    );
+    // Whoever resumes it dies right after the deadline was acted on, and somebody resumes it again.
+    die_in_resume(&project, 1);
+    assert_eq!(project.count("approval_timed_out"), 1);
+    project.run(&["resume"]).expect(3);
+    project.run(&["resume"]).expect(3);
+    assert_eq!(project.count("approval_timed_out"), 1);
+    let shown = project.run(&["inbox"]).expect(0).stdout;
+    assert!(!shown.contains("overdue"), "{shown}");
+    assert!(shown.contains("needs 1 of anna, ben"), "{shown}");
+}
+
+#[test]
+fn an_overdue_rejection_waits_until_people_can_see_it() {
+    let late = "    timeout_minutes: 90\n    on_timeout: reject\n";
+    let project = project(&format!(
+        "{}{}{late}",
+        people(""),
+        policy("ada", "require_approval")
+    ));
+    start(&project, 3);
+    let_time_pass(&project);
+    let shown = project.run(&["inbox"]).expect(0).stdout;
+    let then = "it counts as rejected if nobody approves it within 10 minutes after that";
+    assert!(shown.contains(then), "{shown}");
+    die_in_resume(&project, 1);
+    project.run(&["resume"]).expect(3);
+    assert_eq!(project.count("frame_ended"), 0);
+    // Who decides now still decides.
+    project.run(&["approve"]).expect(0);
+    project
+        .run(&["resume"])
+        .expect(0)
+        .says(&["approved by ada"]);
+}
+
 #[test]
 fn the_deadline_counts_from_the_delivery_and_a_vote_comes_before_it() {
     let level = "approval_gates: { medium: { conditions: [ 'file_count < 9' ], action: notify_and_timeout, notification: desk } }\n";

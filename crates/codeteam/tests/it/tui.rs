@@ -261,6 +261,85 @@ fn the_terminal_is_whole_again_after_a_signal() {
 }
 
 #[test]
+fn the_terminal_is_whole_again_after_a_panic() {
+    let project = waiting_project();
+    // The first frame is drawn before anything was read, and the second one once the runs were.
+    for drawn in ["drawn:1", "drawn:2"] {
+        let env = [("CODETEAM_FAILPOINT", drawn)];
+        let mut screen = project.terminal_with(&["tui"], &env);
+        screen.until_raw(ENTERS);
+        screen.until_raw(LEAVES);
+        // What has happened can be read, on the terminal's own screen.
+        screen.until("a test wants the screen to fail here");
+        screen.wait();
+        assert!(screen.is_whole(), "{drawn}");
+        screen.end(101);
+    }
+}
+
+#[test]
+fn no_key_waits_for_another_one_if_the_terminal_changes_meanwhile() {
+    let project = waiting_project();
+    let mut screen = project.terminal(&["tui"]);
+    screen.sees("inbox(1)");
+    screen.keys(":");
+    let mut typed = String::from(":");
+    for n in 0..60_u8 {
+        let key = char::from(b'a' + n % 26).to_string();
+        screen.resize(if n % 2 == 0 { 90 } else { 100 });
+        screen.keys(&key);
+        typed.push_str(&key);
+        // No other key is pressed before this one is seen.
+        screen.sees(&typed);
+    }
+    screen.keys("\u{1b}");
+    screen.sees("? keys");
+    screen.keys("q");
+    screen.end(0);
+}
+
+#[test]
+fn commands_are_completed_as_the_program_knows_them() {
+    let project = waiting_project();
+    let mut screen = project.terminal(&["tui"]);
+    screen.sees("inbox(1)");
+    screen.keys(":dele\t--to\t");
+    screen.sees(":delegate --to");
+    screen.keys("\u{1b}");
+    screen.sees("? keys");
+    screen.keys("q");
+    screen.end(0);
+}
+
+/// A coder that prints so many lines, of which one is another one.
+fn talkative_team(lines: usize) -> String {
+    let run = format!("seq 1 {lines}; echo nee''dle in the hay; seq 1 200");
+    TEAM.replace("text: Writing greet.sh", &format!("run: \"{run}\""))
+}
+
+#[test]
+fn a_long_output_is_searched_in_the_real_program() {
+    let project = Project::new();
+    let script = project.script(&talkative_team(20_000));
+    let flow = project.workflow(JUDGED);
+    let args = ["run", "Greet", "--script", &script, "--workflow", &flow];
+    project.run(&args).expect(3);
+    let mut screen = project.terminal(&["tui"]);
+    screen.sees("inbox(1)");
+    // The tree, the first attempt in it, and its output.
+    screen.keys("3");
+    screen.sees("[3 run]");
+    screen.sees("driver");
+    screen.keys("gjL");
+    screen.sees("output of run coder");
+    screen.keys("g");
+    screen.keys("/needle\r");
+    screen.sees("needle in the hay");
+    screen.keys("q");
+    screen.end(0);
+}
+
+#[test]
 fn the_shell_gets_the_terminal_and_gives_it_back() {
     let project = waiting_project();
     let mut command = project.codeteam(&["tui"]);
