@@ -192,8 +192,8 @@ fn answer(luck: &mut SeededRandom, told: &Assignment, trouble: u64) -> Value {
         }
         RoleKind::Planner => json!({"plan": some_plan(luck, true)}),
         RoleKind::Implementer if told.expected.requests && luck.percent(trouble) => {
-            let lock = luck.pick(&told.locked);
-            json!({"interface_change": {"interface": lock.file.name, "phase": lock.phase,
+            let one = luck.pick(&told.locked);
+            json!({"interface_change": {"interface": one.file.name, "phase": one.phase,
                 "definition": format!("v{}", luck.below(5)), "reason": "it lacks something"}})
         }
         RoleKind::Implementer => json!({"summary": "done", "files": []}),
