@@ -1,5 +1,7 @@
 //! A patch as git prints it, cut into files, hunks and lines.
 
+mod blanks;
+
 use std::ops::Range;
 use std::path::Path;
 
@@ -104,6 +106,19 @@ impl PatchDocument {
             }
             PatchRowKind::Hunk | PatchRowKind::Remark => text,
         }
+    }
+
+    /// Puts other rows in the place of a file's.
+    fn replace_rows(&mut self, number: usize, rows: Vec<PatchRow>) {
+        let Some(file) = self.files.get_mut(number) else {
+            return;
+        };
+        let count = |kind: PatchRowKind| rows.iter().filter(|row| row.kind == kind).count();
+        file.added = count(PatchRowKind::Added);
+        file.removed = count(PatchRowKind::Removed);
+        let start = self.rows.len();
+        self.rows.extend(rows);
+        file.rows = start..self.rows.len();
     }
 
     /// Returns how many lines are added and removed.
@@ -330,12 +345,12 @@ pub fn order_lines(kinds: &[PatchRowKind], is_paired: bool) -> Vec<(usize, Optio
     let mut at = 0;
     while at < kinds.len() {
         let removed = run_length(at, PatchRowKind::Removed);
-        let added = run_length(at + removed, PatchRowKind::Added);
         if removed == 0 {
             order.push((at, None));
             at += 1;
             continue;
         }
+        let added = run_length(at + removed, PatchRowKind::Added);
         for position in 0..removed.max(added) {
             let (old, new) = (at + position, at + removed + position);
             order.push(match (position < removed, position < added) {

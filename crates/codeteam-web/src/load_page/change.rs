@@ -74,6 +74,12 @@ impl PageSources<'_> {
         }
         let mut questions = loaded.questions.iter();
         let question = questions.find(|asked| asked.place() == place).cloned();
+        let options = DiffOptions {
+            is_split: query.get("split") == "1",
+            ignores_blanks: query.get("w") == "1",
+            file: query.filled("file").map(ToOwned::to_owned),
+            since: since.map(|(from, _)| from.to_string()),
+        };
         Ok(Page::Diff(Box::new(DiffPage {
             head: Self::head(project, loaded)?,
             place: place.to_owned(),
@@ -82,12 +88,7 @@ impl PageSources<'_> {
             change,
             review: review_draft(draft, last_seen),
             question,
-            options: DiffOptions {
-                is_split: query.get("split") == "1",
-                ignores_blanks: query.get("w") == "1",
-                file: query.filled("file").map(ToOwned::to_owned),
-                since: since.map(|(from, _)| from.to_string()),
-            },
+            options,
         })))
     }
 

@@ -209,6 +209,7 @@ fn sum_row(name: &str, group: &[&CountedAttempt]) -> MetricsRow {
         count: count(|_| true),
         succeeded: count(|attempt| attempt.has_succeeded),
         retried: count(|attempt| attempt.is_repeated),
+        total_millis: group.iter().map(|attempt| attempt.millis).sum(),
         median_millis: within(5),
         p90_millis: within(9),
         tokens: group.iter().map(|attempt| attempt.tokens).sum(),

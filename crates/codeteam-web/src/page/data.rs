@@ -14,6 +14,8 @@ use codeteam_report::view::{
 /// What is around every page.
 #[derive(Clone, Debug)]
 pub(crate) struct Shell {
+    /// Whether nobody is signed in, so that the page loads its style sheet and nothing else.
+    pub(crate) is_bare: bool,
     /// Whom the session decides for; empty where nobody has signed in.
     pub(crate) person: String,
     /// What every form has to send along, in the field `token`.
@@ -468,6 +470,8 @@ pub(crate) struct MetricsRow {
     pub(crate) succeeded: u64,
     /// How many were made again.
     pub(crate) retried: u64,
+    /// How long all of them took, in milliseconds.
+    pub(crate) total_millis: u64,
     /// Half of them took no longer, in milliseconds.
     pub(crate) median_millis: Option<u64>,
     /// Nine of ten took no longer.

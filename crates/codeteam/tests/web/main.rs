@@ -8,6 +8,8 @@ mod decisions;
 mod followed;
 mod foreign;
 mod hostile;
+mod keys;
+mod links;
 #[expect(dead_code, reason = "not all that it can is needed here")]
 #[path = "../it/live.rs"]
 mod live;
