@@ -14,6 +14,8 @@ use crate::projects::WatchedProject;
 
 /// How many lines of an output a page has.
 const LINES: usize = 500;
+/// What a worker did is read from its whole output, unless that has more lines.
+const TRACED_LINES: usize = 20_000;
 /// How much of a text is sent.
 const LARGEST_TEXT: u64 = 16 << 20;
 
@@ -47,16 +49,18 @@ impl PageSources<'_> {
         let attempt = attempt.ok_or_else(|| missing_attempt(run, fence))?;
         // A page that only adds lines to an output does not show what is made of all of them.
         let is_log_only = query.get("part") == "attempt-log";
-        let trace = if attempt.by_worker && !is_log_only {
+        let log = self.read_window(project, run, &attempt, query);
+        let is_untraced = attempt.by_worker && log.total > TRACED_LINES;
+        let trace = if attempt.by_worker && !is_log_only && !is_untraced {
             find_trace(project, run, fence)?
         } else {
             None
         };
-        let log = self.read_window(project, run, &attempt, query);
         Ok(Page::Attempt(Box::new(AttemptPage {
             head: Self::head(project, loaded)?,
             attempt,
             trace,
+            is_untraced,
             context,
             log,
         })))

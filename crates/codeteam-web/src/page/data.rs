@@ -338,6 +338,8 @@ pub(crate) struct DiffPage {
     pub(crate) question: Option<QuestionView>,
     /// How it is shown.
     pub(crate) options: DiffOptions,
+    /// The content before the change of the file that the options name, if more of it is to be shown.
+    pub(crate) content: Option<Vec<u8>>,
 }
 
 /// How a change is shown.
@@ -351,6 +353,8 @@ pub(crate) struct DiffOptions {
     pub(crate) file: Option<String>,
     /// Only what has changed since this version; the patch is made accordingly.
     pub(crate) since: Option<String>,
+    /// So many more lines than in the patch stand around the changes of that file.
+    pub(crate) more_lines: u32,
 }
 
 /// What a person has noted about a change and not sent yet.
@@ -393,6 +397,8 @@ pub(crate) struct AttemptPage {
     pub(crate) attempt: AttemptView,
     /// What its worker was told, did and answered, if a worker made it.
     pub(crate) trace: Option<AttemptTrace>,
+    /// Whether its output is so long that what it did is not read from it.
+    pub(crate) is_untraced: bool,
     /// What it was shown and what was left out, if that was chosen for it.
     pub(crate) context: Option<PackedContext>,
     /// Some lines of its output.

@@ -20,6 +20,8 @@ use crate::routes::{RunAction, RunPlace, encode};
 
 /// The most lines that are written at once. Files after them are folded until somebody scrolls there.
 const MOST_LINES: usize = 10_000;
+/// How many more lines stand around changes, step by step. The last step is the whole file.
+const MORE_LINES: [u32; 3] = [20, 200, 1_000_000];
 
 pub(super) fn diff_content(shell: &Shell, page: &DiffPage, part: Option<&str>) -> PageContent {
     let patch = read_patch(page);
@@ -85,6 +87,11 @@ pub(super) fn diff_content(shell: &Shell, page: &DiffPage, part: Option<&str>) -
 /// Reads the patch as it is to be shown. Files keep their numbers and digests whatever is shown of them.
 fn read_patch(page: &DiffPage) -> PatchDocument {
     let mut patch = PatchDocument::parse(&page.patch);
+    let mut files = patch.files.iter();
+    let named = files.position(|file| Some(file.path.as_str()) == page.options.file.as_deref());
+    if let (Some(number), Some(content)) = (named, &page.content) {
+        patch.add_context(number, content, page.options.more_lines);
+    }
     if page.options.ignores_blanks {
         patch.ignore_blanks();
     }
@@ -168,6 +175,7 @@ fn file_values(
         rows => rows.map(Value::from_safe_string),
         open => format!("{here}?{}file={}", query_of(page), encode(&file.path)),
         only_blanks => page.options.ignores_blanks && is_open && patch.rows(file).is_empty(),
+        context => context_values(page, file, is_open, &here),
         viewed => links.action(RunAction::Viewed),
         comment => links.action(RunAction::Comment),
         place => page.place.as_str(),
@@ -176,6 +184,34 @@ fn file_values(
         comments => general.collect::<Value>(),
         finding_count => findings.len(),
         comment_count => comments.len(),
+    }
+}
+
+/// Returns how much of a file is shown around its changes, and where to see more or less of it.
+fn context_values(page: &DiffPage, file: &PatchFile, is_open: bool, here: &str) -> Value {
+    let is_named = page.options.file.as_deref() == Some(file.path.as_str());
+    let now = if is_named { page.options.more_lines } else { 0 };
+    let link = |more: u32| {
+        let more = if more > 0 {
+            format!("&more={more}")
+        } else {
+            String::new()
+        };
+        format!("{here}?{}file={}{more}", query_of(page), encode(&file.path))
+    };
+    let next = MORE_LINES.iter().find(|more| **more > now);
+    // A new file is shown whole by its patch. What lies between two versions that are not committed
+    // begins with files that are kept elsewhere.
+    let may_grow = is_open
+        && file.old_blob.is_some()
+        && page.options.since.is_none()
+        && file.removed + file.added > 0;
+    let last = MORE_LINES.last();
+    context! {
+        lines => now,
+        more => next.filter(|_| may_grow).map(|more| link(*more)),
+        is_last => next == last,
+        less => (now > 0).then(|| link(0)),
     }
 }
 

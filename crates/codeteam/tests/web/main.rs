@@ -22,5 +22,6 @@ mod project;
 mod pty;
 mod raw;
 mod refusals;
+mod reviews;
 mod runs;
 mod server;
