@@ -54,6 +54,10 @@ pub enum ColourScheme {
     Light,
     /// The other way round.
     Dark,
+    /// Dark text on a light ground, with more contrast than usual.
+    LightHighContrast,
+    /// Light text on a dark ground, with more contrast than usual.
+    DarkHighContrast,
 }
 
 /// A line of the console.
@@ -335,11 +339,16 @@ impl Browser {
 
     /// Asks for a light or a dark look, as the settings of a system do, in this window.
     pub fn prefer_scheme(&self, scheme: ColourScheme) -> Result<(), BrowserError> {
-        let value = match scheme {
-            ColourScheme::Light => "light",
-            ColourScheme::Dark => "dark",
+        let (scheme, contrast) = match scheme {
+            ColourScheme::Light => ("light", "no-preference"),
+            ColourScheme::Dark => ("dark", "no-preference"),
+            ColourScheme::LightHighContrast => ("light", "more"),
+            ColourScheme::DarkHighContrast => ("dark", "more"),
         };
-        let features = json!([{"name": "prefers-color-scheme", "value": value}]);
+        let features = json!([
+            {"name": "prefers-color-scheme", "value": scheme},
+            {"name": "prefers-contrast", "value": contrast},
+        ]);
         let media = json!({"media": "", "features": features});
         self.session
             .devtools("Emulation.setEmulatedMedia", &media)

@@ -88,6 +88,8 @@ pub struct MetricsRow {
     pub succeeded: u64,
     /// How many were made again.
     pub retried: u64,
+    /// How long all of them took, in milliseconds.
+    pub total_millis: u64,
     /// Half of them took no longer, in milliseconds.
     pub median_millis: Option<u64>,
     /// Nine of ten took no longer.
@@ -305,6 +307,7 @@ fn sum_row(name: &str, group: &[&CountedAttempt]) -> MetricsRow {
         count: count(|_| true),
         succeeded: count(|attempt| attempt.has_succeeded),
         retried: count(|attempt| attempt.is_repeated),
+        total_millis: group.iter().map(|attempt| attempt.millis).sum(),
         median_millis: within(5),
         p90_millis: within(9),
         tokens: group.iter().map(|attempt| attempt.tokens).sum(),

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use codeteam_core::ids::Commit;
 use codeteam_host::git::Oid;
-use codeteam_report::view::RunView;
+use codeteam_report::view::{LoadedRun, RunView};
 
 use crate::engine::Engine;
+use crate::perform::workspace_name;
 use crate::problem::Problem;
 
 /// A patch, and the files it touches.
@@ -47,6 +48,32 @@ pub fn task_patch(engine: &Engine, run: &RunView, task: &str) -> Result<PatchWit
     }
     let files = files.into_iter().collect();
     Ok(PatchWithFiles { text, files })
+}
+
+/// Returns the patch that leads from one version of a task's change to another. The objects of versions
+/// that are not committed are in the task's workspace.
+pub fn versions_patch(
+    engine: &Engine,
+    run: &LoadedRun,
+    task: &str,
+    from: &Oid,
+    to: &Oid,
+) -> Result<Vec<u8>, Problem> {
+    if let Some(frame) = run.frame_named(task) {
+        let name = workspace_name(&frame.path);
+        let workspace = engine.workspace(&run.id, run.as_run().sandbox, &name);
+        let diff = workspace.and_then(|workspace| workspace.diff(from, to));
+        if let Ok(diff) = diff {
+            return Ok(diff.text);
+        }
+    }
+    // A task that was committed has no workspace any more.
+    let diff = engine.repo.diff(from, to).map_err(|e| {
+        Problem::environment("one of the two versions is no longer kept")
+            .caused_by(&e)
+            .hint("the whole change is shown without `since`")
+    })?;
+    Ok(diff.text)
 }
 
 /// Returns the patch that leads from one commit to another.

@@ -1,5 +1,8 @@
 //! A patch as git prints it, cut into files, hunks and lines.
 
+mod blanks;
+mod more_context;
+
 use std::ops::Range;
 use std::path::Path;
 
@@ -32,6 +35,8 @@ pub struct PatchFile {
     pub is_bulky: bool,
     /// A hash of its part of the patch.
     pub digest: [u8; 32],
+    /// The object that has its content before the change, if the patch names one.
+    pub old_blob: Option<String>,
     rows: Range<usize>,
     text: Range<usize>,
 }
@@ -106,6 +111,19 @@ impl PatchDocument {
         }
     }
 
+    /// Puts other rows in the place of a file's.
+    fn replace_rows(&mut self, number: usize, rows: Vec<PatchRow>) {
+        let Some(file) = self.files.get_mut(number) else {
+            return;
+        };
+        let count = |kind: PatchRowKind| rows.iter().filter(|row| row.kind == kind).count();
+        file.added = count(PatchRowKind::Added);
+        file.removed = count(PatchRowKind::Removed);
+        let start = self.rows.len();
+        self.rows.extend(rows);
+        file.rows = start..self.rows.len();
+    }
+
     /// Returns how many lines are added and removed.
     pub fn totals(&self) -> (usize, usize) {
         let files = self.files.iter();
@@ -146,6 +164,7 @@ impl PatchParser {
                 removed: 0,
                 is_bulky: false,
                 digest: [0; 32],
+                old_blob: None,
                 rows: at..at,
                 text: range,
             });
@@ -158,10 +177,12 @@ impl PatchParser {
             if let Some(path) = path_after_prefix(path) {
                 file.path = path;
             }
+        } else if let Some(blobs) = line.strip_prefix("index ") {
+            file.old_blob = old_blob_of(blobs);
         } else if let Some(hunk) = parse_hunk(line) {
             self.hunk = Some(hunk);
             self.push(PatchRowKind::Hunk, None, None, range.clone());
-        } else if !line.starts_with("--- ") && !line.starts_with("index ") && !line.is_empty() {
+        } else if !line.starts_with("--- ") && !line.is_empty() {
             self.push(PatchRowKind::Remark, None, None, range.clone());
         }
         self.extend_file(range.end);
@@ -217,6 +238,13 @@ impl PatchParser {
             file.text.end = end;
         }
     }
+}
+
+/// Returns the first object in `<old>..<new> <mode>`, if there is a file before the change.
+fn old_blob_of(blobs: &str) -> Option<String> {
+    let (old, _) = blobs.split_once("..")?;
+    let is_there = old.bytes().any(|digit| digit != b'0');
+    is_there.then(|| old.to_owned())
 }
 
 /// Parses `@@ -1,2 +3,4 @@`.
@@ -330,12 +358,12 @@ pub fn order_lines(kinds: &[PatchRowKind], is_paired: bool) -> Vec<(usize, Optio
     let mut at = 0;
     while at < kinds.len() {
         let removed = run_length(at, PatchRowKind::Removed);
-        let added = run_length(at + removed, PatchRowKind::Added);
         if removed == 0 {
             order.push((at, None));
             at += 1;
             continue;
         }
+        let added = run_length(at + removed, PatchRowKind::Added);
         for position in 0..removed.max(added) {
             let (old, new) = (at + position, at + removed + position);
             order.push(match (position < removed, position < added) {

@@ -7,17 +7,51 @@ import { morph, parseElement } from "./morph.js";
 /** The line at which a range begins.
  * @type {{ cell: HTMLElement, file: HTMLElement } | null} */
 let anchor = null;
+/** How far from the window files unfold, in pixels. */
+const NEAR = 1200;
+
+/** Files that are folded only because the change is long, in the order in which they come into view.
+ * @type {HTMLAnchorElement[]} */
+const near = [];
+let isUnfolding = false;
+
+/** Unfolds such files before somebody scrolls to them. */
+function unfoldNear() {
+  const observer = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (!isIntersecting || !(target instanceof HTMLAnchorElement)) continue;
+      observer.unobserve(target);
+      near.push(target);
+    }
+    void unfoldNext(observer);
+  }, { rootMargin: `${NEAR}px` });
+  for (const link of document.querySelectorAll("[data-near]")) observer.observe(link);
+}
+
+/** @param {IntersectionObserver} observer */
+async function unfoldNext(observer) {
+  if (isUnfolding) return;
+  isUnfolding = true;
+  for (let link = near.shift(); link; link = near.shift()) {
+    // Files above it may have unfolded meanwhile, and moved it away.
+    const { top, bottom } = link.getBoundingClientRect();
+    if (top > innerHeight + NEAR || bottom < -NEAR) observer.observe(link);
+    else if (link.isConnected) await unfoldFile(link);
+  }
+  isUnfolding = false;
+}
 
 /** Makes a change work with mouse and keys. */
 export function followDiff() {
   if (!document.querySelector(".diff-files")) return;
+  unfoldNear();
   document.addEventListener("click", (event) => {
     const target = event.target;
     if (!(target instanceof Element)) return;
     const unfold = target.closest("[data-unfold]");
     if (unfold instanceof HTMLAnchorElement) {
       event.preventDefault();
-      void unfoldFile(unfold);
+      void unfoldFile(unfold).then(() => focusFile(unfold.dataset.unfold ?? ""));
       return;
     }
     const cell = target.closest(".diff td.no");
@@ -45,6 +79,15 @@ async function unfoldFile(link) {
   const fresh = parseElement(await response.text());
   const old = document.getElementById(id);
   if (fresh && old) old.replaceWith(fresh);
+}
+
+/**
+ * Moves the focus to what took the place of the link that was followed.
+ * @param {string} id
+ */
+function focusFile(id) {
+  const target = document.querySelector(`#${id} [data-unfold], #${id} button, #${id} .scroll`);
+  if (target instanceof HTMLElement) target.focus({ preventScroll: true });
 }
 
 /**
@@ -163,6 +206,9 @@ async function sendForm(form) {
 async function refreshFile(file, staysOpen) {
   const address = new URL(location.href);
   if (staysOpen) address.searchParams.set("file", file.getAttribute("data-path") ?? "");
+  const more = file.getAttribute("data-more");
+  if (staysOpen && more) address.searchParams.set("more", more);
+  else if (staysOpen) address.searchParams.delete("more");
   address.searchParams.set("part", file.id);
   address.hash = "";
   const response = await fetch(address, { cache: "no-store" });

@@ -108,6 +108,7 @@ impl Fixture {
             problem: None,
         };
         Shell {
+            is_bare: false,
             person: self.text("anna (uid 1000)"),
             form_token: self.text("4f1c9a"),
             is_read_only: false,

@@ -14,6 +14,7 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderMap, Header
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
+use crate::page::assets::is_style_sheet;
 use crate::routes::{Route, RunPlace};
 use crate::sessions::{Access, BrowserSession, SessionRegistry};
 
@@ -73,7 +74,7 @@ impl GateRefusal {
             Self::FetchSite => (
                 StatusCode::FORBIDDEN,
                 "the request comes from another site",
-                OPEN,
+                "copy the address, and open it in a new tab",
             ),
             Self::Path => (
                 StatusCode::NOT_FOUND,
@@ -177,6 +178,8 @@ impl RefusalCounts {
 pub(crate) enum Admission {
     /// Somebody is signed in.
     Session(Box<BrowserSession>, Route),
+    /// The style sheet, which pages for those who have not signed in need too. It says nothing of runs.
+    StyleSheet(String),
     /// A code is to be exchanged.
     SignIn,
     /// A link for reading is opened.
@@ -233,12 +236,12 @@ impl RequestGate {
             }
             Route::SignIn => return Ok(Admission::SignIn),
             Route::ReadLink { secret } => return Ok(Admission::Link(secret)),
+            Route::Asset { name } if is_style_sheet(&name) => {
+                return Ok(Admission::StyleSheet(name));
+            }
             _ => {}
         }
-        let cookie = cookie(&head.headers).ok_or(GateRefusal::SignedOut)?;
-        let session = sessions
-            .session(cookie, now)
-            .ok_or(GateRefusal::SignedOut)?;
+        let session = session_of(&head.headers, sessions, now).ok_or(GateRefusal::SignedOut)?;
         if route == Route::PolicyReport {
             return Ok(Admission::PolicyReport);
         }
@@ -340,6 +343,15 @@ fn is_form(headers: &HeaderMap) -> bool {
         kind.trim()
             .eq_ignore_ascii_case("application/x-www-form-urlencoded")
     })
+}
+
+/// Returns the session that a request belongs to, if it is one.
+pub(crate) fn session_of(
+    headers: &HeaderMap,
+    sessions: &SessionRegistry,
+    now: EpochMillis,
+) -> Option<BrowserSession> {
+    sessions.session(cookie(headers)?, now)
 }
 
 /// Returns the cookie of the session. Two of them are none.

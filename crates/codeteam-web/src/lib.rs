@@ -23,6 +23,7 @@ mod live_hub;
 mod load_page;
 mod log_tail;
 mod mint;
+mod output_cache;
 mod page;
 mod projects;
 mod replies;

@@ -17,6 +17,7 @@ use codeteam_report::view::LoadedRun;
 
 use crate::drafts::{DraftKey, DraftStore};
 use crate::form_data::FormData;
+use crate::output_cache::OutputCache;
 use crate::page::{Page, ProblemPage, RunHead};
 use crate::projects::{ProjectRegistry, WatchedProject};
 use crate::routes::{Route, RunPlace};
@@ -32,6 +33,8 @@ pub(crate) struct PageSources<'a> {
     pub(crate) drafts: &'a DraftStore,
     /// Numbers of runs that have ended.
     pub(crate) metrics: &'a MetricsCache,
+    /// Outputs that were read last.
+    pub(crate) outputs: &'a OutputCache,
     /// The time.
     pub(crate) now: EpochMillis,
 }
@@ -83,7 +86,7 @@ impl PageSources<'_> {
             RunPlace::Task(place) => Self::load_task(project, run, place),
             RunPlace::Diff(place) => self.load_diff(project, run, place, query),
             RunPlace::Question(id) => self.load_question(project, run, id),
-            RunPlace::Attempt(fence) => Self::load_attempt(project, run, *fence, query),
+            RunPlace::Attempt(fence) => self.load_attempt(project, run, *fence, query),
             RunPlace::AttemptLog(_)
             | RunPlace::AttemptPrompt(_)
             | RunPlace::AttemptAnswer(_)

@@ -5,10 +5,10 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use codeteam_core::ids::{BodyId, RunId};
-use codeteam_engine::attempt_log::AttemptLog;
+use codeteam_core::ids::RunId;
 
 use crate::live_hub::{LiveEvent, LiveHub};
+use crate::output_cache::{SharedOutput, refresh_output};
 use crate::projects::WatchedProject;
 
 /// How often an output is looked at.
@@ -25,7 +25,9 @@ struct TailedLog {
     run: RunId,
     fence: u64,
     until: Instant,
-    log: AttemptLog,
+    output: SharedOutput,
+    /// How many lines pages have been told of.
+    lines: usize,
 }
 
 /// The outputs that are being read.
@@ -42,18 +44,16 @@ struct TailState {
 }
 
 impl LogTail {
-    /// Begins to watch the output of an attempt, or goes on watching it.
+    /// Begins to watch the output of an attempt, or goes on watching it. `lines` is how many of its lines
+    /// whoever reads it has seen.
     pub(crate) fn watch(
         &self,
         project: &Arc<WatchedProject>,
         run: &RunId,
         fence: u64,
-        transcript: Option<&BodyId>,
+        output: SharedOutput,
+        lines: usize,
     ) {
-        if transcript.is_some() {
-            // It does not grow any more.
-            return;
-        }
         let until = Instant::now() + INTEREST;
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let mut logs = inner.logs.iter_mut();
@@ -62,17 +62,16 @@ impl LogTail {
         };
         if let Some(known) = logs.find(is_this) {
             known.until = until;
+            known.output = output;
             return;
         }
-        let Ok(log) = AttemptLog::open(&project.engine, run, fence, None) else {
-            return;
-        };
         inner.logs.push_back(TailedLog {
             project: Arc::clone(project),
             run: run.clone(),
             fence,
             until,
-            log,
+            output,
+            lines,
         });
         if inner.logs.len() > MOST {
             inner.logs.pop_front();
@@ -121,15 +120,17 @@ impl TailState {
     fn look(&mut self, hub: &LiveHub) {
         let now = Instant::now();
         self.logs.retain_mut(|tailed| {
-            match tailed.log.refresh() {
-                Ok(true) => hub.tell(LiveEvent::LogGrew {
+            let Ok(lines) = refresh_output(&tailed.output).map(|log| log.line_count()) else {
+                return false;
+            };
+            if lines != tailed.lines {
+                tailed.lines = lines;
+                hub.tell(LiveEvent::LogGrew {
                     project: tailed.project.key.clone(),
                     run: tailed.run.0.clone(),
                     fence: tailed.fence,
-                    lines: tailed.log.line_count(),
-                }),
-                Ok(false) => {}
-                Err(_) => return false,
+                    lines,
+                });
             }
             tailed.until > now
         });

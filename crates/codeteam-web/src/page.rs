@@ -152,7 +152,7 @@ fn page_content(shell: &Shell, page: &Page, part: Option<&str>) -> PageContent {
         Page::Diff(page) => diff::diff_content(shell, page, part),
         Page::Question(page) => question::question_content(shell, page),
         Page::Attempt(page) => attempt::attempt_content(shell, page),
-        Page::Metrics(page) => metrics::metrics_content(page),
+        Page::Metrics(page) => metrics::metrics_content(shell, page),
         Page::Doctor(page) => settings::doctor_content(page),
         Page::Links(page) => settings::links_content(page),
         Page::Help => PageContent::new("help.html", "Help", &[], settings::help_values()),

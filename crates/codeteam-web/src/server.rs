@@ -21,10 +21,11 @@ use tokio_stream::wrappers::ReceiverStream;
 use crate::actions::ActionRequest;
 use crate::drafts::DraftStore;
 use crate::form_data::FormData;
-use crate::gate::{Admission, GateRefusal, RefusalCounts, RequestGate};
+use crate::gate::{Admission, GateRefusal, RefusalCounts, RequestGate, session_of};
 use crate::live_hub::{LiveHub, LiveScope};
 use crate::load_page::{AttemptText, PageSources, problem_page, read_attempt_text};
 use crate::log_tail::LogTail;
+use crate::output_cache::OutputCache;
 use crate::page::{
     DoctorPage, LinksPage, Notice, Page, ProblemPage, ReadLink, Shell, Theme, assets, render,
 };
@@ -49,6 +50,7 @@ pub(crate) struct PageServer {
     pub(crate) tail: Arc<LogTail>,
     pub(crate) drafts: DraftStore,
     pub(crate) metrics: MetricsCache,
+    pub(crate) outputs: OutputCache,
     pub(crate) memory: PageMemory,
 }
 
@@ -143,6 +145,7 @@ impl PageServer {
             hints: vec![hint.to_owned()],
         });
         let shell = Shell {
+            is_bare: true,
             person: String::new(),
             form_token: String::new(),
             is_read_only: true,
@@ -198,7 +201,8 @@ impl PageServer {
         let (session, route) = match admission {
             Admission::Session(session, route) => (*session, route),
             Admission::SignIn => return self.sign_in(head, &query, now),
-            Admission::Link(secret) => return self.open_link(&secret, now),
+            Admission::StyleSheet(name) => return Ok(self.serve_asset(&name)),
+            Admission::Link(secret) => return self.open_link(head, &secret, now),
             Admission::Mint => {
                 let url = self.sign_in_url(now)?;
                 return Ok(replies::words(StatusCode::OK, &url));
@@ -259,7 +263,33 @@ impl PageServer {
         Ok(reply)
     }
 
-    fn open_link(&self, secret: &str, now: EpochMillis) -> std::io::Result<HttpReply> {
+    fn serve_asset(&self, name: &str) -> HttpReply {
+        match assets::find_asset(name) {
+            Some(asset) => replies::asset(asset.media_type, &asset.content),
+            None => self.refuse_request(GateRefusal::Path),
+        }
+    }
+
+    /// Opens a link for reading. Whoever is signed in stays so, and sees the run as usual.
+    fn open_link(
+        &self,
+        head: &Parts,
+        secret: &str,
+        now: EpochMillis,
+    ) -> std::io::Result<HttpReply> {
+        let session = session_of(&head.headers, &self.sessions, now);
+        let person = session.filter(|session| session.access == Access::Person);
+        if let (Some(person), Some(link)) = (person, self.sessions.find_link(secret, now)) {
+            let notice = Notice {
+                is_ok: true,
+                text: "You are signed in, so this is your own view, and not that of the link."
+                    .to_owned(),
+                output: Vec::new(),
+            };
+            lock(&self.memory.notices).insert(person.key, notice);
+            let to = Route::run(&link.project, &link.run, RunPlace::Overview);
+            return Ok(replies::redirect(&to.to_string()));
+        }
         let Some(cookie) = self.sessions.open_link(secret, now)? else {
             return Ok(self.refuse_request(GateRefusal::Link));
         };
@@ -279,6 +309,7 @@ impl PageServer {
             projects: &self.projects,
             drafts: &self.drafts,
             metrics: &self.metrics,
+            outputs: &self.outputs,
             now,
         }
     }
@@ -286,10 +317,7 @@ impl PageServer {
     /// Answers a request for a page.
     fn show(&self, request: &PageRequest) -> HttpReply {
         if let Route::Asset { name } = &request.route {
-            return match assets::find_asset(name) {
-                Some(asset) => replies::asset(asset.media_type, &asset.content),
-                None => self.refuse_request(GateRefusal::Path),
-            };
+            return self.serve_asset(name);
         }
         if let Some((run, fence, text)) = attempt_text(&request.route) {
             let read = self
@@ -324,12 +352,18 @@ impl PageServer {
         let (Page::Attempt(page), Route::Run { project, run, .. }) = (page, &request.route) else {
             return;
         };
-        if let Some(project) = self.projects.find(project) {
-            let attempt = &page.attempt;
-            let transcript = attempt.transcript.as_ref();
-            let run = RunId(run.clone());
+        let attempt = &page.attempt;
+        if attempt.transcript.is_some() {
+            // It does not grow any more.
+            return;
+        }
+        let Some(project) = self.projects.find(project) else {
+            return;
+        };
+        let (run, fence) = (RunId(run.clone()), attempt.id.fence);
+        if let Ok(output) = self.outputs.open(&project, &run, fence, None) {
             self.tail
-                .watch(&project, &run, attempt.id.fence, transcript);
+                .watch(&project, &run, fence, output, page.log.total);
         }
     }
 
@@ -383,6 +417,7 @@ impl PageServer {
             (person.unwrap_or_default(), self.projects.links(), count)
         };
         Shell {
+            is_bare: false,
             person,
             form_token: session.form_token.clone(),
             is_read_only: is_reader,

@@ -142,6 +142,13 @@ impl SessionRegistry {
         self.open_session(&mut inner, until, None, now).map(Some)
     }
 
+    /// Returns the link for reading that has this secret, if there is one that has not ended.
+    pub(crate) fn find_link(&self, secret: &str, now: EpochMillis) -> Option<KeptLink> {
+        let wanted = hash(secret);
+        let links = self.links(now);
+        links.into_iter().find(|link| link.hash == wanted)
+    }
+
     /// Opens a session for a link for reading; `None` if there is no such link any more.
     pub(crate) fn open_link(&self, secret: &str, now: EpochMillis) -> io::Result<Option<String>> {
         let wanted = hash(secret);

@@ -19,6 +19,7 @@ use crate::gate::{RefusalCounts, RequestGate};
 use crate::listen::listen_at;
 use crate::live_hub::LiveHub;
 use crate::log_tail::LogTail;
+use crate::output_cache::OutputCache;
 use crate::projects::{ProjectRegistry, RunnerFactory};
 use crate::server::{PageMemory, PageServer, SharedServer};
 use crate::sessions::SessionRegistry;
@@ -128,6 +129,7 @@ impl WebServer {
             tail: Arc::default(),
             drafts,
             metrics: MetricsCache::default(),
+            outputs: OutputCache::default(),
             memory: PageMemory::default(),
         });
         Ok(Self {

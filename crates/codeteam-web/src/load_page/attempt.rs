@@ -8,11 +8,14 @@ use codeteam_report::view::{AttemptTrace, AttemptView, TraceStepKind};
 
 use super::PageSources;
 use crate::form_data::FormData;
+use crate::output_cache::refresh_output;
 use crate::page::{AttemptPage, LogWindow, Page};
 use crate::projects::WatchedProject;
 
 /// How many lines of an output a page has.
 const LINES: usize = 500;
+/// What a worker did is read from its whole output, unless that has more lines.
+const TRACED_LINES: usize = 20_000;
 /// How much of a text is sent.
 const LARGEST_TEXT: u64 = 16 << 20;
 
@@ -31,6 +34,7 @@ pub(crate) enum AttemptText {
 
 impl PageSources<'_> {
     pub(super) fn load_attempt(
+        &self,
         project: &WatchedProject,
         run: &RunId,
         fence: u64,
@@ -43,19 +47,67 @@ impl PageSources<'_> {
         })?;
         let (loaded, attempt, context) = found;
         let attempt = attempt.ok_or_else(|| missing_attempt(run, fence))?;
-        let trace = if attempt.by_worker {
+        // A page that only adds lines to an output does not show what is made of all of them.
+        let is_log_only = query.get("part") == "attempt-log";
+        let log = self.read_window(project, run, &attempt, query);
+        let is_untraced = attempt.by_worker && log.total > TRACED_LINES;
+        let trace = if attempt.by_worker && !is_log_only && !is_untraced {
             find_trace(project, run, fence)?
         } else {
             None
         };
-        let log = read_window(project, run, &attempt, query);
         Ok(Page::Attempt(Box::new(AttemptPage {
             head: Self::head(project, loaded)?,
             attempt,
             trace,
+            is_untraced,
             context,
             log,
         })))
+    }
+
+    fn read_window(
+        &self,
+        project: &WatchedProject,
+        run: &RunId,
+        attempt: &AttemptView,
+        query: &FormData,
+    ) -> LogWindow {
+        let only = match query.get("only") {
+            "errors" => Some(LogLineKind::Problem),
+            "tools" => Some(LogLineKind::Tool),
+            _ => None,
+        };
+        let from: Option<usize> = query.filled("from").and_then(|from| from.parse().ok());
+        let text = query.get("q").trim().to_owned();
+        let wanted = LogQuery {
+            anchor: from.map_or(LogAnchor::End, LogAnchor::From),
+            count: LINES,
+            only,
+            containing: text.clone(),
+        };
+        let transcript = attempt.transcript.as_ref();
+        let output = self
+            .outputs
+            .open(project, run, attempt.id.fence, transcript);
+        let output = output.map_err(|problem| problem.what().to_owned());
+        let read = output.and_then(|output| {
+            let log = refresh_output(&output).map_err(|error| error.to_string())?;
+            let lines = log.read(&wanted).map_err(|error| error.to_string())?;
+            Ok((log.line_count(), lines))
+        });
+        let (total, lines, problem) = match read {
+            Ok((total, lines)) => (total, lines, None),
+            Err(problem) => (0, Vec::new(), Some(problem)),
+        };
+        LogWindow {
+            lines,
+            total,
+            is_end: from.is_none(),
+            only,
+            query: text,
+            problem,
+        }
     }
 }
 
@@ -86,46 +138,6 @@ fn find_trace(
     let traced = read_trace(&project.engine, run, None, number, TraceTexts::Whole);
     let mut attempts = traced.map_err(unreadable)?.attempts.into_iter();
     Ok(attempts.find(|trace| trace.fence == fence))
-}
-
-fn read_window(
-    project: &WatchedProject,
-    run: &RunId,
-    attempt: &AttemptView,
-    query: &FormData,
-) -> LogWindow {
-    let only = match query.get("only") {
-        "errors" => Some(LogLineKind::Problem),
-        "tools" => Some(LogLineKind::Tool),
-        _ => None,
-    };
-    let from: Option<usize> = query.filled("from").and_then(|from| from.parse().ok());
-    let text = query.get("q").trim().to_owned();
-    let wanted = LogQuery {
-        anchor: from.map_or(LogAnchor::End, LogAnchor::From),
-        count: LINES,
-        only,
-        containing: text.clone(),
-    };
-    let transcript = attempt.transcript.as_ref();
-    let read = AttemptLog::open(&project.engine, run, attempt.id.fence, transcript);
-    let read = read.map_err(|problem| problem.what().to_owned());
-    let read = read.and_then(|log| {
-        let lines = log.read(&wanted).map_err(|error| error.to_string())?;
-        Ok((log.line_count(), lines))
-    });
-    let (total, lines, problem) = match read {
-        Ok((total, lines)) => (total, lines, None),
-        Err(problem) => (0, Vec::new(), Some(problem)),
-    };
-    LogWindow {
-        lines,
-        total,
-        is_end: from.is_none(),
-        only,
-        query: text,
-        problem,
-    }
 }
 
 /// Returns a text of an attempt, for itself.

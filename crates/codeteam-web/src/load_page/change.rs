@@ -1,9 +1,10 @@
 //! Changes, and the questions about them.
 
 use codeteam_core::ids::RunId;
-use codeteam_engine::patches::{patch_between, task_patch};
+use codeteam_engine::patches::{patch_between, task_patch, versions_patch};
 use codeteam_engine::problem::Problem;
 use codeteam_host::git::Oid;
+use codeteam_report::patch::PatchDocument;
 use codeteam_report::view::{ChangeView, LoadedRun};
 
 use super::run::{find_question, is_grave};
@@ -12,6 +13,9 @@ use crate::drafts::KeptDraft;
 use crate::form_data::FormData;
 use crate::page::{DiffOptions, DiffPage, Page, QuestionPage, ReviewDraft};
 use crate::projects::WatchedProject;
+
+/// Larger files are shown as in the patch.
+const LARGEST_CONTENT: usize = 4 << 20;
 
 impl PageSources<'_> {
     /// Returns what was judged about a change, if anything was.
@@ -56,7 +60,7 @@ impl PageSources<'_> {
         let since = query.filled("since").filter(|since| *since != version);
         let since = since.and_then(|since| Some((Oid::parse(since)?, Oid::parse(&version)?)));
         let patch = match &since {
-            Some((from, to)) => project.engine.repo.diff(from, to)?.text,
+            Some((from, to)) => versions_patch(&project.engine, &loaded, place, from, to)?,
             None => Self::read_patch(project, &loaded, place)?,
         };
         let key = draft_key(project, run, place);
@@ -74,20 +78,23 @@ impl PageSources<'_> {
         }
         let mut questions = loaded.questions.iter();
         let question = questions.find(|asked| asked.place() == place).cloned();
+        let options = DiffOptions {
+            is_split: query.get("split") == "1",
+            ignores_blanks: query.get("w") == "1",
+            file: query.filled("file").map(ToOwned::to_owned),
+            since: since.map(|(from, _)| from.to_string()),
+            more_lines: query.get("more").parse().unwrap_or(0),
+        };
         Ok(Page::Diff(Box::new(DiffPage {
             head: Self::head(project, loaded)?,
             place: place.to_owned(),
+            content: read_content(project, &patch, &options),
             patch,
             version,
             change,
             review: review_draft(draft, last_seen),
             question,
-            options: DiffOptions {
-                is_split: query.get("split") == "1",
-                ignores_blanks: query.get("w") == "1",
-                file: query.filled("file").map(ToOwned::to_owned),
-                since: since.map(|(from, _)| from.to_string()),
-            },
+            options,
         })))
     }
 
@@ -120,6 +127,19 @@ impl PageSources<'_> {
             people: project.engine.people_names(),
         })))
     }
+}
+
+/// Reads the file that is shown with more of its lines. What cannot be read is shown as in the patch.
+fn read_content(project: &WatchedProject, patch: &[u8], options: &DiffOptions) -> Option<Vec<u8>> {
+    let wanted = options.file.as_deref()?;
+    if options.more_lines == 0 {
+        return None;
+    }
+    let patch = PatchDocument::parse(patch);
+    let file = patch.files.iter().find(|file| file.path == wanted)?;
+    let blob = Oid::parse(file.old_blob.as_deref()?)?;
+    let content = project.engine.repo.read_blob(&blob).ok()?;
+    (content.len() <= LARGEST_CONTENT).then_some(content)
 }
 
 /// Names a version of a change: by the tree that was judged.

@@ -65,6 +65,11 @@ pub(crate) fn find_asset(name: &str) -> Option<&'static PageAsset> {
     ASSETS.iter().find(|asset| asset.name == name)
 }
 
+/// Returns true for the name of the style sheet, with its hash.
+pub(crate) fn is_style_sheet(name: &str) -> bool {
+    name == hashed_name("base.css")
+}
+
 /// Returns the path of a file.
 pub(super) fn asset_path(name: &str) -> String {
     let name = hashed_name(name);

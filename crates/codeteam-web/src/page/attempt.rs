@@ -55,7 +55,8 @@ pub(super) fn attempt_content(shell: &Shell, page: &AttemptPage) -> PageContent 
         steps => steps.iter().map(step_values).collect::<Value>(),
         context => page.context.as_ref().map(context_values),
         log => log_values(links, fence, &page.log),
-        prompt_file => has_prompt.then(|| links.page(RunPlace::AttemptPrompt(fence))),
+        is_untraced => page.is_untraced,
+        prompt_file => (has_prompt || page.is_untraced).then(|| links.page(RunPlace::AttemptPrompt(fence))),
         answer_file => attempt.by_worker.then(|| links.page(RunPlace::AttemptAnswer(fence))),
     };
     let title = format!("{} on {place}", attempt.who);

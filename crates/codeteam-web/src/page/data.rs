@@ -15,6 +15,8 @@ use codeteam_report::view::{
 /// What is around every page.
 #[derive(Clone, Debug)]
 pub(crate) struct Shell {
+    /// Whether nobody is signed in, so that the page loads its style sheet and nothing else.
+    pub(crate) is_bare: bool,
     /// Whom the session decides for; empty where nobody has signed in.
     pub(crate) person: String,
     /// What every form has to send along, in the field `token`.
@@ -337,6 +339,8 @@ pub(crate) struct DiffPage {
     pub(crate) question: Option<QuestionView>,
     /// How it is shown.
     pub(crate) options: DiffOptions,
+    /// The content before the change of the file that the options name, if more of it is to be shown.
+    pub(crate) content: Option<Vec<u8>>,
 }
 
 /// How a change is shown.
@@ -350,6 +354,8 @@ pub(crate) struct DiffOptions {
     pub(crate) file: Option<String>,
     /// Only what has changed since this version; the patch is made accordingly.
     pub(crate) since: Option<String>,
+    /// So many more lines than in the patch stand around the changes of that file.
+    pub(crate) more_lines: u32,
 }
 
 /// What a person has noted about a change and not sent yet.
@@ -392,6 +398,8 @@ pub(crate) struct AttemptPage {
     pub(crate) attempt: AttemptView,
     /// What its worker was told, did and answered, if a worker made it.
     pub(crate) trace: Option<AttemptTrace>,
+    /// Whether its output is so long that what it did is not read from it.
+    pub(crate) is_untraced: bool,
     /// What it was shown and what was left out, if that was chosen for it.
     pub(crate) context: Option<PackedContext>,
     /// Some lines of its output.

@@ -5,24 +5,26 @@ use std::fmt::Write as _;
 
 use codeteam_core::findings::{Finding, FindingState};
 use codeteam_report::describe::first_line;
-use codeteam_report::patch::{PatchDocument, PatchFile};
+use codeteam_report::patch::{PatchDocument, PatchFile, PatchRowKind};
 use codeteam_report::review::LineComment;
 use minijinja::{Value, context};
 
 use super::PageContent;
 use super::data::{DiffPage, Shell};
-use super::diff_rows::{FileLines, LineNotes, write_rows};
+use super::diff_rows::{FileLines, LineNotes, LineNumber, write_tables};
 use super::diff_tree::file_tree;
 use super::html::{escaped, push_escaped};
 use super::run_head::{RunLinks, RunTab, head_values};
-use super::task::{finding_value, severity_word};
+use super::task::{change_values, finding_value, severity_word};
 use crate::routes::{RunAction, RunPlace, encode};
 
-/// The most lines that are written at once. Files after them are folded until somebody asks.
-const MOST_LINES: usize = 60_000;
+/// The most lines that are written at once. Files after them are folded until somebody scrolls there.
+const MOST_LINES: usize = 10_000;
+/// How many more lines stand around changes, step by step. The last step is the whole file.
+const MORE_LINES: [u32; 3] = [20, 200, 1_000_000];
 
 pub(super) fn diff_content(shell: &Shell, page: &DiffPage, part: Option<&str>) -> PageContent {
-    let patch = PatchDocument::parse(&page.patch);
+    let patch = read_patch(page);
     let numbered = part.and_then(|part| part.strip_prefix("file-"));
     if let Some(number) = numbered.and_then(|number| number.parse().ok()) {
         return file_content(shell, page, &patch, number);
@@ -66,6 +68,7 @@ pub(super) fn diff_content(shell: &Shell, page: &DiffPage, part: Option<&str>) -
         question => page.question.as_ref().map(|asked| context! {
             href => links.question(asked), text => first_line(&asked.question.text),
         }),
+        change => page.change.as_ref().map(|change| change_values(links, &page.place, change)),
         last_seen => page.review.last_seen.as_ref().filter(|seen| **seen != page.version).map(|seen| {
             format!("{here}?since={}", encode(seen))
         }),
@@ -79,6 +82,20 @@ pub(super) fn diff_content(shell: &Shell, page: &DiffPage, part: Option<&str>) -
         &["run-head", "diff-tree", "diff-review"],
         values,
     )
+}
+
+/// Reads the patch as it is to be shown. Files keep their numbers and digests whatever is shown of them.
+fn read_patch(page: &DiffPage) -> PatchDocument {
+    let mut patch = PatchDocument::parse(&page.patch);
+    let mut files = patch.files.iter();
+    let named = files.position(|file| Some(file.path.as_str()) == page.options.file.as_deref());
+    if let (Some(number), Some(content)) = (named, &page.content) {
+        patch.add_context(number, content, page.options.more_lines);
+    }
+    if page.options.ignores_blanks {
+        patch.ignore_blanks();
+    }
+    patch
 }
 
 /// Returns one file, for a page that asks for it alone.
@@ -120,7 +137,7 @@ fn file_values(
         .collect();
     let notes = line_notes(shell, links, page, &findings, &comments);
     let rows = is_open.then(|| {
-        write_rows(FileLines {
+        write_tables(FileLines {
             patch,
             file,
             number,
@@ -128,15 +145,20 @@ fn file_values(
             notes: &notes,
         })
     });
-    let own = findings
-        .iter()
-        .filter(|finding| finding.report.line.is_none());
-    let general = comments
-        .iter()
-        .filter(|(_, comment)| comment.line.is_none());
+    // What is about a line that is not shown stands above the lines.
+    let shown = shown_lines(patch, file);
+    let own = findings.iter().filter(|finding| {
+        let line = finding.report.line;
+        line.is_none_or(|line| is_open && !shown.contains(&(false, line)))
+    });
+    let general = comments.iter().filter(|(_, comment)| {
+        let line = comment.last.or(comment.line);
+        line.is_none_or(|line| is_open && !shown.contains(&(comment.is_old, line)))
+    });
     let general = general.map(|(id, comment)| {
         context! {
             id => *id, text => comment.text.as_str(), action => links.action(RunAction::Uncomment),
+            place => comment.place(),
         }
     });
     context! {
@@ -152,6 +174,8 @@ fn file_values(
         digest => digest_text(file),
         rows => rows.map(Value::from_safe_string),
         open => format!("{here}?{}file={}", query_of(page), encode(&file.path)),
+        only_blanks => page.options.ignores_blanks && is_open && patch.rows(file).is_empty(),
+        context => context_values(page, file, is_open, &here),
         viewed => links.action(RunAction::Viewed),
         comment => links.action(RunAction::Comment),
         place => page.place.as_str(),
@@ -161,6 +185,44 @@ fn file_values(
         finding_count => findings.len(),
         comment_count => comments.len(),
     }
+}
+
+/// Returns how much of a file is shown around its changes, and where to see more or less of it.
+fn context_values(page: &DiffPage, file: &PatchFile, is_open: bool, here: &str) -> Value {
+    let is_named = page.options.file.as_deref() == Some(file.path.as_str());
+    let now = if is_named { page.options.more_lines } else { 0 };
+    let link = |more: u32| {
+        let more = if more > 0 {
+            format!("&more={more}")
+        } else {
+            String::new()
+        };
+        format!("{here}?{}file={}{more}", query_of(page), encode(&file.path))
+    };
+    let next = MORE_LINES.iter().find(|more| **more > now);
+    // A new file is shown whole by its patch. What lies between two versions that are not committed
+    // begins with files that are kept elsewhere.
+    let may_grow = is_open
+        && file.old_blob.is_some()
+        && page.options.since.is_none()
+        && file.removed + file.added > 0;
+    let last = MORE_LINES.last();
+    context! {
+        lines => now,
+        more => next.filter(|_| may_grow).map(|more| link(*more)),
+        is_last => next == last,
+        less => (now > 0).then(|| link(0)),
+    }
+}
+
+/// Returns the lines of a file that a patch shows.
+fn shown_lines(patch: &PatchDocument, file: &PatchFile) -> BTreeSet<LineNumber> {
+    let rows = patch.rows(file).iter();
+    rows.filter_map(|row| match row.kind {
+        PatchRowKind::Removed => row.old.map(|line| (true, line)),
+        _ => row.new.map(|line| (false, line)),
+    })
+    .collect()
 }
 
 fn findings_of<'a>(page: &'a DiffPage, path: &str) -> Vec<&'a Finding> {

@@ -30,16 +30,25 @@ pub(super) struct FileLines<'a> {
     pub(super) notes: &'a LineNotes,
 }
 
-/// Returns the rows of a file.
-pub(super) fn write_rows(lines: FileLines<'_>) -> String {
+/// After so many rows another table begins: a browser lays out only the tables that are in view.
+const TABLE_ROWS: usize = 500;
+
+/// Returns the rows of a file, in as many tables as are needed.
+pub(super) fn write_tables(lines: FileLines<'_>) -> String {
     let rows = lines.patch.rows(lines.file);
     let kinds: Vec<PatchRowKind> = rows.iter().map(|row| row.kind).collect();
     let pairs = order_lines(&kinds, true);
     let mut out = String::with_capacity(rows.len() * 120);
+    begin_table(&mut out, lines.is_split, rows.len());
     if lines.is_split {
-        for (at, beside) in pairs {
+        for (written, (at, beside)) in pairs.into_iter().enumerate() {
+            if written > 0 && written % TABLE_ROWS == 0 {
+                end_table(&mut out);
+                begin_table(&mut out, true, rows.len());
+            }
             write_split(&mut out, lines, rows, at, beside);
         }
+        end_table(&mut out);
         return out;
     }
     // Both lines of a pair, by the number of each.
@@ -51,6 +60,10 @@ pub(super) fn write_rows(lines: FileLines<'_>) -> String {
         }
     }
     for (at, row) in rows.iter().enumerate() {
+        if at > 0 && at % TABLE_ROWS == 0 {
+            end_table(&mut out);
+            begin_table(&mut out, false, rows.len());
+        }
         let words = partners[at].map(|other| {
             let (old, new) = if row.kind == PatchRowKind::Removed {
                 (at, other)
@@ -66,7 +79,23 @@ pub(super) fn write_rows(lines: FileLines<'_>) -> String {
         });
         write_unified(&mut out, lines, row, &words.unwrap_or_default());
     }
+    end_table(&mut out);
     out
+}
+
+/// Begins a table of a file with so many rows.
+fn begin_table(out: &mut String, is_split: bool, rows: usize) {
+    let kind = if is_split { "split" } else { "unified" };
+    let class = if rows > TABLE_ROWS {
+        " class=\"chunk\""
+    } else {
+        ""
+    };
+    let _ = writeln!(out, "<div{class}><table class=\"diff {kind}\"><tbody>");
+}
+
+fn end_table(out: &mut String) {
+    out.push_str("</tbody></table></div>\n");
 }
 
 fn class_of(kind: PatchRowKind) -> &'static str {
@@ -235,7 +264,7 @@ mod tests {
     fn rows(is_split: bool, notes: &LineNotes) -> String {
         let patch = PatchDocument::parse(PATCH.as_bytes());
         let file = &patch.files[0];
-        write_rows(FileLines {
+        write_tables(FileLines {
             patch: &patch,
             file,
             number: 0,
@@ -247,23 +276,46 @@ mod tests {
     #[test]
     fn one_column_has_all_lines_in_their_order() {
         expect_test::expect![[r#"
+            <div><table class="diff unified"><tbody>
             <tr class="hunk"><td colspan="3">@@ -1,3 +1,3 @@ &lt;b&gt;</td></tr>
             <tr class="same" id="f0n1"><td class="no" data-old="1">1</td><td class="no" data-new="1">1</td><td class="code">&lt;i&gt;</td></tr>
             <tr class="del" id="f0o2"><td class="no" data-old="2">2</td><td class="no"></td><td class="code">let a = <del>one</del>;</td></tr>
             <tr class="add" id="f0n2"><td class="no"></td><td class="no" data-new="2">2</td><td class="code">let a = <ins>two</ins>;</td></tr>
             <tr class="same" id="f0n3"><td class="no" data-old="3">3</td><td class="no" data-new="3">3</td><td class="code">last</td></tr>
+            </tbody></table></div>
         "#]].assert_eq(&rows(false, &LineNotes::new()));
+    }
+
+    #[test]
+    fn many_lines_stand_in_several_tables() {
+        let lines = "+x\n".repeat(1_200);
+        let patch = format!("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,1200 @@\n{lines}");
+        let patch = PatchDocument::parse(patch.as_bytes());
+        for is_split in [false, true] {
+            let html = write_tables(FileLines {
+                patch: &patch,
+                file: &patch.files[0],
+                number: 0,
+                is_split,
+                notes: &LineNotes::new(),
+            });
+            assert_eq!(html.matches("<table").count(), 3);
+            assert_eq!(html.matches("</table></div>").count(), 3);
+            assert_eq!(html.matches("<tr").count(), 1_201);
+        }
     }
 
     #[test]
     fn two_columns_put_a_line_beside_the_one_in_its_place() {
         let notes = LineNotes::from([((true, 2), "<p>why</p>".to_owned())]);
         expect_test::expect![[r#"
+            <div><table class="diff split"><tbody>
             <tr class="hunk"><td colspan="4">@@ -1,3 +1,3 @@ &lt;b&gt;</td></tr>
             <tr class="same" id="f0n1"><td class="no" data-old="1">1</td><td class="code">&lt;i&gt;</td><td class="no" data-new="1">1</td><td class="code">&lt;i&gt;</td></tr>
             <tr class="both" id="f0n2"><td class="no del" data-old="2">2</td><td class="code del">let a = <del>one</del>;</td><td class="no add" data-new="2">2</td><td class="code add">let a = <ins>two</ins>;</td></tr>
             <tr class="notes"><td colspan="4"><p>why</p></td></tr>
             <tr class="same" id="f0n3"><td class="no" data-old="3">3</td><td class="code">last</td><td class="no" data-new="3">3</td><td class="code">last</td></tr>
+            </tbody></table></div>
         "#]].assert_eq(&rows(true, &notes));
     }
 }

@@ -119,6 +119,13 @@ pub(crate) fn format_tokens(tokens: u64) -> String {
     }
 }
 
+/// Writes the first letter of a label large.
+pub(crate) fn capitalize(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(chars).collect()
+}
+
 /// Formats what was spent, if that is known.
 pub(crate) fn format_spent(microusd: Option<u64>) -> String {
     microusd.map_or_else(|| "unknown".to_owned(), format_money)

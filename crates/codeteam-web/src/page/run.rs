@@ -42,7 +42,7 @@ pub(super) fn run_content(shell: &Shell, page: &RunPage) -> PageContent {
     let recent = recent.filter_map(|entry| entry_values(links, entry));
     let values = context! {
         head => head_values(shell, head, RunTab::Overview),
-        goal => run.goal.as_str(),
+        goal => (first_line(&run.goal) != run.goal.trim()).then_some(run.goal.as_str()),
         summary => summary_values(head),
         steps => step_values(head),
         waiting_on => run.waiting_on.clone(),

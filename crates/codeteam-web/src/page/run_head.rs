@@ -5,6 +5,7 @@ use codeteam_report::view::{NextAction, NextStep, QuestionView, loaded_standing}
 use minijinja::{Value, context};
 
 use super::data::{RunHead, Shell};
+use super::format::capitalize;
 use crate::routes::{Route, RunAction, RunPlace};
 
 /// Writes the paths of a run's pages.
@@ -95,6 +96,7 @@ pub(super) fn head_values(shell: &Shell, head: &RunHead, tab: RunTab) -> Value {
         goal => first_line(&run.goal),
         state => standing.word(),
         state_words,
+        is_overview => tab == RunTab::Overview,
         is_driven => head.is_driven,
         is_ended => run.is_ended(),
         progress,
@@ -134,15 +136,17 @@ pub(super) fn step_values(head: &RunHead) -> Vec<Value> {
 }
 
 fn step_value(links: RunLinks<'_>, step: &NextStep) -> Option<Value> {
+    let label = capitalize(step.label);
+    let label = label.as_str();
     let form = |action: RunAction, kind: &'static str| {
         context! {
-            kind, label => step.label, note => step.note.as_str(),
+            kind, label, note => step.note.as_str(),
             action => links.action(action), command => step.command.as_str(),
         }
     };
     let link = |place: RunPlace| {
         context! {
-            kind => "link", label => step.label, note => step.note.as_str(),
+            kind => "link", label, note => step.note.as_str(),
             href => links.page(place),
         }
     };
@@ -158,7 +162,7 @@ fn step_value(links: RunLinks<'_>, step: &NextStep) -> Option<Value> {
             form(RunAction::Resume, "button")
         }
         NextAction::Resume { raise: Some(limit) } => context! {
-            kind => "limit", label => step.label, note => step.note.as_str(),
+            kind => "limit", label, note => step.note.as_str(),
             limit => limit_name(*limit), action => links.action(RunAction::Raise),
             command => step.command.as_str(),
         },
@@ -169,7 +173,7 @@ fn step_value(links: RunLinks<'_>, step: &NextStep) -> Option<Value> {
         | NextAction::Merge
         | NextAction::Apply
         | NextAction::Undo => context! {
-            kind => "command", label => step.label, note => step.note.as_str(),
+            kind => "command", label, note => step.note.as_str(),
             command => step.command.as_str(),
         },
     })

@@ -37,6 +37,7 @@ pub(super) fn shell_values(shell: &Shell, page: &Page, title: &str) -> Value {
     };
     context! {
         title,
+        is_bare => shell.is_bare,
         person => shell.person.as_str(),
         token => shell.form_token.as_str(),
         here => shell.here.as_str(),

@@ -154,6 +154,8 @@ pub(super) fn change_values(links: RunLinks<'_>, place: &str, change: &ChangeVie
         }
     });
     let checks = report.checks.iter().map(check_values);
+    let passed = report.checks.iter().filter(|checked| checked.result.passed);
+    let passed = passed.count();
     let verifiers = report.verifiers.iter().map(|verifier| {
         let ballots = verifier.ballots.iter().map(|ballot| {
             context! {
@@ -192,6 +194,8 @@ pub(super) fn change_values(links: RunLinks<'_>, place: &str, change: &ChangeVie
         added => change.added,
         removed => change.removed,
         checks => checks.collect::<Value>(),
+        passed_checks => passed,
+        failed_checks => report.checks.len() - passed,
         verifiers => verifiers.collect::<Value>(),
         findings => finding_values(links, place, &report.findings),
         earlier => earlier.collect::<Value>(),

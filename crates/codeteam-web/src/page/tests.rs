@@ -378,3 +378,22 @@ fn findings_and_comments_stand_below_the_lines_that_they_are_about() {
     assert!(places.iter().all(Option::is_some), "{html}");
     assert!(places.is_sorted(), "{places:?}\n{html}");
 }
+
+#[test]
+fn the_steps_of_a_long_output_are_not_listed_and_the_page_says_so() {
+    let fixture = Fixture::recorded();
+    let shell = fixture.shell("/here", Theme::Light);
+    let mut pages = fixture.pages().into_iter();
+    let (_, page) = pages.find(|(name, _)| *name == "attempt").unwrap();
+    let Page::Attempt(mut attempt) = page else {
+        panic!("{page:?}")
+    };
+    (attempt.trace, attempt.is_untraced) = (None, true);
+    let steps = render_page(&shell, &Page::Attempt(attempt), Some("attempt-steps"));
+    expect![[r"
+        What it was told, did and answered
+        Prompt as textAnswer as text
+        Its output is too long to list every step here. codeteam trace does.
+    "]]
+    .assert_eq(&visible_text(&steps));
+}

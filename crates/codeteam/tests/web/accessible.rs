@@ -1,5 +1,5 @@
-//! Every page for everybody: by the rules of axe-core, in light and in dark, wide and on a phone, and
-//! without a script.
+//! Every page for everybody: by the rules of axe-core, in light and in dark, with usual and with high
+//! contrast, wide and on a phone, and without a script.
 
 use codeteam_e2e::{Browser, ColourScheme};
 
@@ -33,7 +33,12 @@ fn every_page_is_for_everybody_and_makes_no_error() {
         if !is_page(&browser) {
             return;
         }
-        for (scheme, width) in [(ColourScheme::Light, 1000), (ColourScheme::Dark, 360)] {
+        for (scheme, width) in [
+            (ColourScheme::Light, 1000),
+            (ColourScheme::Dark, 360),
+            (ColourScheme::LightHighContrast, 360),
+            (ColourScheme::DarkHighContrast, 1000),
+        ] {
             browser.prefer_scheme(scheme).unwrap();
             browser.resize(width, 800).unwrap();
             assert_accessible(&browser, &format!("{path} in {scheme:?} at {width}"));

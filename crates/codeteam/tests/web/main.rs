@@ -8,6 +8,8 @@ mod decisions;
 mod followed;
 mod foreign;
 mod hostile;
+mod keys;
+mod links;
 #[expect(dead_code, reason = "not all that it can is needed here")]
 #[path = "../it/live.rs"]
 mod live;
@@ -20,5 +22,6 @@ mod project;
 mod pty;
 mod raw;
 mod refusals;
+mod reviews;
 mod runs;
 mod server;

@@ -3,6 +3,8 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
 
 use codeteam_e2e::Browser;
 
@@ -188,7 +190,17 @@ fn nothing_is_shown_to_whoever_has_not_signed_in() {
     let page = here.session.send(&here.session.get("/")).expect(200);
     let mut assets = page.attributes();
     assets.retain(|link| link.starts_with("/assets/"));
-    assert!(assets.len() >= 2, "{}", page.body);
+    assert!(assets.len() >= 3, "{}", page.body);
+    // The style sheet is the same for everybody, and says nothing.
+    let (styles, assets): (Vec<_>, Vec<_>) = assets
+        .into_iter()
+        .partition(|link| link.split('.').next_back() == Some("css"));
+    for style in &styles {
+        let request = here.session.get(style).without("Cookie");
+        here.session.send(&request).expect(200);
+        let foreign = request.with("Sec-Fetch-Site", "cross-site");
+        assert_refused(&here.session.send(&foreign), "styles for another site");
+    }
     let question = here.question();
     for path in [
         "/", "/runs", "/help", "/live", "/links", "/nowhere", &question,
@@ -282,6 +294,25 @@ fn no_form_leads_away_from_the_server() {
 #[test]
 fn large_and_slow_requests_are_ended() {
     let here = SignedIn::new();
+    // A body that does not come is waited for while the rest goes on.
+    let slow = here.session.post("/theme", &[("token", "x")]);
+    let slow = slow.with("Content-Length", "1000");
+    let slow = slow.open(here.server.port());
+    // Nobody says how long this one is, and it is too long.
+    let endless = here.session.post("/theme", &[]);
+    let endless = endless
+        .without("Content-Length")
+        .with("Transfer-Encoding", "chunked");
+    let mut endless = endless.open(here.server.port());
+    let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
+    for _ in 0..17 {
+        // The server may have closed it by then.
+        let _ = endless.write_all(chunk.as_bytes());
+    }
+    let _ = endless.write_all(b"0\r\n\r\n");
+    if let Ok(reply) = RawReply::read(endless) {
+        reply.expect(413);
+    }
     let large = here.session.post("/theme", &[]);
     let large = large.with("Content-Length", &(1 + (1 << 20)).to_string());
     here.session.send(&large.without_body()).expect(413);
@@ -299,6 +330,62 @@ fn large_and_slow_requests_are_ended() {
         assert!(!String::from_utf8_lossy(&rest).contains("200 OK"));
     }
     here.session.send(&here.session.get("/")).expect(200);
+    RawReply::read(slow).unwrap().expect(408);
+    // All that were refused are counted, for whoever looks at the health.
+    let page = here.session.send(&here.session.get("/")).expect(200);
+    let mut links = page.attributes().into_iter();
+    let health = links.find(|link| link.ends_with("/doctor")).unwrap();
+    let health = here.session.send(&here.session.get(&health)).expect(200);
+    assert!(health.body.contains("too large, too slow or too many"));
+}
+
+#[test]
+fn a_page_for_nobody_has_the_look_and_asks_for_nothing_else() {
+    let project = waiting_project();
+    let (server, browser) = (WebServer::start(&project), Browser::start().unwrap());
+    browser.open(&server.url("/runs")).unwrap();
+    browser.wait_for_text("codeteam web --url").unwrap();
+    let font = "return getComputedStyle(document.body).fontFamily";
+    let font = browser.run_script(font, &[]).unwrap().to_string();
+    assert!(font.contains("system-ui"), "{font}");
+    let console = browser.take_console().unwrap();
+    // The page itself is the only thing that was refused.
+    let refused = console.iter().filter(|line| line.level == "SEVERE");
+    assert_eq!(refused.count(), 1, "{console:#?}");
+    assert!(
+        browser
+            .find_all("script, form, details")
+            .unwrap()
+            .is_empty()
+    );
+    let violations = browser.accessibility_violations().unwrap();
+    assert!(violations.is_empty(), "{violations:#?}");
+}
+
+#[test]
+fn a_socket_is_for_its_user_alone_and_the_line_for_ssh_is_printed() {
+    let project = waiting_project();
+    let socket = project.home().join("pages.sock");
+    let name = socket.display().to_string();
+    let mut server = WebServer::start_with(&project, &["--socket", &name]);
+    let line = server.printed_line("ssh -L");
+    let forwarded = format!("ssh -L {}:{name} HOST", server.port());
+    assert!(line.contains(&forwarded), "{line}");
+    let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let target = server.entry.strip_prefix(&server.url("")).unwrap();
+    let head = format!(
+        "GET {target} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+        server.host()
+    );
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 303"), "{reply}");
+    assert!(reply.contains(COOKIE), "{reply}");
+    // Nothing listens at the network.
+    TcpStream::connect((Ipv4Addr::LOCALHOST, server.port())).unwrap_err();
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(crate) struct WebServer {
     /// The address with the code that it printed.
     pub(crate) entry: String,
     /// What it prints later goes here, as long as it runs.
-    _output: BufReader<PipeReader>,
+    output: BufReader<PipeReader>,
 }
 
 /// A session of a client that is no browser.
@@ -30,8 +30,13 @@ pub(crate) struct RawSession {
 impl WebServer {
     /// Starts a server for a project, on its port of the last time or a free one.
     pub(crate) fn start(project: &Project) -> Self {
+        Self::start_with(project, &[])
+    }
+
+    /// The same with more arguments.
+    pub(crate) fn start_with(project: &Project, args: &[&str]) -> Self {
         let (reader, writer) = std::io::pipe().unwrap();
-        let mut command = project.codeteam(&["web"]);
+        let mut command = project.codeteam(&[&["web"], args].concat());
         command.stdout(writer.try_clone().unwrap()).stderr(writer);
         let child = command.spawn().unwrap();
         // Its own ends of the pipe go with it.
@@ -41,8 +46,20 @@ impl WebServer {
         Self {
             child,
             entry,
-            _output: output,
+            output,
         }
+    }
+
+    /// Reads what it prints up to a line with this text, and returns the line.
+    #[track_caller]
+    pub(crate) fn printed_line(&mut self, text: &str) -> String {
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            let read = self.output.read_line(&mut line).unwrap();
+            assert!(read > 0, "it has not printed `{text}`");
+        }
+        line
     }
 
     /// Starts it again after it was killed, at the same address.
