@@ -18,7 +18,7 @@ pub(super) fn draw_overlay(app: &App, theme: Theme, frame: &mut Frame<'_>) {
         Some(Overlay::Confirm(confirm)) => draw_confirm(theme, frame, confirm),
         Some(Overlay::Input(input)) => match input.purpose {
             InputPurpose::Filter | InputPurpose::Search | InputPurpose::Command => {
-                draw_prompt(theme, frame, input)
+                draw_prompt(theme, frame, input);
             }
             _ => draw_input(theme, frame, input),
         },
