@@ -38,9 +38,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use codeteam_core::Run;
+use codeteam_core::budget::BudgetReservation;
 use codeteam_core::event::{AccessGrant, DeliveryOutcome, SandboxKind};
 use codeteam_core::frame::{Frame, FrameOutcome, FrameStage, Question};
-use codeteam_core::ids::{Commit, EpochMillis, FramePath, PhaseId, RunId, Tree};
+use codeteam_core::ids::{Commit, EpochMillis, FramePath, PersonName, PhaseId, RunId, Tree};
 use codeteam_core::message::CommitFacts;
 use codeteam_core::operator::Operator;
 use codeteam_core::plan::Plan;
@@ -261,6 +262,25 @@ impl LoadedRun {
     /// Returns the run itself, to be handed to the engine.
     pub fn as_run(&self) -> &Run {
         &self.shared.run
+    }
+
+    /// Returns what is held back for attempts under way, so that they cannot exceed a limit together.
+    pub fn reserved(&self) -> BudgetReservation {
+        let mut sum = BudgetReservation::default();
+        let launches = self.shared.run.outstanding.values();
+        for launch in launches.filter(|launch| launch.counted) {
+            let reserved = launch.reserved;
+            sum.money_microusd = sum.money_microusd.saturating_add(reserved.money_microusd);
+            sum.tokens = sum.tokens.saturating_add(reserved.tokens);
+        }
+        sum
+    }
+
+    /// Returns the people whom the run knows: those of the configuration with which it began.
+    pub fn known_people(&self) -> Vec<PersonName> {
+        let rules = self.shared.run.approval.iter();
+        let people = rules.flat_map(|rules| rules.people.keys());
+        people.cloned().collect()
     }
 
     /// Returns one of its frames, to be handed to the engine.

@@ -54,12 +54,8 @@ pub(crate) fn cost_lines(app: &App, columns: usize, filter: &str) -> Vec<ScreenL
 
 /// Returns what is held back for attempts under way, so that they cannot exceed a limit together.
 fn reserved_lines(history: &RunHistory, columns: usize) -> Vec<ScreenLine> {
-    let launches = history.run.as_run().outstanding.values();
-    let (mut money, mut tokens) = (0_u64, 0_u64);
-    for launch in launches.filter(|launch| launch.counted) {
-        money = money.saturating_add(launch.reserved.money_microusd);
-        tokens = tokens.saturating_add(launch.reserved.tokens);
-    }
+    let reserved = history.run.reserved();
+    let (money, tokens) = (reserved.money_microusd, reserved.tokens);
     let parts = [
         (money > 0).then(|| format_money(money)),
         (tokens > 0).then(|| format!("{tokens} tokens")),

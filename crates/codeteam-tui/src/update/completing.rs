@@ -1,5 +1,7 @@
 //! Completes what is typed after `:`: commands, their options, and what they are about.
 
+use codeteam_report::view::LoadedRun;
+
 use super::command_line::{TERMINAL_VERBS, split_words};
 use super::open;
 use crate::message::ScreenAction;
@@ -115,9 +117,8 @@ fn option_values(app: &App, option: &str) -> Vec<String> {
         "--to" => {
             let (run, _) = open::selected_place(app).unzip();
             let run = run.and_then(|run| app.run_view(run.as_str()));
-            let rules = run.and_then(|run| run.as_run().approval.as_ref());
-            let people = rules.into_iter().flat_map(|rules| rules.people.keys());
-            people.map(|person| person.as_str().to_owned()).collect()
+            let people = run.map_or_else(Vec::new, LoadedRun::known_people);
+            people.into_iter().map(|person| person.0).collect()
         }
         _ => Vec::new(),
     }
