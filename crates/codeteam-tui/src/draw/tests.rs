@@ -736,6 +736,7 @@ fn the_metrics_of_all_runs() {
         count,
         succeeded,
         retried: count - succeeded,
+        total_millis: 0,
         median_millis: Some(45_000),
         p90_millis: Some(190_000),
         tokens: 1_000,
