@@ -16,7 +16,7 @@ use crate::draw::Theme;
 use crate::message::{LoadRequest, Message, ScreenAction};
 use crate::state::App;
 use crate::terminal::OpenTerminal;
-use crate::threads::{load_requests, read_keys, start_command};
+use crate::threads::{load_requests, read_keys, start_command, watch_for_hangup};
 use crate::update::update;
 use crate::verbs::CommandVerb;
 
@@ -131,6 +131,8 @@ impl Screen {
         };
         let sender = self.sender.clone();
         start("screen-keys", Box::new(move || read_keys(&sender)))?;
+        let sender = self.sender.clone();
+        start("screen-hangup", Box::new(move || watch_for_hangup(&sender)))?;
         let (engine, sender) = (Arc::clone(&self.options.engine), self.sender.clone());
         start(
             "screen-feed",

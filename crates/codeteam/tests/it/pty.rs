@@ -201,6 +201,17 @@ impl Terminal {
         }
     }
 
+    /// Takes the terminal away, as closing its window does, and waits for the program's end.
+    #[track_caller]
+    pub(crate) fn hang_up(mut self) {
+        self.keys = File::open("/dev/null").unwrap();
+        let deadline = Instant::now() + DEADLINE;
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < deadline, "no end:\n{}", self.rest());
+            std::thread::yield_now();
+        }
+    }
+
     /// Returns all that was shown, without colours and movements.
     pub(crate) fn seen(&self) -> &str {
         &self.seen

@@ -340,6 +340,20 @@ fn a_long_output_is_searched_in_the_real_program() {
 }
 
 #[test]
+fn a_screen_without_its_terminal_ends() {
+    let project = waiting_project();
+    let mut screen = project.terminal(&["tui"]);
+    screen.sees("inbox(1)");
+    // No signal says so: the test's terminals control nobody.
+    screen.hang_up();
+    let mut driving = on_screen(&project);
+    driving.sees("Acceptable?");
+    driving.hang_up();
+    let status = project.run(&["status"]).expect(0).stdout;
+    assert!(status.starts_with("waiting"), "{status}");
+}
+
+#[test]
 fn the_shell_gets_the_terminal_and_gives_it_back() {
     let project = waiting_project();
     let mut command = project.codeteam(&["tui"]);
