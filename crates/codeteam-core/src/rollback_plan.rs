@@ -115,6 +115,11 @@ pub fn find_moment(run: &Run, to: &RollbackPoint) -> Result<u64, String> {
                     gone.until
                 ));
             }
+            let last = if to.before && splits_interface_change(run, last) {
+                last.saturating_sub(1)
+            } else {
+                end_of_interface_change(run, last)
+            };
             Ok(end_of_commit(run, last))
         }
     }
@@ -149,6 +154,19 @@ fn moment_of_tasks(
         .map(|m| m.seq);
     let first = committed.chain(ends.flatten()).min();
     Some(first.map_or(run.seq, |first| first.saturating_sub(1)))
+}
+
+/// Returns true if this is the moment between the commit of a changed interface and the event that
+/// puts the interface into the plan.
+fn splits_interface_change(run: &Run, moment: u64) -> bool {
+    let mut revisions = run.interface_revisions.iter();
+    revisions.any(|revision| revision.seq == moment.saturating_add(1))
+}
+
+/// Returns this moment, or the next one if the branch and the plan have different interfaces at this
+/// one.
+pub fn end_of_interface_change(run: &Run, moment: u64) -> u64 {
+    moment + u64::from(splits_interface_change(run, moment))
 }
 
 /// A task ends right after its commit. A moment between the two means the task as well.

@@ -208,7 +208,7 @@ pub trait OutputFold: Send {
     /// Returns the usage reported so far.
     fn usage(&self) -> Usage;
 
-    /// Returns how often the model has been asked so far, if the CLI cannot be given a limit and has
+    /// Returns in how many turns tools were called so far, if the CLI cannot be given a limit and has
     /// to be ended by codeteam.
     fn turns(&self) -> Option<u32> {
         None

@@ -63,8 +63,12 @@ pub fn verdict_trailer(accepted_by: Option<&str>) -> &'static str {
     }
 }
 
-/// Returns the name of a frame in trailers.
+/// Returns the name of a frame in trailers. What a task commits for a change of an interface belongs to
+/// the interface's phase: a commit with the task's name would say that the task is done.
 pub fn task_name(frame: &Frame) -> String {
+    if let Some(request) = &frame.interface_request {
+        return request.phase.0.clone();
+    }
     match &frame.item {
         FrameItem::Run => "run".to_owned(),
         FrameItem::Phase(phase) => phase.0.clone(),

@@ -32,13 +32,18 @@ function unfoldNear() {
 async function unfoldNext(observer) {
   if (isUnfolding) return;
   isUnfolding = true;
-  for (let link = near.shift(); link; link = near.shift()) {
-    // Files above it may have unfolded meanwhile, and moved it away.
-    const { top, bottom } = link.getBoundingClientRect();
-    if (top > innerHeight + NEAR || bottom < -NEAR) observer.observe(link);
-    else if (link.isConnected) await unfoldFile(link);
+  try {
+    for (let link = near.shift(); link; link = near.shift()) {
+      // Files above it may have unfolded meanwhile, and moved it away.
+      const { top, bottom } = link.getBoundingClientRect();
+      if (top > innerHeight + NEAR || bottom < -NEAR) observer.observe(link);
+      else if (link.isConnected) await unfoldFile(link);
+    }
+  } catch {
+    // The server is not there. Files that stay folded still have their links.
+  } finally {
+    isUnfolding = false;
   }
-  isUnfolding = false;
 }
 
 /** Makes a change work with mouse and keys. */
@@ -51,7 +56,7 @@ export function followDiff() {
     const unfold = target.closest("[data-unfold]");
     if (unfold instanceof HTMLAnchorElement) {
       event.preventDefault();
-      void unfoldFile(unfold).then(() => focusFile(unfold.dataset.unfold ?? ""));
+      void followUnfold(unfold);
       return;
     }
     const cell = target.closest(".diff td.no");
@@ -66,19 +71,30 @@ export function followDiff() {
   });
 }
 
-/** @param {HTMLAnchorElement} link */
+/**
+ * Unfolds a file that somebody asked for; if it cannot be had alone, its link is followed.
+ * @param {HTMLAnchorElement} link
+ */
+async function followUnfold(link) {
+  const isUnfolded = await unfoldFile(link).catch(() => false);
+  if (isUnfolded) focusFile(link.dataset.unfold ?? "");
+  else location.href = link.href;
+}
+
+/**
+ * Puts a file in place of its link. Returns false if the server does not have it.
+ * @param {HTMLAnchorElement} link
+ */
 async function unfoldFile(link) {
   const id = link.dataset.unfold ?? "";
   const address = new URL(link.href);
   address.searchParams.set("part", id);
   const response = await fetch(address, { cache: "no-store" });
-  if (!response.ok) {
-    location.href = link.href;
-    return;
-  }
+  if (!response.ok) return false;
   const fresh = parseElement(await response.text());
   const old = document.getElementById(id);
   if (fresh && old) old.replaceWith(fresh);
+  return true;
 }
 
 /**

@@ -1,12 +1,12 @@
 //! What pages need to know of a run that is not in its state: attempts, what happened and when, what
 //! workers were shown, versions of the plan. It is read from the log once and brought up to date.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codeteam_core::Event;
 use codeteam_core::context::PackedContext;
-use codeteam_core::ids::{EpochMillis, FramePath, RunId};
+use codeteam_core::ids::{EpochMillis, FramePath, RunId, Tree};
 use codeteam_core::schedule::TaskStatus;
 use codeteam_engine::Engine;
 use codeteam_engine::problem::Problem;
@@ -52,6 +52,8 @@ pub(crate) struct RunHistory {
     pub(crate) asked: BTreeMap<String, EpochMillis>,
     /// The versions of the plan, the oldest first.
     pub(crate) revisions: VecDeque<PlanRevision>,
+    /// The versions that the change of each frame has had.
+    versions: BTreeMap<FramePath, BTreeSet<Tree>>,
 }
 
 impl RunHistory {
@@ -73,6 +75,7 @@ impl RunHistory {
         if matches!(kind, "plan_proposed" | "plan_revised" | "phase_planned") {
             self.keep_revision(seq, at, words.clone().unwrap_or_default());
         }
+        self.keep_version(&event);
         self.lines.push(EventLine {
             seq,
             at,
@@ -107,6 +110,13 @@ impl RunHistory {
         }
     }
 
+    fn keep_version(&mut self, event: &Event) {
+        if let (Some(frame), Some(tree)) = (describe::event_frame(event), change_tree(event)) {
+            let versions = self.versions.entry(frame.clone()).or_default();
+            versions.insert(tree.clone());
+        }
+    }
+
     /// Returns the run as it is.
     pub(crate) fn run(&self) -> LoadedRun {
         self.replay.snapshot()
@@ -122,6 +132,25 @@ impl RunHistory {
         let attempts = self.attempts.values();
         let own = attempts.filter(|attempt| attempt.id.frame.name() == place);
         own.cloned().collect()
+    }
+
+    /// Returns true if the change of a place has ever been this tree.
+    pub(crate) fn has_version(&self, place: &str, version: &str) -> bool {
+        let frames = self.versions.iter();
+        let mut own = frames.filter(|(frame, _)| frame.name() == place);
+        own.any(|(_, trees)| trees.iter().any(|tree| tree.as_str() == version))
+    }
+}
+
+/// Returns the tree that a change has become, or as which it was judged.
+fn change_tree(event: &Event) -> Option<&Tree> {
+    match event {
+        Event::SubmissionReceived { change, .. } => change.as_ref().map(|(tree, _)| tree),
+        Event::Answered { change, .. } => change.as_ref().map(|change| &change.0),
+        Event::FrameRebased { tree, .. }
+        | Event::GateJudged { tree, .. }
+        | Event::StepJudged { tree, .. } => Some(tree),
+        _ => None,
     }
 }
 

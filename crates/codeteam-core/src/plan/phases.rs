@@ -216,8 +216,10 @@ impl Plan {
         let is_beside = |task: &&Task| {
             let phase = task.phase.as_ref().and_then(|phase| self.phase(phase));
             phase.is_some_and(|phase| {
-                let is_early = phase.starts_after == PhaseStart::Interfaces;
-                phase.sequence == beside.sequence || (is_early && phase.sequence > beside.sequence)
+                let is_early = |phase: &Phase| phase.starts_after == PhaseStart::Interfaces;
+                phase.sequence == beside.sequence
+                    || (is_early(phase) && phase.sequence > beside.sequence)
+                    || (is_early(beside) && phase.sequence < beside.sequence)
             })
         };
         let mut tasks = self.tasks.iter().filter(is_beside);

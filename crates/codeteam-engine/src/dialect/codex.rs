@@ -399,7 +399,7 @@ impl OutputFold for CodexFold {
     }
 
     fn turns(&self) -> Option<u32> {
-        Some(self.turns.asked())
+        Some(self.turns.begun())
     }
 
     fn model(&self) -> Option<&str> {

@@ -535,7 +535,7 @@ fn a_key_that_is_not_accepted_gets_no_better_by_asking_again() {
 }
 
 #[test]
-fn how_often_codex_has_asked_its_model_is_counted_from_what_it_tells() {
+fn the_turns_in_which_codex_calls_tools_are_counted_from_what_it_tells() {
     let item = |event: &str, id: u32, kind: &str| {
         serde_json::json!({"type": format!("item.{event}"), "item": {
             "id": format!("item_{id}"), "type": kind, "command": "ls", "text": "I look",
@@ -562,7 +562,12 @@ fn how_often_codex_has_asked_its_model_is_counted_from_what_it_tells() {
     assert_eq!(turns(vec![item("completed", 5, "error")]), Some(1));
     // A change is reported when it is made.
     assert_eq!(turns(vec![item("completed", 6, "file_change")]), Some(2));
-    assert_eq!(turns(vec![item("completed", 7, "agent_message")]), Some(3));
+    // Whoever only answers after the last turn is not ended for it.
+    assert_eq!(turns(vec![item("completed", 7, "agent_message")]), Some(2));
+    // Tools that run one after the other cannot be told from two turns.
+    let recorded = include_str!("recorded/codex-0.166.0/failing-command.jsonl");
+    let recorded: Vec<String> = recorded.lines().map(str::to_owned).collect();
+    assert_eq!(told(DialectName::Codex, &recorded).turns(), Some(2));
     // The other CLIs are given the limit.
     assert_eq!(told(DialectName::Claude, &[]).turns(), None);
 }

@@ -3,7 +3,7 @@
 use codeteam_core::Run;
 use codeteam_core::ids::{Commit, PhaseId, RunId, TaskId};
 use codeteam_core::rollback::{RollbackPoint, RollbackTarget};
-use codeteam_core::rollback_plan::{find_moment, plan_rollback};
+use codeteam_core::rollback_plan::{end_of_interface_change, find_moment, plan_rollback};
 use serde::Serialize;
 
 use super::{LoadedRun, VIEW_VERSION};
@@ -123,7 +123,7 @@ impl LoadedRun {
     pub fn fork_event(&self, name: &str) -> Result<u64, String> {
         let point = self.rollback_point(name, false)?;
         match point.target {
-            RollbackTarget::Event(event) => Ok(event),
+            RollbackTarget::Event(event) => Ok(end_of_interface_change(self.as_run(), event)),
             RollbackTarget::Task(_) | RollbackTarget::Phase(_) => {
                 find_moment(self.as_run(), &point)
             }

@@ -54,17 +54,24 @@ impl PageSources<'_> {
         place: &str,
         query: &FormData,
     ) -> Result<Page, Problem> {
-        let loaded = Self::history(project, run, super::super::run_history::RunHistory::run)?;
+        let since = query.filled("since");
+        let (loaded, was_version) = Self::history(project, run, |history| {
+            let was_version = since.is_some_and(|since| history.has_version(place, since));
+            (history.run(), was_version)
+        })?;
         let change = Self::read_change(project, &loaded, place);
         let version = change_version(change.as_ref());
-        let since = query.filled("since").filter(|since| *since != version);
+        let key = draft_key(project, run, place);
+        let draft = self.drafts.read(&key);
+        // Any other tree, such as git's empty one, would show more than this change.
+        let since =
+            since.filter(|since| was_version || draft.seen.iter().any(|seen| seen == since));
+        let since = since.filter(|since| *since != version);
         let since = since.and_then(|since| Some((Oid::parse(since)?, Oid::parse(&version)?)));
         let patch = match &since {
             Some((from, to)) => versions_patch(&project.engine, &loaded, place, from, to)?,
             None => Self::read_patch(project, &loaded, place)?,
         };
-        let key = draft_key(project, run, place);
-        let draft = self.drafts.read(&key);
         let last_seen = draft
             .seen
             .iter()

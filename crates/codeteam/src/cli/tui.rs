@@ -145,7 +145,11 @@ pub(crate) fn drive_on_screen(
         .spawn(body)
         .map_err(|e| Problem::environment("could not start a thread").caused_by(&e))?;
     let shown = screen.show();
-    interrupt.cancel();
+    // The driver of a run that has ended only tidies up, and is waited for.
+    let has_ended = engine.load_run_view(&id).is_ok_and(|run| run.is_ended());
+    if !has_ended {
+        interrupt.cancel();
+    }
     let stop = thread
         .join()
         .map_err(|_| Problem::internal("the driver has died"))??;

@@ -144,6 +144,18 @@ fn a_locked_interface_changes_when_a_task_asks_for_it() {
         log,
         "model: Change the interface User of phase backend\nSettle the interfaces of phase backend"
     );
+    // A commit with the task's name would say that the task is done.
+    let whose = "--format=%(trailers:key=Codeteam-Task,valueonly,separator=)";
+    let args = [
+        "log",
+        "--branches=codeteam/*",
+        "--not",
+        "main",
+        whose,
+        "--",
+        "api",
+    ];
+    assert_eq!(project.git(&args), "backend\nbackend");
     let plans = project.path(".codeteam/planning");
     let plan = std::fs::read_dir(plans).unwrap().next().unwrap().unwrap();
     let plan = std::fs::read_to_string(plan.path().join("plan.yml")).unwrap();

@@ -8,6 +8,9 @@ use crate::raw::RawRequest;
 use crate::runs::waiting_project;
 use crate::server::WebServer;
 
+/// The tree without files that git knows in every repository.
+const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
 /// Makes a link for reading the only run, on the page of links, and returns its address.
 fn make_link(browser: &Browser, server: &WebServer) -> String {
     browser.open(&server.url("/links")).unwrap();
@@ -76,6 +79,27 @@ fn a_link_shows_one_run_to_whoever_has_it_until_it_is_revoked() {
     reader
         .wait_for_text("This link for reading has ended")
         .unwrap();
+}
+
+#[test]
+fn a_link_for_reading_shows_no_more_than_the_change_whatever_it_is_compared_with() {
+    let (project, server, owner) = started();
+    let link = make_link(&owner, &server);
+    let run = run_path(&owner, &server);
+    let reader = Browser::start().unwrap();
+    reader.open(&link).unwrap();
+    reader.wait_for_url(&run).unwrap();
+    let known_tree = project.git(&["rev-parse", "HEAD:.codeteam"]);
+    for since in [EMPTY_TREE, &known_tree] {
+        let path = format!("{run}/diff/task-001?since={since}");
+        reader.open(&server.url(&path)).unwrap();
+        reader.wait_for_text("echo hello").unwrap();
+        let files = reader.find_all("section[data-path]").unwrap();
+        let paths = files.iter().map(|file| file.attribute("data-path"));
+        let paths: Vec<String> = paths.map(|path| path.unwrap().unwrap()).collect();
+        assert_eq!(paths, ["greet.sh"], "{path}");
+    }
+    assert_no_errors(&reader, "a change and another tree");
 }
 
 #[test]

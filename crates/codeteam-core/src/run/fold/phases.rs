@@ -10,6 +10,7 @@ use crate::event::Event;
 use crate::frame::Frame;
 use crate::ids::{FramePath, PhaseId};
 use crate::locks::{InterfaceRevision, LockedFile};
+use crate::loop_detection::SubmittedPatches;
 use crate::plan::Interface;
 use crate::run::Run;
 
@@ -62,9 +63,15 @@ pub(super) fn apply_to_phase(run: &mut Run, event: &Event) {
             told,
         } => {
             replace_interface(run, phase, interface, file);
-            update_frame(run, &id.frame, close_request);
+            update_frame(run, &id.frame, |f| {
+                close_request(f);
+                forget_patches(f);
+            });
             for frame in told {
-                update_any_frame(run, frame, |f| f.notices.push(notice.clone()));
+                update_any_frame(run, frame, |f| {
+                    f.notices.push(notice.clone());
+                    forget_patches(f);
+                });
             }
             judge_again(run, told);
         }
@@ -78,6 +85,12 @@ pub(super) fn close_request(frame: &mut Frame) {
         frame.locked.clear();
         put_work_aside(frame);
     }
+}
+
+/// Forgets what a frame has submitted: a change that did not fit the interface as it was may fit the
+/// new one, and is no loop.
+fn forget_patches(frame: &mut Frame) {
+    frame.counts.submitted_patches = SubmittedPatches::default();
 }
 
 /// Puts a frame back to its base. What was judged of its change counts no longer.

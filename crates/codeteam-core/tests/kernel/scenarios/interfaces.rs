@@ -325,6 +325,61 @@ fn a_change_of_an_interface_is_taken_back_with_the_run() {
     assert!(world.run.tip.tree.0.contains("User.pyi=v1"));
 }
 
+#[test]
+fn a_rollback_never_parts_an_interface_from_its_file() {
+    let before = format!(
+        "{UNDER_WAY}
+        run/backend/model make writes m.py=1
+        run/backend/model test passes
+        run/backend/model commit goes
+        {ASKS}
+        run/backend/api weigh approves
+        person run/backend/api yes
+        run/backend/api rewrite writes
+        run/backend/api recheck passes"
+    );
+    let (world, _) = play_out(&locked(), &before);
+    // Integrating it is one input with several events: its commit, and then the interface.
+    let last = world.run.seq;
+    for event in last + 1..=last + 2 {
+        for kind in ["to", "before"] {
+            let script = format!(
+                "{before}\nrun/backend/api store goes\nrollback {kind} event {event}\nrun phases goes"
+            );
+            let (world, _) = play_out(&locked(), &script);
+            let plan = world.run.plan.as_deref().unwrap();
+            let definition = &plan.phases[0].interfaces[0].definition;
+            assert_eq!(*definition, world.run.interface_locks()[0].file.blob);
+            let file = format!("User.pyi={definition}");
+            let tip = &world.run.tip.tree.0;
+            assert!(tip.contains(&file), "{kind} {event}: {tip}, {definition}");
+        }
+    }
+}
+
+#[test]
+fn a_change_that_fits_only_the_new_interface_is_no_loop() {
+    let script = format!(
+        "{UNDER_WAY}
+        run/backend/api make writes a.py=1
+        run/backend/api test fails no
+        {ASKS}
+        run/backend/api weigh approves
+        person run/backend/api yes
+        run/backend/api rewrite writes
+        run/backend/api recheck passes
+        run/backend/api store goes
+        ---
+        run/backend/api make writes a.py=1
+        run/backend/api test passes"
+    );
+    let (_, transcript) = play_out(&locked(), &script);
+    assert!(
+        transcript.contains("`test` passed") && !transcript.contains("repeats round"),
+        "{transcript}"
+    );
+}
+
 /// Returns the attempt of a frame that is under way.
 fn flight_of(world: &SimulatedWorld, frame: &str) -> AttemptId {
     let mut ids = world.flights.keys();

@@ -1,8 +1,9 @@
-//! What the workflow `team` costs beside others on the same goal: the calls of each role, and what
-//! they send to the model.
+//! What the workflow `team` costs compared with others on the same goal: the calls of each role, and
+//! what they send to the model. With `--nocapture`, the figures are printed as a table.
 
 use std::collections::BTreeMap;
 
+use codeteam_context::tokens;
 use codeteam_e2e::{Play, Scenario, Turn};
 use serde_json::{Value, json};
 
@@ -49,9 +50,25 @@ fn scenario() -> Scenario {
         .play(says("quality_validator", score))
 }
 
-/// Takes the goal through a workflow, and returns how many requests each role made and how many
-/// bytes they have.
-fn cost_of(workflow: &str) -> BTreeMap<String, (usize, usize)> {
+/// What a role has sent to the model.
+#[derive(Clone, Copy, Debug, Default)]
+struct SentPrompts {
+    requests: usize,
+    bytes: usize,
+    /// By codeteam's own count; the vocabulary of another model differs by some percent.
+    tokens: usize,
+}
+
+impl SentPrompts {
+    fn add(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+        self.tokens += other.tokens;
+    }
+}
+
+/// Takes the goal through a workflow, and returns what each role sent.
+fn cost_of(workflow: &str) -> BTreeMap<String, SentPrompts> {
     let project = Project::new(scenario());
     let args = [
         "run",
@@ -64,20 +81,33 @@ fn cost_of(workflow: &str) -> BTreeMap<String, (usize, usize)> {
     ];
     project.run(&args).expect(0);
     assert_eq!(project.committed_file("add.sh"), RIGHT.trim_end());
-    let mut costs: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let mut costs: BTreeMap<String, SentPrompts> = BTreeMap::new();
     for request in &project.asked() {
         let role = request.marks.role.clone().unwrap_or_default();
-        let cost = costs.entry(role).or_default();
-        cost.0 += 1;
-        cost.1 += request.body.to_string().len();
+        let body = request.body.to_string();
+        costs.entry(role).or_default().add(SentPrompts {
+            requests: 1,
+            bytes: body.len(),
+            tokens: tokens::count(&body),
+        });
     }
+    print_costs(workflow, &costs);
     costs
 }
 
-/// Returns the names of the roles, and the total of what they sent.
-fn total(costs: &BTreeMap<String, (usize, usize)>) -> (Vec<&str>, usize) {
+fn print_costs(workflow: &str, costs: &BTreeMap<String, SentPrompts>) {
+    let mut all = SentPrompts::default();
+    for (role, sent) in costs {
+        println!("{workflow} | {role} | {sent:?}");
+        all.add(*sent);
+    }
+    println!("{workflow} | all | {all:?}");
+}
+
+/// Returns the names of the roles, and the tokens of what they sent together.
+fn total(costs: &BTreeMap<String, SentPrompts>) -> (Vec<&str>, usize) {
     let roles = costs.keys().map(String::as_str).collect();
-    (roles, costs.values().map(|cost| cost.1).sum())
+    (roles, costs.values().map(|sent| sent.tokens).sum())
 }
 
 #[test]

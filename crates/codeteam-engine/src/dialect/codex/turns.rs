@@ -1,4 +1,5 @@
-//! Counts how often Codex has asked its model, by the items of its stream: it does not say so itself.
+//! Counts the turns in which Codex has called tools, by the items of its stream: it does not say so
+//! itself.
 
 use std::collections::BTreeSet;
 
@@ -9,29 +10,29 @@ use crate::dialect::fold_state::OPEN_MESSAGES;
 /// The types of items that are no calls of tools.
 const WORDS: &[&str] = &["agent_message", "reasoning", "todo_list", "plan", "error"];
 
-/// The number of times that the model was asked.
+/// The number of turns in which the model has called tools.
 ///
-/// An answer of the model consists of words and calls of tools, which arrive as items one after the
-/// other. The model is asked again when the results of all of these tools are there.
+/// Tools that run at the same time are of one turn. Tools that run one after the other may be of one
+/// turn, too, but nothing in the stream says so: each of them counts. Words are not counted, so a
+/// worker that answers after its last turn is not ended.
 #[derive(Debug, Default)]
 pub(super) struct TurnCount {
-    asked: u32,
-    /// Whether an answer has begun whose tools have not all ended.
-    is_answering: bool,
+    begun: u32,
     /// The tools that are running, by the ids of their items.
     running: BTreeSet<String>,
 }
 
 impl TurnCount {
-    pub(super) fn asked(&self) -> u32 {
-        self.asked
+    /// Returns how many turns with tools have begun.
+    pub(super) fn begun(&self) -> u32 {
+        self.begun
     }
 
     /// Records that an item has begun. Returns true if it is the call of a tool.
     pub(super) fn begin_item(&mut self, item: &Value) -> bool {
         let is_call = is_call(item);
         if is_call {
-            self.begin_answer();
+            self.begin_call();
             self.running.insert(id_of(item).to_owned());
             if self.running.len() > OPEN_MESSAGES {
                 self.running.pop_first();
@@ -42,21 +43,14 @@ impl TurnCount {
 
     /// Records that an item is complete. Some are reported only then.
     pub(super) fn end_item(&mut self, item: &Value) {
-        if is_call(item) {
-            if !self.running.remove(id_of(item)) {
-                self.begin_answer();
-            }
-            self.is_answering = !self.running.is_empty();
-        } else if item["type"] != "error" {
-            // An error is a remark of the CLI itself.
-            self.begin_answer();
+        if is_call(item) && !self.running.remove(id_of(item)) {
+            self.begin_call();
         }
     }
 
-    fn begin_answer(&mut self) {
-        if !self.is_answering {
-            self.asked = self.asked.saturating_add(1);
-            self.is_answering = true;
+    fn begin_call(&mut self) {
+        if self.running.is_empty() {
+            self.begun = self.begun.saturating_add(1);
         }
     }
 }
