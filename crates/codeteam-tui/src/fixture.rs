@@ -88,6 +88,20 @@ pub(crate) fn asking_history(points: &[&str]) -> HistoryUpdate {
     read_log(LOG.lines().take(4).chain([asked.as_str()]))
 }
 
+/// Returns the run with these answers to the question of the task that waits.
+pub(crate) fn choosing_history(answers: &[&str]) -> HistoryUpdate {
+    let lines = LOG.lines().map(|line| {
+        let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
+        let event = &mut value["event"];
+        if event["type"] == "asked" && event["frame"] == "run/task-002" {
+            event["question"]["answers"] = serde_json::json!(answers);
+        }
+        value.to_string()
+    });
+    let lines: Vec<String> = lines.collect();
+    read_log(lines.iter().map(String::as_str))
+}
+
 /// Returns the run with a policy that wants two people to approve the change of the task that waits,
 /// of whom one has.
 pub(crate) fn approving_history() -> HistoryUpdate {

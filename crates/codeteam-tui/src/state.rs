@@ -252,7 +252,8 @@ pub(crate) struct LogPanel {
     pub(crate) wraps: bool,
     /// Whether lines were asked for that have not come yet.
     pub(crate) is_loading: bool,
-    /// The line that a search has found, and that is selected once it is loaded.
+    /// The line that a search has found, and that is selected when it is loaded; none once other lines
+    /// were asked for.
     pub(crate) found_line: Option<usize>,
     /// The text of a gate, whose checks keep their output elsewhere.
     pub(crate) fixed: Option<Arc<Vec<String>>>,

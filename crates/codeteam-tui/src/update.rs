@@ -239,7 +239,10 @@ fn take_log(app: &mut App, loaded: LoadedLog) -> Vec<ScreenAction> {
     log.total = loaded.total;
     log.lines = loaded.lines;
     let rows = crate::state::log_rows(log, columns);
-    if let Some(wanted) = log.found_line.take() {
+    // Lines that were asked for earlier may come first: what was found stays wanted until others are
+    // asked for.
+    let is_loaded = |wanted: &usize| log.lines.iter().any(|line| line.number == *wanted);
+    if let Some(wanted) = log.found_line.filter(is_loaded) {
         log.cursor.selected = searching::row_of_line(&rows, wanted, &log.cursor.search);
         return Vec::new();
     }

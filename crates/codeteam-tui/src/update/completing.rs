@@ -1,5 +1,6 @@
 //! Completes what is typed after `:`: commands, their options, and what they are about.
 
+use codeteam_core::shell::shell_word;
 use codeteam_report::view::LoadedRun;
 
 use super::command_line::{TERMINAL_VERBS, split_words};
@@ -29,27 +30,67 @@ pub(super) fn complete(app: &mut App) -> Vec<ScreenAction> {
         .collect();
     found.sort();
     found.dedup();
-    let addition = match found.as_slice() {
+    let completed = match found.as_slice() {
         [] => {
             app.note("nothing completes this");
             return Vec::new();
         }
-        [one] if one.ends_with('=') => one[word.len()..].to_owned(),
-        [one] => format!("{} ", &one[word.len()..]),
-        several => common_start(several)[word.len()..].to_owned(),
+        [one] if one.ends_with('=') => one.clone(),
+        [one] => format!("{} ", quoted(one)),
+        several => plain_start(common_start(several), word).to_owned(),
     };
     if found.len() > 1 {
         let named = found.iter().take(MOST_NAMED);
-        let mut line = named.cloned().collect::<Vec<_>>().join("  ");
+        let named: Vec<String> = named.map(|candidate| quoted(candidate)).collect();
+        let mut line = named.join("  ");
         if found.len() > MOST_NAMED {
             line = format!("{line}  and {} more", found.len() - MOST_NAMED);
         }
         app.note(line);
     }
+    let typed_chars = word.chars().count();
     if let Some(Overlay::Input(InputBox { input, .. })) = &mut app.overlay {
-        input.insert(&addition);
+        if let Some(addition) = completed.strip_prefix(word) {
+            input.insert(addition);
+        } else {
+            // It has a quotation mark that was not typed.
+            for _ in 0..typed_chars {
+                input.delete_back();
+            }
+            input.insert(&completed);
+        }
     }
     Vec::new()
+}
+
+/// Returns true if a word that is typed like this is read as the same word.
+fn is_plain(word: &str) -> bool {
+    split_words(word).is_some_and(|words| words == [word])
+}
+
+/// Returns a word as it has to be typed: in quotation marks if it would be read as something else.
+fn quoted(word: &str) -> String {
+    if is_plain(word) {
+        return word.to_owned();
+    }
+    match word.split_once('=') {
+        Some((option, value)) if option.starts_with("--") => {
+            format!("{option}={}", shell_word(value))
+        }
+        _ => shell_word(word),
+    }
+}
+
+/// Returns as much of how several words begin as needs no quotation marks, but at least what was
+/// typed.
+fn plain_start<'a>(start: &'a str, typed: &'a str) -> &'a str {
+    let is_special = |c: char| c.is_whitespace() || "'\"\\".contains(c);
+    let end = start.find(is_special).unwrap_or(start.len());
+    if end < typed.len() {
+        typed
+    } else {
+        &start[..end]
+    }
 }
 
 /// Splits a line before its last word, which may be empty.
@@ -145,7 +186,7 @@ fn common_start(words: &[String]) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::TestScreen;
+    use crate::fixture::{TestScreen, choosing_history};
     use crate::state::Overlay;
     use crate::verbs::CommandVerb;
 
@@ -158,8 +199,12 @@ mod tests {
     }
 
     fn screen() -> TestScreen {
-        let mut screen = TestScreen::new(100, 30);
+        with_verbs(TestScreen::new(100, 30))
+    }
+
+    fn with_verbs(mut screen: TestScreen) -> TestScreen {
         screen.app.verbs = vec![
+            verb("answer", &["--question"], Vec::new()),
             verb("report", &["--task", "--json"], Vec::new()),
             verb("resume", &["--wait"], Vec::new()),
             verb(
@@ -176,7 +221,11 @@ mod tests {
     /// Types a command, completes it, and returns it.
     #[track_caller]
     fn completed(text: &str) -> String {
-        let mut screen = screen();
+        completed_in(&mut screen(), text)
+    }
+
+    #[track_caller]
+    fn completed_in(screen: &mut TestScreen, text: &str) -> String {
         screen.press(&[":"]).type_text(text).press(&["Tab"]);
         let Some(Overlay::Input(input)) = &screen.app.overlay else {
             panic!("{:?}", screen.app.overlay);
@@ -209,6 +258,26 @@ mod tests {
         );
         assert_eq!(completed("tu"), "tu", "it needs a terminal of its own");
         assert_eq!(completed("report -m 'it"), "report -m 'it");
+    }
+
+    #[test]
+    fn what_would_be_read_as_something_else_is_quoted() {
+        let answers = ["accept it", "accept all", "it's fine", "reject"];
+        let screen = || {
+            let history = choosing_history(&answers);
+            with_verbs(TestScreen::with_history(100, 30, history))
+        };
+        assert_eq!(completed_in(&mut screen(), "answer rej"), "answer reject ");
+        assert_eq!(
+            completed_in(&mut screen(), "answer it"),
+            r"answer 'it'\''s fine' "
+        );
+        let mut screen = screen();
+        assert_eq!(completed_in(&mut screen, "answer acc"), "answer accept");
+        let notice = &screen.app.notice.as_ref().unwrap().text;
+        assert_eq!(notice, "'accept all'  'accept it'");
+        assert_eq!(super::quoted("--to=anna b"), "--to='anna b'");
+        assert_eq!(super::quoted("--to=jörg"), "--to=jörg");
     }
 
     #[test]

@@ -481,6 +481,7 @@ pub(super) fn request_log(app: &mut App, anchor: LogAnchor) -> Vec<ScreenAction>
         return Vec::new();
     }
     log.is_loading = true;
+    log.found_line = None;
     let query = LogQuery {
         anchor,
         count: LOG_WINDOW,

@@ -256,12 +256,16 @@ pub(super) fn take_found_line(app: &mut App, found: &FoundLine) -> Vec<ScreenAct
         say_found(app, &found.text, 1, None);
         return Vec::new();
     };
-    log.found_line = Some(line);
     app.notice = None;
     if found.is_wrapped {
         app.note("the search went on from the other end");
     }
-    open::request_log(app, LogAnchor::From(line.saturating_sub(LINES_BEFORE)))
+    let anchor = LogAnchor::From(line.saturating_sub(LINES_BEFORE));
+    let actions = open::request_log(app, anchor);
+    if let Some(Panel::Log(log)) = app.panel_mut() {
+        log.found_line = Some(line);
+    }
+    actions
 }
 
 /// Returns the row with the text in a line of an output: the text may be far into a long line.

@@ -544,6 +544,20 @@ fn an_output_is_followed_until_somebody_scrolls() {
     assert_eq!(query.only, Some(LogLineKind::Problem));
 }
 
+/// Answers a search in an output as the loader would.
+fn answer_search(screen: &mut TestScreen, line: Option<usize>, is_wrapped: bool) {
+    let Some(Panel::Log(log)) = screen.app.panel() else {
+        panic!("no output is shown");
+    };
+    let (fence, text) = (log.target.fence, log.cursor.search.clone());
+    screen.send(Message::LogSearched(FoundLine {
+        fence,
+        text,
+        line,
+        is_wrapped,
+    }));
+}
+
 #[test]
 fn an_output_is_searched_beyond_what_is_loaded() {
     let mut screen = with_long_log();
@@ -556,19 +570,7 @@ fn an_output_is_searched_beyond_what_is_loaded() {
     };
     assert_eq!(search.from, 100_000);
     assert!(!search.is_backward);
-    let found = |screen: &mut TestScreen, line, is_wrapped| {
-        let Some(Panel::Log(log)) = screen.app.panel() else {
-            panic!("no output is shown");
-        };
-        let (fence, text) = (log.target.fence, log.cursor.search.clone());
-        screen.send(Message::LogSearched(FoundLine {
-            fence,
-            text,
-            line,
-            is_wrapped,
-        }));
-    };
-    found(&mut screen, Some(50_000), true);
+    answer_search(&mut screen, Some(50_000), true);
     answer_log(&mut screen, 100_000);
     assert_eq!(selected_log_line(&screen), 50_000);
     assert_eq!(notice(&screen), "the search went on from the other end");
@@ -582,7 +584,7 @@ fn an_output_is_searched_beyond_what_is_loaded() {
     assert_eq!(selected_log_line(&screen), 50_099);
     screen.press(&["n", "n"]);
     assert_eq!(selected_log_line(&screen), 50_101);
-    found(&mut screen, None, false);
+    answer_search(&mut screen, None, false);
     assert!(notice(&screen).contains("nothing has `line 5`"));
     // `&` shows only the lines with the words, as a list does.
     screen.press(&["&"]);
@@ -591,6 +593,34 @@ fn an_output_is_searched_beyond_what_is_loaded() {
         panic!("no lines were asked for");
     };
     assert_eq!(query.containing, "7");
+}
+
+#[test]
+fn what_a_search_found_is_selected_among_its_own_lines() {
+    let mut screen = with_long_log();
+    // The first lines are still to come when the search has found something.
+    screen.press(&["g"]);
+    let earlier = screen.actions.pop();
+    screen.press(&["/"]);
+    screen.type_text("line 50000").press(&["Enter"]);
+    screen.actions.clear();
+    answer_search(&mut screen, Some(50_000), false);
+    let own = screen.actions.pop();
+    screen.actions.extend(earlier);
+    answer_log(&mut screen, 100_000);
+    assert_eq!(selected_log_line(&screen), 0);
+    screen.actions.extend(own);
+    answer_log(&mut screen, 100_000);
+    assert_eq!(selected_log_line(&screen), 50_000);
+    // Whoever asks for other lines wants those, even if what was found is among them.
+    screen.press(&["/"]);
+    screen.type_text("line 99900").press(&["Enter"]);
+    screen.actions.clear();
+    answer_search(&mut screen, Some(99_900), false);
+    screen.actions.clear();
+    screen.press(&["f"]);
+    answer_log(&mut screen, 100_000);
+    assert_eq!(selected_log_line(&screen), 99_999);
 }
 
 #[test]

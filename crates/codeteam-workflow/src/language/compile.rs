@@ -163,6 +163,7 @@ pub fn compile_workflow(
     let mut exits_at = check::ExitPositions::new();
     collect_exit_positions(&shape.node, &mut exits_at);
     let file: WorkflowFile = deserialize_node(&shape.node)?;
+    let faults = turns_fault(&shape.node, &file).into_iter().collect();
     let mut compiler = WorkflowCompiler {
         surroundings,
         scopes: shape.scopes,
@@ -175,10 +176,21 @@ pub fn compile_workflow(
         roles: BTreeMap::new(),
         assignable: BTreeSet::new(),
         sources: BTreeMap::new(),
-        faults: Vec::new(),
+        faults,
         notes: Vec::new(),
     };
     compiler.compile_all(name, place, file)
+}
+
+/// Returns a diagnostic if the workflow leaves its workers no turn.
+fn turns_fault(node: &YamlNode, file: &WorkflowFile) -> Option<Diagnostic> {
+    if file.limits.max_turns.resolve(None) != Some(0) {
+        return None;
+    }
+    let said = node.get("limits").and_then(|node| node.get("max_turns"));
+    let place = said.map_or(node.place, |said| said.place);
+    let message = "`limits.max_turns` is 0, so that no worker could ask its model even once";
+    Some(Diagnostic::at(place, message).with_hint("leave it out for no limit"))
 }
 
 /// Collects the positions of the exits of all steps.

@@ -342,6 +342,11 @@ impl RoleCatalog {
         if let Some(Err(message)) = file.quality_threshold.map(quality_points) {
             faults.push(Diagnostic::at(place("quality_threshold"), message));
         }
+        if file.max_turns == Some(0) {
+            let message = "`max_turns` is 0, so that the worker could not ask its model even once";
+            let hint = "leave it out for no limit of its own";
+            faults.push(Diagnostic::at(place("max_turns"), message).with_hint(hint));
+        }
         let validators = node.get("validators").and_then(YamlNode::as_list);
         for (at, validator) in file.validators.iter().enumerate() {
             if let Err(why) = validator.to_check() {

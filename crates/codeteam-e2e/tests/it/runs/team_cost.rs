@@ -1,5 +1,5 @@
 //! What the workflow `team` costs compared with others on the same goal: the calls of each role, and
-//! what they send to the model. With `--nocapture`, the figures are printed as a table.
+//! what they send to the model. With `--nocapture`, the figures are printed.
 
 use std::collections::BTreeMap;
 
@@ -91,17 +91,7 @@ fn cost_of(workflow: &str) -> BTreeMap<String, SentPrompts> {
             tokens: tokens::count(&body),
         });
     }
-    print_costs(workflow, &costs);
     costs
-}
-
-fn print_costs(workflow: &str, costs: &BTreeMap<String, SentPrompts>) {
-    let mut all = SentPrompts::default();
-    for (role, sent) in costs {
-        println!("{workflow} | {role} | {sent:?}");
-        all.add(*sent);
-    }
-    println!("{workflow} | all | {all:?}");
 }
 
 /// Returns the names of the roles, and the tokens of what they sent together.
@@ -113,6 +103,9 @@ fn total(costs: &BTreeMap<String, SentPrompts>) -> (Vec<&str>, usize) {
 #[test]
 fn a_team_asks_four_roles_about_a_goal_of_one_task() {
     let costs = ["solo", "codeteam", "team"].map(|workflow| (workflow, cost_of(workflow)));
+    for (workflow, costs) in &costs {
+        println!("{workflow}: {costs:?}");
+    }
     let [(_, solo), (_, usual), (_, team)] = &costs;
     let ((_, solo), (_, usual), (roles, team)) = (total(solo), total(usual), total(team));
     let expected = ["assembler", "decomposer", "developer", "quality_validator"];

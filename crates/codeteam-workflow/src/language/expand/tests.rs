@@ -978,3 +978,16 @@ fn turns_are_limited_by_the_role_then_the_configuration_then_the_workflow() {
     let unlimited = "limits: { max_turns: unlimited }\n";
     assert_eq!(turns(unlimited, None), (None, Some(7)));
 }
+
+#[test]
+fn nobody_is_left_without_a_turn() {
+    let error = compiled(&format!("limits: {{ max_turns: 0 }}{STEPS}")).unwrap_err();
+    let place = "flow.yml:1:22: `limits.max_turns` is 0, so that no worker";
+    assert!(error.contains(place), "{error}");
+    assert!(error.contains("leave it out for no limit"), "{error}");
+    let role = "roles:\n  own: { kind: implementer, max_turns: 0 }\n";
+    let text = format!("{role}steps:\n  code: {{ role: own, next: done }}\n");
+    let error = compiled(&text).unwrap_err();
+    let place = "flow.yml:2:40: `max_turns` is 0, so that the worker";
+    assert!(error.contains(place), "{error}");
+}
