@@ -228,15 +228,22 @@ fn holds(compiled: &CompiledWorkflow) {
             StepKind::Publish { .. } => assert_ne!(*id, workflow.start),
             StepKind::Deliver { .. } => panic!("no file says it"),
             StepKind::Lock => {
-                let scope = from.scope.as_ref().and_then(step).map(|step| &step.kind);
-                let is_phase = matches!(
-                    scope,
-                    Some(StepKind::Each {
-                        over: EachItem::Phase,
-                        ..
-                    })
+                let over = from.scope.as_ref().and_then(step).map(|step| &step.kind);
+                let Some(StepKind::Each { over, .. }) = over else {
+                    panic!("`{id}` locks the interfaces of no phase");
+                };
+                // Among the steps of a task, it writes what one of them asks for.
+                let mut steps = workflow.steps.values();
+                let is_asked_for = steps.any(|step| match &step.kind {
+                    StepKind::Role(role) => {
+                        step.scope == from.scope && role.on_interface_change.is_some()
+                    }
+                    _ => false,
+                });
+                assert!(
+                    *over == EachItem::Phase || is_asked_for,
+                    "`{id}` locks what nobody has asked for"
                 );
-                assert!(is_phase, "`{id}` locks the interfaces of no phase");
             }
             StepKind::Gate { .. } | StepKind::Commit { .. } => {}
         }
