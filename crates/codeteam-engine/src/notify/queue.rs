@@ -139,7 +139,7 @@ mod tests {
             id: title.to_owned(),
             kind,
             at: 0,
-            project: "/work/shop".to_owned(),
+            project: "/home/ada/shop".to_owned(),
             run: "r".to_owned(),
             goal: "Pay".to_owned(),
             title: title.to_owned(),
