@@ -333,6 +333,8 @@ fn a_long_output_is_searched_in_the_real_program() {
     screen.keys("gjL");
     screen.sees("output of run coder");
     screen.keys("g");
+    // The beginning is there: what is searched before that is the end, which had been loaded first.
+    screen.sees("seq 1 20000");
     screen.keys("/needle\r");
     screen.sees("needle in the hay");
     screen.keys("q");
